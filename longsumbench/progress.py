@@ -2,10 +2,11 @@
 
 A step that takes more than four seconds prints a line even before its first item is done.
 
-The logger "longsumbench" shows lines on stderr; `longsumbench -q` shows only warnings, and no progress.
+The logger "longsumbench" shows its lines on stderr, from level INFO on. At a higher level no progress is shown either.
 """
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from longsumbench.formatting import escape_line
 
 _Item = TypeVar("_Item")
 _log = logging.getLogger("longsumbench")  # of all modules of the suite
+_LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"  # for the processes that a command starts
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
@@ -49,31 +51,34 @@ class Progress:
         self._started = self._printed = time.monotonic()
         self._first = 0
         self._note = ""
-        live = self._stream.isatty()
-        form = None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-        self._bar = (
-            tqdm(total=total, desc=what, unit=f" {unit}", bar_format=form, file=self._stream, leave=False)
-            if live
-            else None
+        shown = _log.isEnabledFor(logging.INFO)
+        self._in_lines = shown and not self._stream.isatty()
+        self._bar = tqdm(
+            total=total,
+            desc=what,
+            unit=f" {unit}",
+            bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
+            file=self._stream,
+            leave=False,
+            disable=self._in_lines or not shown,
         )
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
 
     def __enter__(self) -> "Progress":
-        if self._bar is None:
+        if self._in_lines:
             self._first_line.daemon = True
             self._first_line.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._first_line.cancel()
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
 
     def start_at(self, done: int) -> None:
         """Count items that an earlier process completed; they do not count for the speed."""
         self.done = self._first = done
         self._started = time.monotonic()
-        if self._bar is not None:
+        if not self._bar.disable:
             self._bar.reset()
             self._bar.initial = self._bar.n = self._bar.last_print_n = done
             self._bar.refresh()
@@ -84,10 +89,9 @@ class Progress:
         self._note = note or self._note
         for watcher in _watchers:
             watcher(self)
-        if self._bar is not None:
-            self._bar.set_postfix_str(self._note, refresh=False)
-            self._bar.update(items)
-        elif time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
+        self._bar.set_postfix_str(self._note, refresh=False)
+        self._bar.update(items)
+        if self._in_lines and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._print_line()
 
     def _print_line(self) -> None:
@@ -146,6 +150,26 @@ class LogHandler(logging.Handler):
         sys.stderr.flush()
 
 
+@contextmanager
+def log_level(level: str | None) -> Iterator[None]:
+    """Log from a level on ("DEBUG", "WARNING") in this process and in those that it starts; None: no change."""
+    if level is None:
+        yield
+        return
+    before, variable = _log.level, os.environ.get(_LEVEL_VARIABLE)
+    _log.setLevel(level)
+    os.environ[_LEVEL_VARIABLE] = level
+    try:
+        yield
+    finally:
+        _log.setLevel(before)
+        if variable is None:
+            del os.environ[_LEVEL_VARIABLE]
+        else:
+            os.environ[_LEVEL_VARIABLE] = variable
+
+
 _log.handlers[:] = [LogHandler()]
 _log.propagate = False
-_log.setLevel(logging.INFO)
+if not _log.level:  # the user's own choice goes first
+    _log.setLevel(logging.getLevelNamesMapping().get(os.environ.get(_LEVEL_VARIABLE, ""), logging.INFO))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pandas as pd
 import pytest
 from support.paths import ROOT
@@ -128,29 +127,6 @@ def test_runs_without_scores_are_named(tmp_path: Path) -> None:
         SystemExit, match=r"seal \(3,000 steps\), seed 1, 2, 3; ea a=1 \(6,000 steps, 256 tokens\), seed 1"
     ):
         CLAIMS.read_runs(Results(tmp_path), [CLAIMS.Claim("seal", steps=3_000), CLAIMS.Claim("ea", "a=1", 6_000, 256)])
-
-
-def test_intervals_are_those_of_drawing_one_by_one() -> None:
-    """The mean of a resample is that of the drawn examples under the drawn seeds."""
-    values = np.random.default_rng(1).random((30, 3))
-    draw, means = np.random.default_rng(CLAIMS.BOOTSTRAP_SEED), []
-    for _ in range(CLAIMS.RESAMPLES):
-        examples, seeds = (draw.integers(0, size, size) for size in values.shape)
-        means.append(100 * values[examples][:, seeds].mean())
-    low, high = np.quantile(means, [0.025, 0.975])
-    told = CLAIMS.described([pd.Series(column) for column in values.T])
-    assert told.startswith(f"{100 * values.mean():.1f} ({low:.1f} to {high:.1f}; ")
-
-
-def test_a_table_takes_the_place_of_its_like() -> None:
-    """Only the rows under the same heading are replaced, also where the text ends with them."""
-    table = CLAIMS.Table("x.md", ("a", "b"), [("1", "2")])
-    old = "Before.\n\n| a | b |\n|---|---|\n| 3 | 4 |\n| 5 | 6 |\n"
-    new = "Before.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
-    assert table.put_into(old) == new
-    assert table.put_into(old + "\nAfter.\n") == new + "\nAfter.\n"
-    with pytest.raises(SystemExit, match=r"x\.md has no table"):
-        table.put_into("| b | a |\n")
 
 
 def bounds(cell: str) -> tuple[float, float]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
 from support.paths import ROOT
 
 from longsumbench.api import registry
@@ -42,11 +41,11 @@ def page_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_name)
-def test_links_on_pages_lead_to_files(page: Path) -> None:
+def test_links_on_pages_lead_to_files() -> None:
     """Every relative link names a file or folder of the repository, so that it also works without the site."""
-    links = LINK.findall(page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    for page in (*PAGES, ROOT / "CHANGELOG.md"):
+        links = LINK.findall(page.read_text(encoding="utf-8"))
+        assert (page, [link for link in links if not (page.parent / link).exists()]) == (page, [])
 
 
 def test_pages_named_in_code_exist() -> None:
@@ -62,41 +61,42 @@ def test_pages_named_in_code_exist() -> None:
     assert [(path, page) for path, page in named if not (ROOT / page).is_file()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_commands_on_pages_can_be_typed(page: Path) -> None:
+def test_commands_on_pages_can_be_typed() -> None:
     """The parser takes every command with its flags, and every override is of a group or a setting that exists."""
     wrong = []
-    for words in commands_in(page.read_text(encoding="utf-8")):
-        try:
-            options = parse_words(words)
-            for word in options.overrides if options.command == "run" else ():
-                if not word.startswith("hydra") and not word.isupper():  # MODEL stands for words
-                    as_hydra(word)
-        except UsageError as problem:
-            wrong.append(f"{shlex.join(words)}: {problem}")
+    for page in PAGES:
+        for words in commands_in(page.read_text(encoding="utf-8")):
+            try:
+                options = parse_words(words)
+                for word in options.overrides if options.command == "run" else ():
+                    if not word.startswith("hydra") and not word.isupper():  # MODEL stands for words
+                        as_hydra(word)
+            except UsageError as problem:
+                wrong.append(f"{page}: {shlex.join(words)}: {problem}")
     assert wrong == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_settings_on_pages_exist(page: Path) -> None:
+def test_settings_on_pages_exist() -> None:
     """Every setting that a page names is one of the suite's or of some system's."""
     known = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
     known |= {f"ranker.{item.name}" for item in fields(RankerSettings)}
     for name in registry.systems.built_in:
         known |= {f"model.{item.name}" for item in fields(registry.systems.load(name).Config)}
-    named = {".".join(found) for found in SETTING.findall(page.read_text(encoding="utf-8")) if found[1] not in ENDINGS}
-    assert named - known == set()
+    for page in PAGES:
+        found = SETTING.findall(page.read_text(encoding="utf-8"))
+        assert (page, {".".join(words) for words in found if words[1] not in ENDINGS} - known) == (page, set())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_names_on_pages_exist(page: Path) -> None:
+def test_names_on_pages_exist() -> None:
     """Every model, dataset, scale and experiment that a page chooses by name is there."""
-    text = page.read_text(encoding="utf-8")
     names = {group: set(table.targets()) for group, table in GROUPS.items()}
     names |= {group: {path.stem for path in (CONF / group).glob("*.yaml")} for group in ("scale", "experiment")}
-    wrong = []
-    for group, values in re.findall(
-        r"(?<![\w./-])(model|dataset|scale|experiment)=([a-z][\w-]*(?:,[a-z][\w-]*)*)(?![\w|])", text
-    ):
-        wrong += [f"{group}={value}" for value in values.split(",") if value not in (*names[group], *ELSEWHERE)]
+    chosen = r"(?<![\w./-])(model|dataset|scale|experiment)=([a-z][\w-]*(?:,[a-z][\w-]*)*)(?![\w|])"
+    wrong = [
+        f"{page}: {group}={value}"
+        for page in PAGES
+        for group, values in re.findall(chosen, page.read_text(encoding="utf-8"))
+        for value in values.split(",")
+        if value not in (*names[group], *ELSEWHERE)
+    ]
     assert wrong == []

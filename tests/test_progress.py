@@ -1,13 +1,17 @@
 """Progress of long steps."""
 
 import io
+import logging
+import os
 import re
-import time
+import subprocess
+import sys
 
 import pytest
+from support.waiting import wait_until
 
 from longsumbench import progress
-from longsumbench.progress import Progress, phase, track
+from longsumbench.progress import Progress, log_level, phase, track
 
 
 class Terminal(io.StringIO):
@@ -61,42 +65,34 @@ def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPat
     assert shown.line() == "decoding: 95/100 examples, 0:10 left"
 
 
-def test_a_bar_counts_no_resumed_items_into_the_speed() -> None:
-    """On a terminal, too: 5 items in 10 seconds after 90 resumed ones are half an item a second."""
+def test_a_bar_counts_no_resumed_items_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, too: 5 items in 10 seconds after 90 resumed ones leave 10 seconds for the last 5."""
     now = [0.0]
-    with Progress("training", 100, "steps", Terminal()) as shown:
-        assert shown._bar is not None
-        shown._bar._time = lambda: now[0]
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    stream = Terminal()
+    with Progress("training", 100, "steps", stream) as shown:
         shown.start_at(90)
         for _ in range(5):
             now[0] += 2.0
             shown.advance()
-        assert shown._bar.n == 95
-        known = shown._bar.format_dict
-    remaining = (known["total"] - known["n"]) / (known["rate"] or (known["n"] - known["initial"]) / known["elapsed"])
-    assert remaining == pytest.approx(10.0)
+    assert re.search(r"95/100 \[00:10<00:(09|10), +2.00s/ steps", stream.getvalue())
 
 
-def test_a_log_says_within_seconds_what_goes_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_says_within_seconds_what_goes_on(monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
     """A step whose first item takes long, and one without items, are named before they are done; short ones are not."""
     monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 0.0)
     stream = io.StringIO()
     with Progress("training", 3, "steps", stream):
-        while not stream.getvalue():
-            time.sleep(0.01)
+        wait_until(stream.getvalue)
     assert stream.getvalue() == "training: 0/3 steps\n"
     monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 1e6)
     with phase("loading the libraries"), Progress("training", 3, "steps", stream):
         pass
-    assert (stream.getvalue(), capsys.readouterr().err) == ("training: 0/3 steps\n", "")
+    assert (stream.getvalue(), log_lines) == ("training: 0/3 steps\n", [])
     monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 0.0)
-    said = ""
     with phase("loading the libraries"):
-        while not (said := said + capsys.readouterr().err):
-            time.sleep(0.01)
-    assert said == "loading the libraries …\n"
+        wait_until(lambda: log_lines)
+    assert log_lines == ["loading the libraries …"]
 
 
 def test_nothing_is_promised_without_a_total() -> None:
@@ -112,3 +108,22 @@ def test_nothing_is_promised_without_a_total() -> None:
 def test_track_yields_every_item() -> None:
     """Tracking an iterable changes nothing about it."""
     assert list(track(iter(range(5)), "reading", 5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_nothing_is_shown_above_the_level_of_information(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets the logger's level to WARNING sees neither bars nor lines."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with log_level("WARNING"), Progress("training", 2, "steps", stream) as shown:
+        shown.advance()
+    assert stream.getvalue() == ""
+
+
+def test_processes_that_a_command_starts_log_from_its_level() -> None:
+    """Inside `log_level` a new process has the level; behind it, the level is the one before."""
+    code = "import logging, longsumbench.progress; print(logging.getLogger('longsumbench').level)"
+    with log_level("WARNING"):
+        inside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert inside.stdout == f"{logging.WARNING}\n"
+    assert logging.getLogger("longsumbench").level == logging.INFO
+    assert "LONGSUMBENCH_LOG_LEVEL" not in os.environ

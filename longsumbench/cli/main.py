@@ -24,6 +24,7 @@ from longsumbench.cli.summarize import summarize_command
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
+from longsumbench.progress import log_level
 
 COMMANDS = (
     run_command,
@@ -40,7 +41,7 @@ COMMANDS = (
     list_command,
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
-_VERBOSE = ("-v", "--verbose")  # before or after a command's name
+_LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -64,10 +65,12 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in typed if word not in _VERBOSE]  # records do not store it
+    words = [word for word in typed if word not in _LEVELS]  # records do not store them
+    level = next((_LEVELS[word] for word in reversed(typed) if word in _LEVELS), None)
     try:
-        options = parse_words(words)
-        options.execute(options, words)
+        with log_level(level):
+            options = parse_words(words)
+            options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         kept = f"{interrupt}" or "finished work is kept, the same command continues it"
@@ -76,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
-        return _show_problem(error, verbose=words != typed)
+        return _show_problem(error, verbose=level == "DEBUG")
     return 0
 
 
@@ -139,15 +142,17 @@ def parser() -> Parser:
     """Build the parser of all commands."""
     top = Parser("longsumbench", description=_DESCRIPTION)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
-    _add_verbose(top)
+    _add_levels(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for entry in COMMANDS:
         command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
         command.set_defaults(parser=command, execute=entry.execute)
         entry.add_arguments(command)
-        _add_verbose(command)
+        _add_levels(command)
     return top
 
 
-def _add_verbose(command: Parser) -> None:
-    command.add_argument(*_VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
+def _add_levels(command: Parser) -> None:
+    quiet, verbose = "show only warnings and errors", "show debug messages and an error's traceback"
+    command.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
+    command.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=verbose)

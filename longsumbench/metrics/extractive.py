@@ -38,7 +38,7 @@ class Extractive(WordMetric):
         return {column: total / len(summary) for column, total in zip(self.columns, sums, strict=True)}
 
 
-def fragment_lengths(source: Sequence[bytes], summary: Sequence[bytes]) -> list[int]:
+def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]:
     """Return the lengths of the fragments that source and summary share, in the summary's order.
 
     The procedure is that of Figure 3 in the paper. For a word of the summary, it searches the source from the beginning
@@ -63,16 +63,16 @@ def fragment_lengths(source: Sequence[bytes], summary: Sequence[bytes]) -> list[
     return lengths
 
 
-def _places_of_pairs(source: Sequence[bytes], summary: Sequence[bytes]) -> Mapping[tuple[bytes, ...], Sequence[int]]:
+def _places_of_pairs(source: Sequence[str], summary: Sequence[str]) -> Mapping[tuple[str, ...], Sequence[int]]:
     """Return pair of neighbouring summary words → its positions in the source."""
-    wanted: set[tuple[bytes, ...]] = set(pairwise(summary))
-    places: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
+    wanted: set[tuple[str, ...]] = set(pairwise(summary))
+    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, pair in enumerate(pairwise(source)):
         if pair in wanted:
             places[pair].append(place)
     return places
 
 
-def _num_shared(source: Sequence[bytes], place: int, summary: Sequence[bytes], start: int) -> int:
+def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
     most = min(len(source) - place, len(summary) - start)
     return next((count for count in range(most) if source[place + count] != summary[start + count]), most)

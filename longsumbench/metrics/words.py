@@ -9,7 +9,7 @@ from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST_NGRAM = 4  # words of an n-gram
 
-_Words = tuple[bytes, ...]
+_Words = tuple[str, ...]
 
 
 class WordMetric(Metric):
@@ -28,7 +28,7 @@ class WordMetric(Metric):
         return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
 
 
-def ngrams(words: Sequence[bytes], n: int) -> Iterator[tuple[bytes, ...]]:
+def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     """Yield the n-grams of some words."""
     return zip(*(words[start:] for start in range(n)), strict=False)
 

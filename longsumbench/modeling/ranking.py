@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.preprocessing import normalize
 
 from longsumbench.api.ranker import Scores
 from longsumbench.errors import UsageError
@@ -165,6 +163,8 @@ def _weighted(counts: Any, among: Any) -> Any:
 def _normalized_tfidf(paragraphs: Sequence[str]) -> Any:
     """Return the paragraphs' `tfidf` vectors with length 1; zero vectors stay zero."""
     vectors = tfidf(paragraphs)
+    from sklearn.preprocessing import normalize  # here: its import takes more than a second
+
     return normalize(vectors) if vectors.nnz else vectors  # scikit-learn rejects a matrix without columns
 
 
@@ -172,5 +172,7 @@ def _cosine_with_first(vectors: Any) -> Scores:
     """Return the cosine of the first row with each of the others; 0 for a zero vector."""
     if vectors.shape[0] < 2 or not vectors.nnz:  # scikit-learn rejects a matrix without rows or columns
         return np.zeros(max(0, vectors.shape[0] - 1))
+    from sklearn.metrics.pairwise import cosine_similarity
+
     similar: Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
     return similar

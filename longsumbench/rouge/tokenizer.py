@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 TOKENIZERS = ("default", "unicode")
-MARK = b"\xff"  # ends a sentence; this byte does not occur in UTF-8
+MARK = "."  # ends a sentence; no word contains it
 
+_SENTENCE_END = 0xFF  # this byte does not occur in UTF-8
 # Byte of UTF-8 → its replacement by the default rule: lower-case letter, digit, or a blank for everything else.
-_KEPT = bytes(
-    ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else byte if byte == MARK[0] else 32
-    for byte in range(256)
-)
-_BETWEEN = b" " + MARK + b" "
+_KEPT = bytearray(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
+_KEPT[_SENTENCE_END] = ord(MARK)
+_BETWEEN = bytes([32, _SENTENCE_END, 32])
 _BLANKLESS = (  # scripts without blanks between words: each letter is a word
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
@@ -24,10 +23,10 @@ _BLANKLESS = (  # scripts without blanks between words: each letter is a word
 )
 _LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
 
-Tokenizer = Callable[[Iterable[str]], list[bytes]]
+Tokenizer = Callable[[Iterable[str]], list[str]]
 
 
-def default_words(sentences: Iterable[str]) -> list[bytes]:
+def default_words(sentences: Iterable[str]) -> list[str]:
     """Return the words as `rouge_score` does: in lower case, with everything but a–z and 0–9 as blanks.
 
     Lower-casing turns only two characters beyond ASCII into letters: the Kelvin sign, and İ, which becomes an i and a
@@ -38,13 +37,13 @@ def default_words(sentences: Iterable[str]) -> list[bytes]:
     )
 
 
-def ascii_words(sentences: Iterable[str]) -> list[bytes]:
+def ascii_words(sentences: Iterable[str]) -> list[str]:
     """Return the words as ROUGE-1.5.5 does: as `default_words`, but only A–Z are lower-cased."""
     lines = [text.encode("utf-8", "surrogatepass") for text in sentences]
-    return _BETWEEN.join([*lines, b""]).translate(_KEPT).split()
+    return _BETWEEN.join([*lines, b""]).translate(_KEPT).decode("ascii").split()
 
 
-def unicode_words(sentences: Iterable[str]) -> list[bytes]:
+def unicode_words(sentences: Iterable[str]) -> list[str]:
     """Return runs of letters, digits and their marks of any script, case-folded and normalized (NFKC).
 
     In scripts without blanks between words (Han, kana, Thai, Lao, Burmese, Khmer), each letter is a word.
@@ -52,7 +51,7 @@ def unicode_words(sentences: Iterable[str]) -> list[bytes]:
     pattern, words = _any_script(), []
     for text in sentences:
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-        words += [word.encode() for word in pattern.findall(folded)]
+        words += pattern.findall(folded)
         words.append(MARK)
     return words
 

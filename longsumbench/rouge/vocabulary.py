@@ -1,6 +1,8 @@
 """Numbers for words: words with the same stem get the same number, and each distinct word is stemmed once."""
 
+from collections import defaultdict
 from functools import lru_cache
+from itertools import count
 
 from longsumbench.rouge.stemmers import Stem
 from longsumbench.rouge.tokenizer import MARK
@@ -9,7 +11,7 @@ _MAX_WORDS = 1 << 18  # more than the distinct words of a corpus of long documen
 END = 0  # the number of the mark that ends a sentence
 
 
-class Vocabulary(dict[bytes, int]):
+class Vocabulary(dict[str, int]):
     """Words of a text → numbers from 1 on; a lookup adds a new word.
 
     Args:
@@ -22,23 +24,19 @@ class Vocabulary(dict[bytes, int]):
     def __init__(self, stem: Stem | None) -> None:
         super().__init__()
         self._stem: Stem = stem or str
-        self._numbers: dict[str, int] = {}
-        self.stem = lru_cache(_MAX_WORDS)(self._stem_of)
+        self._numbers: defaultdict[str, int] = defaultdict(count(1).__next__)
+        self.stem = lru_cache(_MAX_WORDS)(self._stem)
         self.shorten()
 
-    def __missing__(self, word: bytes) -> int:
-        numbers = self._numbers
-        number = self[word] = numbers.setdefault(self._stem(word.decode()), len(numbers) + 1)
+    def __missing__(self, word: str) -> int:
+        number = self[word] = self._numbers[self._stem(word)]
         return number
-
-    def _stem_of(self, word: bytes) -> str:
-        return self._stem(word.decode())
 
     def shorten(self) -> None:
         """Remove all words if there are too many; earlier numbers are invalid then."""
         if not self or len(self) > _MAX_WORDS:
             self.clear()
-            self._numbers.clear()
+            self._numbers = defaultdict(count(1).__next__)
             self[MARK] = END
 
     @property

@@ -107,7 +107,7 @@ class FittedSystem:
     def write(self, inputs: Sequence[Input]) -> Iterator[tuple[Input, Summary]]:
         """Yield each input with its summary, showing the progress."""
         if warning := unlike_what_was_learned(self.system, inputs):
-            _log.info(warning)
+            _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
             for pair in zip(inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True):
                 yield pair

@@ -53,16 +53,9 @@ USAGE = {
     "train.max_steps=-1": "train.max_steps=-1 is below 0",
     "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
     "train.learning_rate=nan": "train.learning_rate=nan is not a finite number",
-    "train.eval_examples=0": "train.eval_examples=0 is below 1",
-    "train.patience=0": "train.patience=0 is below 1",
     "train.label_smoothing=1": "train.label_smoothing=1.0 must be at least 0 and below 1",
     "train.adam_beta1=-0.1": "train.adam_beta1=-0.1 must be at least 0 and below 1",
-    "train.adam_beta2=1": "train.adam_beta2=1.0 must be at least 0 and below 1",
-    "train.max_grad_norm=-1": "train.max_grad_norm=-1.0 is below 0",
-    "train.weight_decay=-1": "train.weight_decay=-1.0 is below 0",
-    "decode.no_repeat_ngram=-1": "decode.no_repeat_ngram=-1 is below 0",
     "decode.limit=0": "decode.limit=0 is below 1",
-    "dataset.limit=-3": "dataset.limit=-3 is below 1",
     "model.length=abc": "model.length=abc; allowed: train, reference, or a number of words",
     "model.length=-5": "model.length=-5; allowed",
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
@@ -81,9 +74,6 @@ USAGE = {
 }
 TRUNC_USAGE = {
     "model.num_heads=7": "model.d_model=128 cannot be shared equally by model.num_heads=7",
-    "model.num_heads=0": "model.num_heads=0 is below 1",
-    "model.encoder_layers=0": "model.encoder_layers=0 is below 1",
-    "model.dropout=1": "model.dropout=1.0 must be at least 0 and below 1",
     "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, title",
     "decode.max_length=65": "decode.max_length=65 is above model.decode_length=64",
     "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
@@ -122,12 +112,11 @@ def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
     return record.parent
 
 
-@pytest.mark.parametrize("kind", BAD_ROWS)
-def test_a_bad_row_is_named_by_file_and_line(kind: str, toy: Path, fails: Callable[..., str]) -> None:
+def test_a_bad_row_is_named_by_file_and_line(toy: Path, fails: Callable[..., str]) -> None:
     """What cannot be read ends with exit code 3 and a line that names file, line and problem."""
-    bad, told = BAD_ROWS[kind]
-    (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
-    assert f"{toy}/{told}" in fails(3, f"dataset.path={toy}")
+    for bad, told in BAD_ROWS.values():
+        (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
+        assert f"{toy}/{told}" in fails(3, f"dataset.path={toy}")
 
 
 def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
@@ -139,17 +128,12 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
     assert sum(record["corpus"]["skipped"]["test"].values()) == len(BAD_ROWS)
 
 
-@pytest.mark.parametrize("word", USAGE)
-def test_wrong_usage_is_told_with_the_nearest_name(word: str, toy: Path, fails: Callable[..., str]) -> None:
+def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
     """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
-    assert USAGE[word] in fails(2, f"dataset.path={toy}", word)
-    assert not (toy.parent / "results").exists()
-
-
-@pytest.mark.parametrize("word", TRUNC_USAGE)
-def test_a_network_that_cannot_be_built_is_told(word: str, toy: Path, fails: Callable[..., str]) -> None:
-    """A setting of a trained system that cannot be meant ends with exit code 2 before any work."""
-    assert TRUNC_USAGE[word] in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
+    for word, told in USAGE.items():
+        assert told in fails(2, f"dataset.path={toy}", word)
+    for word, told in TRUNC_USAGE.items():
+        assert told in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
     assert not (toy.parent / "results").exists()
 
 
@@ -158,12 +142,6 @@ def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callabl
     assert "unknown model 'nosuch'" in fails(2, "-m", f"dataset.path={toy}", "model=lead,nosuch")
     assert "seed='abc'" in fails(2, "-m", f"dataset.path={toy}", "seed=1,abc")
     assert not (toy.parent / "results").exists()
-
-
-def test_an_empty_file_is_named(toy: Path, fails: Callable[..., str]) -> None:
-    """A file without a row is bad data."""
-    (toy / "test.jsonl").write_text("\n", encoding="utf-8")
-    assert f"{toy / 'test.jsonl'}: the file is empty" in fails(3, f"dataset.path={toy}")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -209,29 +187,17 @@ def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails:
     assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
 
 
-def test_a_folder_without_a_split_is_told_with_its_files(tmp_path: Path, fails: Callable[..., str]) -> None:
-    """The message names the first files that are there."""
-    for number in range(7):
-        (tmp_path / f"data-{number}.jsonl").write_text(TEXT, encoding="utf-8")
-    assert "; it has data-0.jsonl, data-1.jsonl, data-2.jsonl, data-3.jsonl, data-4.jsonl, …; rename them" in fails(
-        3, f"dataset.path={tmp_path}"
-    )
-
-
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
-@pytest.mark.parametrize(
-    "document",
-    ["w" * 1_000_000 + ". One two three.", "Some words stand here now. " * 80_000, "One\u2028two\x00three.\u0085Four."],
-    ids=["a sentence of a million characters", "400,000 words", "odd separators"],
-)
-def test_odd_documents_simply_work(document: str, model: str, toy: Path, tmp_path: Path) -> None:
+def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> None:
     """A huge sentence, a huge document and odd characters are summarized like any other."""
-    rows = [{**GOOD, "document": document}, {**GOOD, "id": "other"}]
+    odd = ["w" * 500_000 + ". One two three.", "Some words stand here now. " * 20_000]
+    odd += ["One\u2028two\x00three.\u0085Four."]
+    rows = [{**GOOD, "id": f"{number}", "document": text} for number, text in enumerate(odd)] + [GOOD]
     (toy / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     settings = [word for word in tiny_overrides(toy, steps=1) if model == "trunc" or not word.startswith("model.")]
     folder = works(toy, tmp_path, *settings, f"model={model}")
     predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
-    assert [json.loads(line)["id"] for line in predictions if line] == ["good", "other"]
+    assert [json.loads(line)["id"] for line in predictions if line] == ["0", "1", "2", "good"]
 
 
 @pytest.mark.parametrize("setting", ["results_dir", "cache"])
@@ -248,16 +214,6 @@ def test_an_unwritable_folder_is_told(
     told = fails(4, *words)
     assert f"cannot write to {below_a_file}" in told
     assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in told
-
-
-def test_no_permission_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder without permission ends like any other that cannot be written."""
-
-    def refused(self: Path, **_: Any) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", str(self))
-
-    monkeypatch.setattr(Path, "mkdir", refused)
-    assert "(Permission denied); choose another folder" in fails(4, f"dataset.path={toy}")
 
 
 def no_space(*_: Any, **__: Any) -> None:
@@ -385,13 +341,30 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_verbose_shows_the_traceback_of_an_error(place: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-v` may be before or after the command; the line that is shown without it comes last."""
+def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-v` shows the traceback before the usual line; both flags may be before or after the command."""
     words = ["list", "settings", "nosuch"]
-    assert main([*words[:place], "-v", *words[place:]]) == 2
-    error = capsys.readouterr().err.splitlines()
-    assert error[0].startswith("Traceback")
-    assert error[-1].startswith("longsumbench: unknown model 'nosuch'")
+    shown = {}
+    for flag in ("-v", "-q"):
+        assert main([*words[:place], flag, *words[place:]]) == 2
+        shown[flag] = capsys.readouterr().err.splitlines()
+    assert shown["-v"][0].startswith("Traceback")
+    assert shown["-v"][-1:] == shown["-q"]
+    assert shown["-q"][0].startswith("longsumbench: unknown model 'nosuch'")
+
+
+def test_levels_of_messages(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-q` leaves warnings, here of examples in two splits; `-v` adds debug messages."""
+    (toy / "test.jsonl").write_bytes((toy / "train.jsonl").read_bytes())
+    words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", "baselines=false", "score.resamples=100"]
+    shown = []
+    for flags in (["-q"], ["-v"], []):
+        assert main([*words, f"results_dir={tmp_path / 'results'}", *flags]) == 0
+        shown.append(told_in(capsys.readouterr().err))
+    quiet, verbose, usual = shown
+    assert [line.partition(":")[0] for line in quiet] == ["warning"]
+    assert [line.partition(":")[0] for line in verbose] == ["dataset 'jsonl'", "already finished"]
+    assert usual == verbose[1:]
 
 
 def test_a_log_that_cannot_be_written_hides_no_bug(
@@ -406,18 +379,20 @@ def test_a_log_that_cannot_be_written_hides_no_bug(
     assert "is shown by --verbose" in error
 
 
-@pytest.mark.parametrize(
-    ("during", "sent"), [("training", signal.SIGINT), ("training", signal.SIGTERM), ("summarizing", signal.SIGTERM)]
-)
-def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("during", "sent"), [("training", signal.SIGINT), ("summarizing", signal.SIGTERM)])
+def test_an_interrupt_is_continued(
+    during: str, sent: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C and SIGTERM end with exit code 130 and one line; the same command completes."""
     folder = write_jsonl(tmp_path / "toy", train=21, test=24)
     results, steps = tmp_path / "results", 100 if during == "training" else 2
     words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
-    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={results}"]
-    environment = {**os.environ, "LONGSUMBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    command = ["run", *words, f"results_dir={results}"]
+    monkeypatch.setenv("LONGSUMBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, **pipes, env=environment, preexec_fn=heed_interrupts)
+    program = [sys.executable, "-m", "longsumbench"]
+    process = subprocess.Popen([*program, *command], **pipes, preexec_fn=heed_interrupts)
     seen = {
         "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*")),
         "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
@@ -430,8 +405,7 @@ def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: 
     ended = ["longsumbench: interrupted; finished work is kept, the same command continues it"]
     assert told_in(error) == [*(saving if during == "training" else []), *ended]
     assert not list(results.glob("runs/*/*/*/record.json"))
-    again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)
-    assert again.returncode == 0, again.stderr
+    assert main(command) == 0
     (record,) = results.glob("runs/*/*/*/record.json")
     assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
 

@@ -1,6 +1,5 @@
 """The command line as a user types it."""
 
-import json
 import re
 import subprocess
 import sys
@@ -9,10 +8,7 @@ from pathlib import Path
 import pytest
 from support.toys import write_jsonl
 
-from longsumbench import __version__
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
-from longsumbench.conf import CONF
-from longsumbench.errors import UsageError
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -55,26 +51,11 @@ def test_the_examples_of_the_help_can_be_typed() -> None:
         assert parse_words(words.split()).command
 
 
-def test_the_help_names_every_scale(capsys: pytest.CaptureFixture[str]) -> None:
-    """The scales of the help are those whose files there are."""
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    (told,) = re.findall(r"scale=([\w|]+) ", capsys.readouterr().out.partition("settings:")[0])
-    assert told.split("|") == sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))
-
-
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     """The bare command teaches."""
     with pytest.raises(SystemExit):
         main([])
     assert "longsumbench run" in capsys.readouterr().out
-
-
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--version` says which."""
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out.strip() == f"longsumbench {__version__}"
 
 
 @pytest.mark.parametrize(
@@ -92,20 +73,6 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
     """Flags and overrides may be mixed; overrides keep their order."""
     options = parse_words(words.split())
     assert (options.multirun, options.config_dir, options.overrides) == (True, "X", ["a=1", "b=2"])
-
-
-@pytest.mark.parametrize("words", ["score a b --mode perl", "score --mode perl a b", "score a --mode=perl b"])
-def test_flags_stand_on_either_side_of_files(words: str) -> None:
-    """Flags and files may be mixed; predictions come before references."""
-    options = parse_words(words.split())
-    assert (options.mode, options.texts) == ("perl", ["a", "b"])
-
-
-@pytest.mark.parametrize("words", ["compare a b --examples 3", "compare --examples 3 a b", "compare a --examples=3 b"])
-def test_flags_stand_on_either_side_of_runs(words: str) -> None:
-    """Flags and runs may be mixed; runs keep their order, for the first is the baseline."""
-    options = parse_words(words.split())
-    assert (options.examples, options.runs) == (3, ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -166,12 +133,6 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
     )
     assert done.stdout.splitlines()[0].startswith("unknown setting 'num_snippets' (did you mean 'model.num_snippets'?)")
     assert done.stdout.splitlines()[1] == "False"
-
-
-def test_a_word_that_is_no_flag_is_refused() -> None:
-    """Nothing that is typed is left unread."""
-    with pytest.raises(UsageError, match="unknown flag '-x'"):
-        parse_words(["run", "-x", "model=lead"])
 
 
 @pytest.mark.parametrize(
@@ -281,14 +242,6 @@ def test_what_would_be_run_is_shown(words: list[str], tmp_path: Path, capsys: py
     assert main(["run", *words, "--show", "seed=7"]) == 0
     assert "seed: 7\n" in capsys.readouterr().out
     assert not (tmp_path / "r").exists()
-
-
-def test_what_was_typed_is_recorded(words: list[str], tmp_path: Path) -> None:
-    """The record holds the command."""
-    main(["run", *words, "baselines=false"])
-    (record,) = (tmp_path / "r").glob("runs/*/*/*/record.json")
-    command = json.loads(record.read_text(encoding="utf-8"))["command"]
-    assert command == ["longsumbench", "run", *words, "baselines=false"]
 
 
 def test_an_interrupt_ends_with_130(

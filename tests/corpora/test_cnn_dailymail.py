@@ -19,13 +19,10 @@ from support.toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data" / "cnndm_sample"
 STORY = (
@@ -139,40 +136,6 @@ def test_a_release(release: Path, stages: ArtifactCache) -> None:
     assert not texts.multi_document
 
 
-def test_lists_of_one_site(release: Path, stages: ArtifactCache) -> None:
-    """The sites' own lists name stories too; beside the lists of both sites they add nothing."""
-    whole = read(release, stages)
-    write_list(release / "url_lists" / "cnn_wayback_training_urls.txt", [1, 2])
-    write_list(release / "url_lists" / "dailymail_wayback_validation_urls.txt", [3])
-    assert read(release, stages).fingerprint == whole.fingerprint
-    for split in ("train", "val", "test"):
-        (release / "url_lists" / f"all_{split}.txt").unlink()
-    write_list(release / "dailymail" / "wayback_test_urls.txt", [5])
-    texts = read(release, stages)
-    assert {name: split.ids for name, split in texts.splits.items()} == {
-        "train": [digest(1), digest(2)],
-        "validation": [digest(3)],
-        "test": [digest(5)],
-    }
-
-
-def test_linked_folders(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
-    """A folder that is linked to counts as one that is there; one that is linked to itself is looked at once."""
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / "stories").symlink_to(release)
-    (release / "again").symlink_to(release)
-    assert read(linked, stages).fingerprint == read(release, stages).fingerprint
-
-
-def test_a_link_that_leads_nowhere(release: Path, stages: ArtifactCache) -> None:
-    """One to what is not there is ignored; one that leads back to itself is one line with its folder."""
-    (release / "cnn" / "gone.story").symlink_to(release / "absent")
-    read(release, stages)
-    (release / "cnn" / "loop").symlink_to("loop")
-    assert problem(release, stages).startswith(f"{release / 'cnn'}: cannot be read (")
-
-
 def test_a_changed_story_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a story changed in place makes other texts."""
     first = read(release, stages)
@@ -252,12 +215,6 @@ def test_what_is_no_release(release: Path, stages: ArtifactCache) -> None:
     assert "no such file or folder" in problem(release / "absent", stages)
 
 
-def test_its_lists_say_the_splits(release: Path, stages: ArtifactCache) -> None:
-    """Dealing stories by a hash is an error of usage."""
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(release, stages, split_by_hash=True)
-
-
 def row(number: int, **changes: Any) -> dict[str, Any]:
     """A row of the hub."""
     highlights = "Nobody came .\nIt was late. Very late ."
@@ -282,7 +239,7 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
         names = ("train", "validation", "test")
         return datasets.DatasetDict({name: datasets.Dataset.from_list([row(1), row(2)]) for name in names})
 
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
@@ -294,34 +251,6 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["test"].ids == ["x1", "x2"]
     assert texts.splits["test"][0] == ROW
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"id": " "}, "'id' is empty"),
-        ({"article": [None]}, "'article' must be text, not a list with null in it"),
-        ({"article": None}, "'article' is missing"),
-        ({"article": " \n"}, "the article is empty"),
-        ({"highlights": None}, "'highlights' is missing"),
-        ({"highlights": ["a", "b"]}, "'highlights' must be text, not a list"),
-        ({"highlights": "\n \n"}, "there is no highlight"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to read or write is named."""
-    with pytest.raises(BadRow, match=expected):
-        cnn_dailymail_example(row(1, **changes))
-
-
-def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It is named with its line; not strict, it is left out and counted."""
-    first = json.dumps(row(1)).encode()
-    for line, reason in ((first.replace(b"late", b"l\xe4te", 1), "not UTF-8"), (first, "the id is used twice")):
-        (tmp_path / "test.jsonl").write_bytes(b"\n".join([first, line, json.dumps(row(2)).encode()]))
-        assert f"test.jsonl:2: {reason}" in problem(tmp_path, stages)
-        assert read(tmp_path, stages, strict=False).splits["test"].ids == ["x1", "x2"]
 
 
 def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:

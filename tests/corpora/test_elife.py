@@ -59,6 +59,7 @@ def test_without_files(stages: ArtifactCache) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_articles(stages: ArtifactCache) -> None:
     """All 1,609 articles are read, none is without a title, text or abstract, and references are no digests."""
     texts = load_texts(DatasetSettings(name="elife", path=str(SHARED)), stages)

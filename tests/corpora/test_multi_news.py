@@ -15,7 +15,6 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.multi_news import multi_news_example
 from longsumbench.corpora.reading import hub
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UsageError
 
@@ -88,7 +87,7 @@ def test_the_hub_and_the_release_are_the_same_texts(
         assert repository == "Awesome075/multi_news_parquet"
         return datasets.DatasetDict({name: datasets.Dataset.from_list(rows) for name in names})
 
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
@@ -106,25 +105,6 @@ def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
     for path in (tmp_path, tmp_path / "test.jsonl"):
         assert list(read(path, stages).splits["test"]) == [EXAMPLE]
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"id": " "}, "'id' is empty"),
-        ({"document": [None]}, "'document' must be text, not a list with null in it"),
-        ({"document": None}, "'document' is missing"),
-        ({"document": " ||||| NEWLINE_CHAR |||||"}, "the cluster is empty"),
-        ({"document": ["It"]}, "'document' must be text, not a list"),
-        ({"summary": None}, "'summary' is missing"),
-        ({"summary": " "}, "the summary is empty: the field 'summary'"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to read or write is named."""
-    with pytest.raises(BadRow, match=expected):
-        multi_news_example({"id": "x", "document": CLUSTER, "summary": SUMMARY, **changes})
 
 
 @pytest.mark.parametrize(
@@ -146,20 +126,6 @@ def test_a_bad_line(
     texts = read(tmp_path, stages, strict=False)
     assert texts.splits["test"].ids == ["test-0", "test-2"]
     assert list(texts.facts["skipped"]["test"].values()) == [1]
-
-
-def test_a_line_that_is_no_utf_8(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It is named with the byte."""
-    write(tmp_path, "test", ["A."], ["B."])
-    (tmp_path / "test.src.cleaned").write_bytes(b"A \xff.\n")
-    assert "test.src.cleaned:1: not UTF-8: byte 3 of the line" in problem(tmp_path, stages)
-
-
-def test_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
-    """The same id twice in JSON lines is named with the second one's line."""
-    row = json.dumps({"id": "x", "document": CLUSTER, "summary": SUMMARY})
-    (tmp_path / "test.jsonl").write_text(f"{row}\n{row}\n")
-    assert "test.jsonl:2: the id is used twice in this split: 'x'" in problem(tmp_path, stages)
 
 
 @pytest.mark.parametrize("limit", [None, 1])

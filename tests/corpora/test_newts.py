@@ -13,7 +13,6 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.newts import newts_example
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 
@@ -45,23 +44,6 @@ def test_a_row_is_two_examples() -> None:
         Example("A1-218", None, "snow, weather, cold", documents, (("It was cold.", "It snowed.", "She froze"),)),
         Example("A1-62", None, "island, rescue", documents, (("A rescue.",),)),
     )
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"AssignmentId": None}, "'AssignmentId' is missing"),
-        ({"article": " "}, "'article' is empty"),
-        ({"words2": None}, "'words2' is missing"),
-        ({"summary1": ["It"]}, "'summary1' must be text, not a list"),
-        ({"summary2": ""}, "'summary2' is empty"),
-        ({"tid1": 1.5}, "'tid1' must be text, not a number"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or a text without words is named."""
-    with pytest.raises(BadRow, match=expected):
-        newts_example(story(**changes))
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> str:

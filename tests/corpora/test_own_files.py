@@ -94,19 +94,6 @@ def test_markdown_by_hand(tmp_path: Path) -> None:
     assert only(path) == Input(path, example, words_left_out=3 + 5 + 2 + 6)
 
 
-def test_two_titles_are_none(tmp_path: Path) -> None:
-    """A document with two first-level headings has no title, and two sections."""
-    example = only(write(tmp_path / "a.markdown", "# One\na\n# Two\nb")).example
-    assert example.title is None
-    assert [section.name for section in example.documents[0].sections] == ["One", "Two"]
-
-
-def test_a_rule_at_the_top_is_no_front_matter() -> None:
-    """What stands between two rules is text, unless it begins with a key."""
-    (section,) = MarkdownReader("---\nText here.\n\nMore.\n\n---\n").sections
-    assert section.paragraphs == (("Text here.",), ("More.",))
-
-
 WORDS = st.text("abcXY é", min_size=1, max_size=12).filter(str.strip).map(lambda text: " ".join(text.split()))
 
 
@@ -242,15 +229,3 @@ def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], told: str)
     """No file at all, standard input twice, or an ending that does not say how to read the file."""
     with pytest.raises(UsageError, match=told):
         read_inputs(files)
-
-
-def test_nothing_is_lost_in_deep_lists_and_loose_front_matter(tmp_path: Path) -> None:
-    """Items of a list nested thirty deep are all read; front matter with an empty line in it is left out whole."""
-    path = tmp_path / "deep.md"
-    path.write_text("".join(f"{'  ' * depth}- item{depth}\n" for depth in range(30)), encoding="utf-8")
-    ((deep, _),) = [(one.example, one) for one in read_inputs([str(path)])]
-    words = " ".join(deep.sentences())
-    assert all(f"item{depth}" in words for depth in range(30))
-    path.write_text("---\ntitle: A\n\nkeywords: b\n---\nThe text.\n", encoding="utf-8")
-    ((loose, _),) = [(one.example, one) for one in read_inputs([str(path)])]
-    assert list(loose.sentences()) == ["The text."]

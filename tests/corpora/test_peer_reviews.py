@@ -3,7 +3,6 @@
 import gzip
 import json
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.errors import DataError
 
 SHARED = SHARED_ROOT / "data" / "neurips_metareview"
 HEADINGS = tuple(f"{field}:" for field in FIELDS)
@@ -82,28 +79,6 @@ def test_empty_reviews() -> None:
     assert [document.source for document in example.documents] == ["review 2", "review 4"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"title": 3}, "'title' must be text, not a number"),
-        ({"reviews": None}, "'reviews' is missing"),
-        ({"reviews": "Good."}, "'reviews' must be a list, not text"),
-        ({"reviews": ["Good."]}, "'reviews' must be a list of objects, not a list with text in it"),
-        ({"reviews": [{"RECOMMENDATION": 7}]}, "'comments' is missing"),
-        ({"reviews": [{"comments": ["Good."]}]}, "'comments' must be text, not a list"),
-        ({"reviews": []}, "'reviews' has no review with text"),
-        ({"reviews": [{"comments": "SUMMARY:\n"}]}, "'reviews' has no review with text"),
-        ({"meta_review": None}, "'meta_review' is missing"),
-        ({"meta_review": {}}, "'meta_review' must be text, not an object"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to summarize is named."""
-    with pytest.raises(BadRow, match=expected):
-        peer_reviews_example(paper("Good.", **changes))
-
-
 LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?", "NOTE:"]) | st.text(max_size=20))
 
 
@@ -115,14 +90,6 @@ def test_nothing_is_lost(comments: str) -> None:
     asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]
     rest = iter(asked)
     assert all((section.name or "") in rest for section in document.sections[1:])
-
-
-def test_where_a_bad_row_stands(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Reading a file ends with the file, the line and the reason."""
-    rows = [paper("Good."), paper(" ", id="p2")]
-    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match=r"test\.jsonl.*2.*no review with text"):
-        load_texts(DatasetSettings(name="peer_reviews", path=str(tmp_path)), stages)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)

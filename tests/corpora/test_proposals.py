@@ -34,6 +34,7 @@ def test_the_release_layout(name: str, source: str | None) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "sumpubmed").is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_sumpubmed_reads_as_pubmed_does(stages: ArtifactCache) -> None:
     """Its own name changes no text: both names give the same fingerprint."""
     path = str(SHARED / "sumpubmed" / "test.jsonl.gz")
@@ -43,6 +44,7 @@ def test_sumpubmed_reads_as_pubmed_does(stages: ArtifactCache) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "proposals").is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_proposals(stages: ArtifactCache) -> None:
     """All 3,294 are read; each has a title, an address and at least two sections with names."""
     texts = load_texts(DatasetSettings(name="proposals", path=str(SHARED / "proposals")), stages)

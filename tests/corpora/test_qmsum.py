@@ -127,6 +127,7 @@ def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_meetings(stages: ArtifactCache) -> None:
     """1,810 questions about 232 meetings; every word of every turn but the marks is in the document, in its order."""
     texts = load_texts(DatasetSettings(name="qmsum", path=str(SHARED)), stages)

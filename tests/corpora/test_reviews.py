@@ -13,7 +13,6 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import fewsum, opinosis
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data"
@@ -51,21 +50,6 @@ def test_a_group_by_hand() -> None:
     assert (read.id, len(read.documents)) == ("amazon/B0", 8)
     assert read.documents[2] == Document("review 3", (Section(None, (("Review 3.", "Good."),)),))
     assert read.references == (("Summary 1.",), ("Summary 2.",), ("Summary 3.",))
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"rev5": None}, "'rev5' is missing"),
-        ({"rev5": " "}, "'rev5' is empty"),
-        ({"summ3": 4}, "'summ3' must be text, not a number"),
-        ({"domain": None}, "'domain' is missing"),
-    ],
-)
-def test_a_bad_group_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing or empty review and a value of another kind are named: with seven reviews it is another task."""
-    with pytest.raises(BadRow, match=expected):
-        fewsum.fewsum_example(group(**changes))
 
 
 @pytest.mark.skipif(not (SHARED / "opinosis").is_dir(), reason=SHARED_FOLDER)

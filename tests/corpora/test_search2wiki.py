@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.formats.search_results import MOST_RESULTS, RULES
 from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule, section_recall
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import search2wiki_example
 from longsumbench.errors import UsageError
@@ -147,51 +145,6 @@ def test_section_recall_equals_a_plain_count(text: list[str], sections: list[lis
     assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
 
 
-def test_a_longer_page_is_no_less_a_clone() -> None:
-    """What is added to a page never lowers its recall, and a page with the whole article is a clone by every rule."""
-    dice = random.Random(5)
-    for _ in range(50):
-        sections = [(" ".join(dice.choices("abcdefgh", k=dice.randint(6, 20))),) for _ in range(3)]
-        text = tuple(dice.choices("abcdefgh", k=10))
-        more = (*text, "z", *dice.choices("abcdefgh", k=10))
-        assert section_recall((" ".join(more),), sections, 2) >= section_recall((" ".join(text),), sections, 2)
-        whole = tuple(sentence for section in sections for sentence in section)
-        assert [rule.clones(sections, [whole]) for rule in PAGE_RULES.values()] == [[True], [True]]
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"title": 3}, "'title' must be text, not a number"),
-        ({"lead": "x"}, "'lead' must be a list, not text"),
-        ({"lead": [None]}, "'lead' must be a list of sentences or text, not null"),
-        ({"lead": None, "sections": None}, "the article is empty"),
-        ({"lead": [" "], "sections": []}, "the article is empty"),
-        ({"sections": [None]}, "'sections' must be a list of objects, not a list with null in it"),
-        ({"sections": [{"title": "A"}]}, "'paragraphs' and 'text' are missing; give one of them: in 'sections'"),
-        ({"results": None}, "'results' is missing"),
-        ({"results": []}, "no search result has text"),
-        ({"results": [{"text": " "}, page("")]}, "no search result has text"),
-        ({"results": ["text"]}, "'results' must be a list of objects, not a list with text in it"),
-        ({"results": [{"url": "u"}]}, "'paragraphs' and 'text' are missing; give one of them: in 'results'"),
-        ({"results": [{"text": "x", "paragraphs": ["x"]}]}, "'paragraphs' and 'text' are both given"),
-        ({"results": [{"text": "x", "url": "u", "source": "s"}]}, "'url' and 'source' are both given"),
-        ({"results": [{"text": ["x"]}]}, "'text' must be text, not a list"),
-        (
-            {"results": [page(COPY), page(LEAD)]},
-            "all search results are clones of the article: by the rule 'search2wiki'",
-        ),
-        ({"clones": "unigram"}, "'clones' must be search2wiki, wikisum or none: not 'unigram'"),
-        ({"clones": 6}, "'clones' must be text, not a number"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to read or write is named."""
-    with pytest.raises(BadRow, match=expected):
-        search2wiki_example(article(page("A b c."), **changes))
-
-
 def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
     rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
@@ -299,15 +252,6 @@ def test_what_is_no_folder_of_articles(folders: Path, stages: ArtifactCache) -> 
     (folders / "train.jsonl").unlink()
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
         read(folders, stages, split_by_hash=True)
-
-
-def test_long_results(tmp_path: Path, stages: ArtifactCache) -> None:
-    """20 articles with 75 results of 400 words (37k tokens each, the paper's mean) are read."""
-    pages = [page(f"Sheep number {n} eat the grass of the hill that is near. " * 33, n) for n in range(75)]
-    path = tmp_path / "test.jsonl"
-    path.write_text("".join(json.dumps(article(*pages, id=number)) + "\n" for number in range(20)))
-    split = read(path, stages).splits["test"]
-    assert len(split[0].documents) == 75
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)

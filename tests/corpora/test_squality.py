@@ -11,7 +11,6 @@ from support.requirements import SHARED_FOLDER
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.squality import squality_example
 
@@ -54,23 +53,8 @@ def test_empty_responses() -> None:
     assert second.references == ((),)
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"metadata": None}, "'metadata' must be an object, not null"),
-        ({"metadata": {}}, "'passage_id' is missing"),
-        ({"document": " \n"}, "'document' is empty"),
-        ({"questions": []}, "no question: '63521'"),
-        ({"questions": [{**question(1), "responses": ["Yes."]}]}, "'responses' must be a list of objects"),
-    ],
-)
-def test_a_bad_story_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or a story nobody asked about is named."""
-    with pytest.raises(BadRow, match=expected):
-        squality_example(story(question(1, "Yes."), **changes))
-
-
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_stories(stages: ArtifactCache) -> None:
     """127 stories are 635 questions with four references each; no word of a story or of a response is lost."""
     texts = load_texts(DatasetSettings(name="squality", path=str(SHARED)), stages)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,8 @@ from support.requirements import SHARED_FOLDER
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.wiki_sections import wiki_sections_example
-from longsumbench.errors import DataError
 
 SHARED = SHARED_ROOT / "data" / "wiki_sections"
 
@@ -49,34 +46,6 @@ def test_empty_parts() -> None:
     """A section without text and an empty paragraph are left out; a section may have no heading."""
     sections = [{"title": "Empty", "paragraphs": [" "]}, {"paragraphs": ["", "Grass."]}]
     assert wiki_sections_example(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"title": None}, "'title' is missing"),
-        ({"lead": None}, "'lead' is missing"),
-        ({"lead": "Sheep."}, "'lead' must be a list, not text"),
-        ({"lead": [" "]}, "'lead' is empty"),
-        ({"sections": None}, "'sections' is missing"),
-        ({"sections": ["Food"]}, "'sections' must be a list of objects, not a list with text in it"),
-        ({"sections": [{"title": "Food"}]}, "'paragraphs' is missing"),
-        ({"sections": [{"title": 1, "paragraphs": []}]}, "'title' must be text, not a number"),
-        ({"sections": [{"title": "Food", "paragraphs": [1]}]}, "'paragraphs' must be a list of sentences or text"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or a lead without text is named."""
-    with pytest.raises(BadRow, match=expected):
-        wiki_sections_example(article(**changes))
-
-
-def test_an_article_without_a_body(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It ends the reading with the file, the line and the reason."""
-    (tmp_path / "test.jsonl").write_text(json.dumps(article(sections=[])) + "\n")
-    with pytest.raises(DataError, match=r"test\.jsonl:1: the document is empty"):
-        load_texts(DatasetSettings(name="wiki_sections", path=str(tmp_path)), stages)
 
 
 def read_and_compare(stages: ArtifactCache, limit: int | None) -> dict[str, int]:

@@ -13,10 +13,9 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.clones import clones_of
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.wikisum import wikisum_example
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import UsageError
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
 
@@ -123,58 +122,6 @@ def test_the_record_counts_clones(tmp_path: Path, stages: ArtifactCache) -> None
     assert texts.facts["left_out"] == {"test": {"clone paragraphs": 4}}
     assert texts.facts["skipped"] == {}
     assert texts.multi_document
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"title": 3}, "'title' must be text, not a number"),
-        ({"paragraphs": None}, "'paragraphs' is missing"),
-        ({"paragraphs": "text"}, "'paragraphs' must be a list, not text"),
-        ({"paragraphs": []}, "'paragraphs' has no paragraph with text"),
-        ({"paragraphs": [" ", {"text": ""}]}, "'paragraphs' has no paragraph with text"),
-        ({"paragraphs": [{"source": "a"}]}, "'text' is missing"),
-        ({"paragraphs": [{"text": "x", "source": 1}]}, "'source' must be text, not a number"),
-        ({"paragraphs": ["x", None]}, "'paragraphs' must be a list of objects, not a list with null in it"),
-        ({"paragraphs": [{"text": None}]}, "'text' is missing"),
-        ({"paragraphs": ["x", 3]}, "'paragraphs' must be a list of objects, not a list with a number in it"),
-        ({"paragraphs": [SUMMARY, SUMMARY]}, "all paragraphs are clones of the summary"),
-        ({"summary": None}, "'summary' and 'lead' are missing; give one of them"),
-        ({"lead": ["x"]}, "'summary' and 'lead' are both given; give one of them"),
-        ({"summary": " "}, "'summary' is empty"),
-        ({"summary": ["x"]}, "'summary' must be text, not a list"),
-        ({"summary": None, "lead": [" "]}, "'lead' is empty"),
-        ({"summary": None, "lead": "x"}, "'lead' must be a list, not text"),
-        ({"id": " "}, "'id' is empty"),
-        ({"summary": None, "lead": [None]}, "'lead' must be a list of text, not a list with null in it"),
-        ({"summary": None, "lead": [1]}, "'lead' must be a list of text, not a list with a number in it"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to read or write is named."""
-    with pytest.raises(BadRow, match=expected):
-        wikisum_example(article("x y", **changes))
-
-
-def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It is named with its line; not strict, it is left out and counted with its reason."""
-    rows = [article("x y", id=1), article(SUMMARY, id=2)]
-    with pytest.raises(DataError, match=r"test\.jsonl:2: all paragraphs are clones"):
-        read(tmp_path / "test.jsonl", stages, rows)
-    texts = read(tmp_path / "test.jsonl", stages, rows, strict=False)
-    assert texts.facts["skipped"] == {"test": {"all paragraphs are clones of the summary": 1}}
-    assert texts.facts["left_out"] == {"test": {"clone paragraphs": 0}}  # of the examples that are used
-
-
-def test_large_articles(tmp_path: Path, stages: ArtifactCache) -> None:
-    """2,000 paragraphs of 70 words and one of 50,000 are read, none lost."""
-    many = [paragraph("The sheep eat. " * 23 + f"{number}", f"{number // 5}") for number in range(2_000)]
-    rows = [article(*many, id=1), article("The sheep eat grass and sleep. " * 8_334, id=2)]
-    split = read(tmp_path / "test.jsonl", stages, rows).splits["test"]
-    assert len(split[0].documents) == 400
-    assert sum(len(document.sections[0].paragraphs) for document in split[0].documents) == 2_000
-    assert split.source_words[1] == 50_004
 
 
 def test_json_lines_take_no_tokenizer(tmp_path: Path, stages: ArtifactCache) -> None:

@@ -93,15 +93,6 @@ def test_nothing_to_score(rouge: Metric) -> None:
         aggregate(scored.per_example)
 
 
-def test_decimals_are_written(tmp_path: Path) -> None:
-    """By hand: with five decimals, zeros at the end stand, too; without, all digits do."""
-    table = pd.DataFrame({"x_f": [1 / 3, 0.5, np.nan]}, index=pd.Index(["a", "b", "c"], name="id"))
-    write_scores(tmp_path / "five.csv", table, decimals=5)
-    assert (tmp_path / "five.csv").read_text().split() == ["id,x_f", "a,0.33333", "b,0.50000", "c,nan"]
-    write_scores(tmp_path / "all.csv", table)
-    assert read_scores(tmp_path / "all.csv")["x_f"]["a"] == 1 / 3
-
-
 def test_double_prediction(rouge: Metric) -> None:
     """Two predictions for one example are an error that names it."""
     with pytest.raises(DataError, match="'a'"):
@@ -123,13 +114,6 @@ def test_perl_resampling() -> None:
     _, low, high = 100 * perl_intervals(values[:, 2:])[0]
     assert (perl.f_lo, perl.f_hi) == pytest.approx((low, high))
     assert perl == replace(plain, f_lo=perl.f_lo, f_hi=perl.f_hi) != plain
-
-
-def test_order_of_examples_changes_nothing() -> None:
-    """Means and intervals are the same to the last bit in whatever order examples were finished."""
-    values = np.random.default_rng(1).random((50, 3))
-    table = pd.DataFrame(values, columns=["x_p", "x_r", "x_f"], index=[f"e{number}" for number in range(50)])
-    assert aggregate(table, 100) == aggregate(table.sample(frac=1, random_state=1), 100)
 
 
 def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
@@ -160,14 +144,6 @@ def test_line_breaks_of_a_prediction_end_its_sentences() -> None:
     assert (scores["rougeLsum_f"], scores["rougeL_f"]) == (1.0, 0.5)
 
 
-def test_another_metric_leaves_rouge_as_it_is(rouge: Metric) -> None:
-    """Beside another metric ROUGE has the same columns and values, first; the other's follow."""
-    items = [("the cat sat", example(CAT)), ("a bridge goes to adler", example(CAT, name="b"))]
-    alone, beside = (score_all(metrics, items).per_example for metrics in ([rouge], [rouge, FactRecall(Scoring())]))
-    pd.testing.assert_frame_equal(beside[list(rouge.columns)], alone, check_exact=True)
-    assert list(beside.columns) == [*rouge.columns, *FactRecall.columns]
-
-
 def test_what_does_not_apply_survives_its_file(tmp_path: Path, rouge: Metric) -> None:
     """A cell that does not apply to an example is written and read as one."""
     fact = Fact("single", "bridge", "adler", ("adler", "york"), 0.5, 0)
@@ -194,13 +170,3 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     assert astuple(measures["x"]) == pytest.approx((sum(known) / 25, low, high, 25))
     assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 40)
     assert "never" not in measures
-
-
-def test_a_measure_that_is_no_share_keeps_its_unit() -> None:
-    """Words are averaged as they are, with a plain bootstrap's interval, also where all are 0 or 1."""
-    table = pd.DataFrame({"words": [1.0, 4.0, np.nan], "one": 1.0, "share": 0.5}, index=["a", "b", "c"])
-    measures = aggregate_measures(table, 200, in_units={"words", "one"})
-    low, high = bootstrap_interval([1.0, 4.0], 200, seed=1)
-    assert measures["words"] == MeasureMean(2.5, low, high, 2)
-    assert measures["one"] == MeasureMean(1.0, 1.0, 1.0, 3)
-    assert measures["share"].mean == 50.0

@@ -215,6 +215,7 @@ def test_what_was_measured_stays(tmp_path: Path, log_lines: list[str]) -> None:
     run_point(Point(asking(plain, "extractive")))
     both = run_point(Point(asking(plain, "repetition")))
     assert list(both.measured_by) == ["extractive", "repetition"]
+    log_lines.clear()
     for config in (plain, asking(plain, "repetition", "extractive")):
         assert run_point(Point(config)) == both
     assert [line.partition(":")[0] for line in log_lines] == ["already finished"] * 2

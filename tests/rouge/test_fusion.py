@@ -47,7 +47,7 @@ def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str)
 
 @pytest.mark.parametrize(("kind", "measure"), list(product(FUSION_TYPES, PAIR_MEASURES)))
 @pytest.mark.parametrize(("promising", "at_once"), [(1, 1), (2, 9), (32, 1 << 20)])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(sentences=SOURCES, summary=TEXTS)
 def test_equals_scoring_every_pair_with_the_library(
     promising: int, at_once: int, kind: str, measure: str, sentences: list[Words], summary: list[Words]
@@ -71,7 +71,7 @@ def test_equals_the_definition_on_longer_texts(kind: str, measure: str) -> None:
     """As above for more sentences, some alike, and summary sentences of more than 64 and 128 words."""
     chance = random.Random(f"{kind} {measure}")
     words = [*"abcdefghij", *("the of and to " * 4).split()]
-    sentences = [chance.choices(words, k=chance.randint(0, 40)) for _ in range(12 if kind == "rougeL" else 40)]
+    sentences = [chance.choices(words, k=chance.randint(0, 40)) for _ in range(12 if kind == "rougeL" else 20)]
     sentences += chance.sample(sentences, 5)
     summary = [chance.choices(words, k=length) for length in (9, 64, 65, 140)]
     for pair, reference in zip(best_pairs(sentences, summary, kind, measure), summary, strict=True):
@@ -100,19 +100,6 @@ def test_hand_worked_pair() -> None:
     assert best_pairs(sentences, summary, "rouge2") == [SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)]
     assert best_pairs(sentences, summary, "rougeL") == [SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)]
     assert best_pairs(sentences, summary, "rouge1", "precision") == [SourcePair(2, 3, 4 / 5, (1, 2 / 3), 1 / 5)]
-
-
-def test_a_pair_stands_in_the_order_of_the_source() -> None:
-    """The seam has b c in one order only, so "c d" before "a b" has two of three bigrams and "a b" before it all."""
-    assert best_pairs([["c", "d"], ["a", "b"]], [list("abcd")], "rouge2")[0].score == 2 / 3
-    assert best_pairs([["a", "b"], ["c", "d"]], [list("abcd")], "rouge2")[0].score == 1
-
-
-def test_an_empty_sentence_has_no_seam() -> None:
-    """Where one sentence of a pair is empty, the other is the pair's text; two empty ones score 0."""
-    (pair,) = best_pairs([["a"], [], ["b"]], [["a", "b"]], "rouge2")
-    assert (pair.first, pair.second, pair.score) == (0, 2, 1)
-    assert best_pairs([[], []], [["a"], []], "rouge2", "precision") == [SourcePair(0, 1, 0, (0, 0), 1 / 2)] * 2
 
 
 def test_the_first_of_equal_pairs_wins() -> None:

@@ -224,19 +224,6 @@ def test_jackknife(prediction: Text, references: list[Text]) -> None:
         assert scores[kind].f == pytest.approx(sum(best[kind].f for best in bests) / len(bests))
 
 
-def test_jackknife_of_one_reference() -> None:
-    """With one reference nothing is left out."""
-    one = (("a b c",), [("a c d",)])
-    assert scorer(references="jackknife").score(*one) == scorer(references="best").score(*one)
-
-
-@pytest.mark.parametrize("mode", ["google", "perl"])
-def test_empty_prediction(mode: str) -> None:
-    """Nothing predicted scores 0 throughout."""
-    rouge = scorer(mode=mode, wordnet=NO_WORDNET)
-    assert set(rouge.score((), [("a reference",)]).values()) == {Score(0, 0, 0)}
-
-
 @pytest.mark.parametrize("texts", [("a b", [("a b",)]), (("a b",), ["a b"]), (("a b",), "a b")])
 def test_strings_are_no_texts(texts: Any) -> None:
     """A string in place of sentences is refused: its letters would be scored as sentences."""

@@ -10,8 +10,8 @@ from rouge_score import tokenize
 from longsumbench.rouge.tokenizer import MARK, ascii_words, default_words, dropped_share, unicode_words
 
 
-def decoded(words: list[bytes]) -> list[str]:
-    return [word.decode() for word in words if word != MARK]
+def decoded(words: list[str]) -> list[str]:
+    return [word for word in words if word != MARK]
 
 
 def test_every_character() -> None:

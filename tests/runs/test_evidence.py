@@ -12,7 +12,7 @@ from support.watching import like
 
 from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
-from longsumbench.runs.evidence import check_evidence_arrays, kept_places, num_wanted, read_evidence, write_evidence
+from longsumbench.runs.evidence import check_evidence_arrays, kept_places, read_evidence, write_evidence
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))
@@ -66,15 +66,6 @@ def test_its_files_are_plain(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == ["3.json", "3.safetensors"]
     described = json.loads((tmp_path / "evidence" / "3.json").read_text(encoding="utf-8"))
     assert described == {"id": "a", "axes": {"score": ["segment", "unit"]}, "texts": {"unit": ["One.", "Two."]}}
-
-
-@pytest.mark.parametrize(
-    ("asked", "examples", "expected"),
-    [("all", 4, 4), ("none", 4, 0), ("0", 4, 0), ("3", 4, 3), ("20", 4, 4), ("all", 0, 0)],
-)
-def test_the_first_examples_are_wanted(asked: str, examples: int, expected: int) -> None:
-    """`all`, a number or `none` of the examples there are, from the first."""
-    assert num_wanted(asked, examples) == range(expected)
 
 
 @pytest.mark.parametrize(
@@ -136,12 +127,6 @@ def test_damaged_files_are_told(name: str, content: bytes | None, tmp_path: Path
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=r"0\.json: not the evidence of an example"):
         read_evidence(tmp_path, 0)
-
-
-def test_other_files_are_no_evidence(tmp_path: Path) -> None:
-    """What else stands in the folder, or no folder, is no evidence of anything."""
-    (tmp_path / "view.json").write_text("{}", encoding="utf-8")
-    assert kept_places(tmp_path) == kept_places(tmp_path / "nowhere") == set()
 
 
 def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None:

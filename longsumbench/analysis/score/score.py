@@ -285,4 +285,4 @@ def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
 
 def _print_warnings(warnings: Sequence[str]) -> None:
     for line in warnings:
-        _log.info(f"warning: {line}")
+        _log.warning(f"warning: {line}")

@@ -28,7 +28,7 @@ def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    revision = hub.revision or _revision(corpus.name, hub.repository, hub.config, stages.root)
+    revision = hub.revision or chosen_revision(corpus.name, hub.repository, hub.config, stages.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
     facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
     return Source(inputs, facts, partial(_entries, corpus, hub, revision))
@@ -48,7 +48,7 @@ def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
 
 
 @cache  # all points of a sweep read the same revision
-def _revision(name: str, repository: str, config: str | None, root: Path) -> str:
+def chosen_revision(name: str, repository: str, config: str | None, root: Path) -> str:
     """Return the newest revision, or that of a local copy if the hub cannot be reached."""
     problem = unreachable()
     if problem is None:

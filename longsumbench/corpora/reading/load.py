@@ -91,6 +91,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
+    _log.debug(f"dataset '{corpus.name}': {folder}")
     with reading_artifact(folder):
         texts = _open(corpus, folder)
     _report_overlaps(texts, settings.strict is True)
@@ -243,12 +244,13 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
         problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
         if is_error:
             raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
-        _warn(f"{problem}; dataset.strict=true makes this an error")
+        warn_once(f"{problem}; dataset.strict=true makes this an error")
 
 
-@cache  # once for a sweep, or for a run with its baselines
-def _warn(problem: str) -> None:
-    _log.info(f"warning: {problem}")
+@cache
+def warn_once(problem: str) -> None:
+    """Log a warning, once for a sweep, or for a run with its baselines."""
+    _log.warning(f"warning: {problem}")
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:

@@ -100,14 +100,6 @@ def test_without_runs_the_reference_is_the_baseline() -> None:
         score_texts(drawn([example("none", ["x"], reference=[])]), Ordered())
 
 
-def test_where_it_applies_to_nothing() -> None:
-    """Of summaries of one sentence there is no mean, which table, CSV and picture can say."""
-    found = score_texts(drawn(examples(1)), Ordered())
-    assert found.table()["coherence"].isna().all()
-    assert "none" in found.render()
-    assert draw_coherence(found)["png"].startswith(b"\x89PNG")
-
-
 def test_the_metric_by_a_model(tmp_path: Path) -> None:
     """With a BERT, the rows are what the metric of runs gives the same texts; the same again gives the same bytes."""
     bert = write_bert(tmp_path / "bert")

@@ -14,7 +14,6 @@ from longsumbench.analysis.dataset.near_duplicates import (
     NearDuplicates,
     SplitOverlap,
     jaccard,
-    mix_hashes,
     shingles,
 )
 from longsumbench.api.documents import Document, Example, Section
@@ -65,15 +64,6 @@ def test_short_texts_are_one_sequence() -> None:
     assert all(pair.similarity == 1.0 for pair in found.nearest())
 
 
-def test_sequences_go_on_across_sentences_sections_and_documents() -> None:
-    """How a text is divided changes nothing."""
-    whole = example("x", "one two three four five six seven eight")
-    first = Document(None, (Section("a", (("one two three",), ("four",))), Section(None, (("five six",),))))
-    divided = Example("y", None, None, (first, Document("b", (Section(None, (("seven eight",),)),))), ())
-    assert np.array_equal(shingles(whole), shingles(divided))
-    assert len(shingles(whole)) == 4
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_as_comparing_all_with_all(seed: int) -> None:
     """Of texts with more and more words exchanged, exactly the pairs at 0.8 or above are found, each once."""
@@ -107,20 +97,8 @@ def test_as_comparing_all_with_all(seed: int) -> None:
         assert expected[pair.one[0], pair.other[0]][1][pair.one[1], pair.other[1]] == pytest.approx(pair.similarity)
 
 
-def test_one_split_has_no_pairs() -> None:
-    """Copies within a split are not looked for."""
-    found = seen(split_of("test", ["a b c d e f"] * 3))
-    assert (found.overlaps(), found.nearest()) == ((), ())
-
-
 def test_similarity_is_a_share() -> None:
     """It is 1 for equal texts, 0 for texts without a common sequence or without any, and the same both ways."""
     one, other = shingles(example("x", "a b c d e f")), shingles(example("y", "g h i j k"))
     nothing = np.zeros(0, np.uint64)
     assert (jaccard(one, one), jaccard(one, other), jaccard(nothing, nothing), jaccard(one, nothing)) == (1, 0, 0, 0)
-
-
-def test_mixing_loses_nothing() -> None:
-    """Different numbers stay different."""
-    numbers = np.arange(100_000, dtype=np.uint64)
-    assert len(np.unique(mix_hashes(numbers))) == len(numbers)

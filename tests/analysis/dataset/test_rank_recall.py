@@ -103,17 +103,6 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
     assert "WikiSum" not in shown
 
 
-def test_published_numbers_stand_beside_wikisum() -> None:
-    """On WikiSum, and there alone, the paper's Table 1 is printed as it is printed there."""
-    from support.toys import ToySplit
-
-    found = score_orders("wikisum", ToySplit.of("test", 3), {"none": [[0]] * 3}, "paragraph").render()
-    line = next(line for line in found.splitlines() if line.startswith("Similarity"))
-    assert line.split()[-4:] == ["24.86", "32.43", "40.87", "49.49"]
-    line = next(line for line in found.splitlines() if line.startswith("Ranking"))
-    assert line.split()[-4:] == ["39.38", "46.74", "53.84", "60.42"]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -152,11 +141,3 @@ def test_what_cannot_be_done_is_said(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
-
-
-def test_the_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--help` shows commands to copy, the settings, and what is kept where."""
-    with pytest.raises(SystemExit):
-        main(["stats", "--help"])
-    shown = capsys.readouterr().out
-    assert all(part in shown for part in ("rank=tfidf", "dataset=wiki_sections", "ranker.{", "--csv", "exit codes"))

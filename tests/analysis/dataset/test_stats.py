@@ -1,7 +1,6 @@
 """What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
 
 import json
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from longsumbench.analysis.dataset.stats import (
     StatsSettings,
     describe_dataset,
     read_splits,
-    run_names,
     sample_places,
 )
 from longsumbench.analysis.dataset.tables import (
@@ -214,27 +212,7 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
-def test_a_ranker_is_trained_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With train_ranker=true no note is left, and the same is read, in another order."""
-    folder = write_jsonl(tmp_path / "texts")
-    sizes = {"vocabulary_size": 320, "ranker_dimension": 8, "ranker_steps": 2, "ranker_batch_size": 4}
-    ranker = " ".join(f"model.{key}={value}" for key, value in sizes.items()) + " device=cpu train_ranker=true"
-    words = f"dataset=jsonl dataset.path={folder} model=tdmca scale=tiny {ranker} duplicates=false"
-    assert main(["stats", *words.split()]) == 0
-    shown = capsys.readouterr().out
-    assert "What each system would see" in shown
-    assert "not trained" not in shown
-    assert "Near-duplicates" not in shown
-
-
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
-
-
-def test_entries_are_the_whole() -> None:
-    """What was seen stands first, then the causes, the largest first; together they are the text."""
-    found = ledger_entries(LEDGER)
-    assert found == [("seen", 30, 14), ("b", 60, 31), ("a", 10, 5)]
-    assert tuple(map(sum, zip(*((tokens, words) for _, tokens, words in found), strict=True))) == (100, 50)
 
 
 def test_ledgers_add_up() -> None:
@@ -260,12 +238,6 @@ def test_what_runs_have_recorded() -> None:
     assert cut_shares(record("a", 1, source={"tokens": 100, "words": 30, "cuts": cuts})) == {"input_length": 25.0}
     assert cut_shares(record("a", 1, source={"tokens": 0, "words": 30, "cuts": cuts})) == {"input_length": 30.0}
     assert cut_shares(record("a", 1, source=None)) == {}
-
-
-def test_runs_are_named() -> None:
-    """Commas stand between runs, each is taken once, and "all" names none."""
-    assert run_names("a, b,a,") == ["a", "b"]
-    assert run_names(" all ") == run_names("") == []
 
 
 def test_what_is_printed_in_papers_stands_beside() -> None:
@@ -319,15 +291,3 @@ def test_a_run_on_other_texts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main(["stats", *words, f"dataset.path={texts}", f"run={folder.name}"]) == 2
     assert "has read other texts" in capsys.readouterr().err
-
-
-def test_lengths_do_not_depend_on_how_texts_are_read() -> None:
-    """Counting with a sample, without duplicates, and of splits in another order gives the same numbers."""
-    splits = {name: ToySplit.of(name, size, start) for name, size, start in (("train", 9, 0), ("test", 12, 50))}
-    draw = list(splits)
-    random.Random(1).shuffle(draw)
-    one_way = read_splits(splits, StatsSettings(sample=3))
-    other = {found.name: found for found in read_splits({name: splits[name] for name in draw}, StatsSettings())}
-    for found in one_way:
-        pd.testing.assert_frame_equal(found.counts, other[found.name].counts)
-        pd.testing.assert_frame_equal(found.sampled, other[found.name].sampled.loc[found.sampled.index])

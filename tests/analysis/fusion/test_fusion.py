@@ -146,15 +146,6 @@ def test_what_an_output_says(output: str, says: str, joined: bool) -> None:
     assert one.closest in (output.splitlines() or [""])
 
 
-def test_the_closest_sentence_and_the_recall() -> None:
-    """The closest sentence is that of the best F; the recall is the whole output's."""
-    output = "An ash, a birch, an elm and a fir stand in the park by the river.\nAsh, birch, elm.\nFir."
-    found = find_fusions(drawn([example("e", FILLED, reference=[FUSED])], *written(output)), FusionSettings())
-    (one,) = found.fusions[0].outputs
-    assert one.closest == "Ash, birch, elm."
-    assert (one.recall, one.closest_recall) == (1.0, 0.75)
-
-
 def test_what_cannot_be_looked_at() -> None:
     """Examples without a reference or a second sentence are left out and counted; without any other, it is an error."""
     empty = [example("x", ["ash"], reference=["oak"]), example("y", FILLED, reference=[])]
@@ -163,17 +154,6 @@ def test_what_cannot_be_looked_at() -> None:
     assert "2 examples left out" in found.render()
     with pytest.raises(DataError, match="nothing to fuse"):
         find_fusions(drawn(empty), FusionSettings())
-
-
-def test_no_fusion_at_all() -> None:
-    """Where nothing is fused, tables, picture and page say so without a number that is none."""
-    found = find_fusions(
-        drawn([example("e", FILLED, reference=["pine yew"])], *written("Pine.")), FusionSettings(overlap=50)
-    )
-    assert not found.fusions
-    assert "0 of 1 reference sentences" in found.render()
-    assert "nan" not in found.csv()
-    assert "0 pairs" in fusion_page(found, draw_fusion(found)["svg"])
 
 
 @pytest.mark.parametrize(

@@ -113,32 +113,6 @@ def test_order_is_what_counts() -> None:
     assert tables[0].reach() == 4
 
 
-def test_one_example_shows_no_reach() -> None:
-    """Without a second example there is no interval, so that nothing is said of how far likeness reaches."""
-    one, two = (compare_sentences(drawn([example("e", TEXTS)] * times), TfIdf()).render() for times in (1, 2))
-    assert "one example does not show" in one
-    assert "at every distance" not in one
-    assert "one example does not show" not in two
-
-
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 3,000 sentences no product holds more cosines than it may."""
-    monkeypatch.setattr(locality, "_COSINES_AT_ONCE", 100_000)
-    largest = 0
-
-    class Watched(np.ndarray):
-        def __matmul__(self, other: np.ndarray) -> np.ndarray:
-            nonlocal largest
-            product = np.asarray(self) @ np.asarray(other)
-            largest = max(largest, product.size)
-            return product
-
-    vectors = np.ones((3_000, 2)).view(Watched)
-    sums = similarity_by_distance(vectors)
-    assert 0 < largest <= 100_000
-    assert sums[1:].tolist() == pytest.approx([2.0 * (3_000 - distance) for distance in range(1, 3_000)])
-
-
 def test_nothing_to_compare() -> None:
     """Sources of one sentence each are an error that says so."""
     with pytest.raises(DataError, match="no example of split 'test' has two sentences"):

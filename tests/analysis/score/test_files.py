@@ -90,14 +90,6 @@ def test_folders_are_matched_by_name(tmp_path: Path) -> None:
     assert read_pairs(here).pairs == read_pairs(here, here).pairs == tuple(ScoredPair(*values) for values in expected)
 
 
-def test_folders_are_matched_by_number(tmp_path: Path) -> None:
-    """Where no name is on both sides, the last number in it is the id, whatever its zeros."""
-    ours = folder(tmp_path / "ours", v2_0001__dec="A", v2_12__dec="B")
-    theirs = folder(tmp_path / "theirs", gold__A__1__ref="C", gold__B__1__ref="D", gold__A__12__ref="E")
-    pairs = [(pair.id, pair.prediction, pair.references) for pair in read_pairs(ours, theirs).pairs]
-    assert pairs == [("1", ("A",), (("C",), ("D",))), ("12", ("B",), (("E",),))]
-
-
 def test_ids_of_one_side_only(rows: Written) -> None:
     """They are counted and named on both sides; with intersect the others are scored, and the ids are told."""
     ours = rows("ours.jsonl", *(predicted(name) for name in "abcde"))
@@ -132,14 +124,6 @@ def test_ids_that_stand_twice(rows: Written, intersect: bool) -> None:
             read_pairs(alike, theirs, intersect)
 
 
-def test_line_counts_differ(tmp_path: Path) -> None:
-    """Both files are named with their counts."""
-    (tmp_path / "a.txt").write_text("x\n" * 3)
-    (tmp_path / "b.txt").write_text("x\n\n")
-    with pytest.raises(DataError, match=r"a.txt has 3 lines, .*b.txt has 2; line n"):
-        read_pairs(tmp_path / "a.txt", tmp_path / "b.txt", intersect=True)
-
-
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -164,22 +148,6 @@ def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, tol
         read_pairs(path, rows("theirs.jsonl", referenced("a"), referenced("z")))
     assert f"{raised.value}".startswith(f"{path}:3: ")
     assert told in f"{raised.value}"
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ({"id": "a"}, "none of references, reference, summary"),
-        ({"id": "a", "reference": "x", "summary": "x"}, "several of the fields reference, summary"),
-        ({"id": "a", "references": None}, "'references' must be text or a list of sentences, not null"),
-        ({"id": "a", "references": ["x", 1]}, "'references' must be text or a list of sentences, not a number"),
-        ({"id": "a", "references": [["x", []]]}, "not a list with a list in it"),
-    ],
-)
-def test_references_that_cannot_be_used(rows: Written, row: dict[str, Any], told: str) -> None:
-    """Missing, doubled and null references are told apart."""
-    with pytest.raises(DataError, match=told):
-        read_pairs(rows("ours.jsonl", predicted("a")), rows("theirs.jsonl", row))
 
 
 def test_files_that_cannot_be_used(tmp_path: Path, rows: Written) -> None:

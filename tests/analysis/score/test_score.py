@@ -12,13 +12,10 @@ import pytest
 from rouge_score import rouge_scorer
 from support.toys import write_jsonl
 
-from longsumbench.analysis.score.files import ScoredPair
-from longsumbench.analysis.score.score import score_sides, split_sides
 from longsumbench.cli.main import main
-from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
 from longsumbench.sentences import split_summary
 
@@ -71,18 +68,6 @@ def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, type
         expected = peer.score("\n".join(split_summary(reference)), "\n".join(split_summary(prediction)))
         assert list(scores.loc[name]) == [value for kind in ROUGE_TYPES for value in expected[kind]]
     assert list(scores.index) == ["a", "b", "c"]
-
-
-def test_perl_mode_writes_five_digits(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
-    """By hand: all 8 words of c's prediction are among the 12 of its reference; every value has five digits."""
-    code, out, _ = typed(*files, "--mode", "perl", "--no-stem", "--per-example", tmp_path / "s.csv")
-    assert code == 0
-    assert "mode:perl|stemmer:none|" in out
-    with (tmp_path / "s.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["id"]: row for row in csv.DictReader(file)}
-    assert rows["c"]["rouge1_p"] == "1.00000"
-    assert rows["c"]["rouge1_r"] == "0.66667"
-    assert all(len(value) == 7 for row in rows.values() for key, value in row.items() if key != "id")
 
 
 def test_perl_resampling(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
@@ -146,33 +131,6 @@ def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path
     assert ["sentences:given|" in one["signature"] for one in found] == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("prediction", "references", "splitting"),
-    [
-        ("A b. C d.", ["A b. C d."], "longsumbench-sentences-1"),
-        (["A b.", "C d."], [["A b.", "C d."]], "given"),
-        ("A b. C d.", [["A b.", "C d."]], "predictions=longsumbench-sentences-1,references=given"),
-        (["A b.", "C d."], ["x", ["C d.", "A b."]], "predictions=given,references=given+longsumbench-sentences-1"),
-    ],
-)
-def test_the_signature_says_who_split(
-    tmp_path: Path, typed: Typed, prediction: Any, references: list[Any], splitting: str
-) -> None:
-    """Sentences that were given are told from those that the splitter found, on each side."""
-    both = write(tmp_path / "a.jsonl", [{"id": "a", "prediction": prediction, "references": references}])
-    values = json.loads(typed(both, "--json")[1])
-    assert f"|sentences:{splitting}|" in values["signature"]
-    assert values["rougeLsum"]["f"] == 100
-
-
-@pytest.mark.parametrize(("prediction", "expected"), [(("c d. a b.",), 0.5), (("c d.", "a b."), 1.0)])
-def test_lists_are_scored_as_they_are(prediction: tuple[str, ...], expected: float) -> None:
-    """By hand: one sentence has two words in the reference's order, two sentences have two each; none is split anew."""
-    pairs = [ScoredPair("x", prediction, (("a b c d",),))]
-    scores = score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["x"]
-    assert (scores["rougeL_f"], scores["rougeLsum_f"]) == (0.5, expected)
-
-
 def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
     """They end the command with 3; --intersect goes on, and tells and counts them."""
     ours, theirs = files
@@ -229,35 +187,6 @@ def test_perl_mode_without_its_lists(files: tuple[Path, Path], tmp_path: Path, t
     assert "none" in out.partition("stemmer:")[2].partition("|")[0]
 
 
-def test_texts_too_long_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pair that needs more memory than there is ends with its id and sizes; long texts of sentences do not."""
-    long = "word " * 200_000
-    pairs = [ScoredPair("x", (long,), ((long,),))]
-    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**9))
-    with pytest.raises(EnvironmentProblem, match=r"example 'x' \(200,000 words against 200,000, .* are free"):
-        score_sides(RougeScorer(), pairs, *split_sides(pairs))
-    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**7))
-    pairs = [ScoredPair("x", ("word two",), ((long,),)), ScoredPair("y", (long,), (("word two",),))]
-    assert score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["y", "rouge1_r"] == 0.5
-
-
-class Free:
-    """What psutil says of a machine's memory."""
-
-    def __init__(self, available: int) -> None:
-        self.available = available
-
-
-def test_an_interrupt(files: tuple[Path, Path], typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C ends with 130 and one line that says that nothing was written."""
-
-    def interrupted(*_: object) -> dict[str, Score]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RougeScorer, "score", interrupted)
-    assert typed(*files) == (130, "", ["longsumbench: interrupted; nothing was written"])
-
-
 def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
     """Scoring files starts quickly: it loads no library of training or of the hub."""
     code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
@@ -295,13 +224,6 @@ def test_zero_for_empty_references_equals_rouge_score(wordless: Path, typed: Typ
     for kind in ROUGE_TYPES:
         mean = 100 * sum(one[kind].fmeasure for one in scored) / len(scored)
         assert json.loads(output)[kind]["f"] == pytest.approx(mean)
-
-
-def test_the_rule_for_empty_references_is_one_of_two(wordless: Path, typed: Typed) -> None:
-    """A misspelt rule ends with exit code 2 and both names."""
-    code, _, told = typed(wordless, "--empty-references", "zeros")
-    problem = "--empty-references=zeros (did you mean 'zero'?); allowed: skip, zero"
-    assert (code, told) == (2, [f"longsumbench: {problem}"])
 
 
 def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,11 +33,6 @@ def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
     return tuple(tuple(f"{part.strip('. ')}." for part in text.split(". ")) for text in texts)
 
 
-def test_good_texts_are_not_warned_of() -> None:
-    """Whether strings or lists, on one side or both, lists of the same sentences are no mistake."""
-    assert told() == told(lists(GOOD), lists(GOOD)) == told(GOOD[:1], GOOD[1:2]) == []
-
-
 @given(texts=st.lists(st.tuples(WORDS, WORDS), min_size=5, max_size=40))
 def test_short_texts_of_few_words_are_not_warned_of(texts: list[tuple[list[str], list[str]]]) -> None:
     """Lengths that many references share, without an end mark, are no cut where references are that short."""
@@ -67,16 +62,6 @@ def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> Non
     assert len(found) == 1
     assert found[0].startswith(f"literal {mark} in 2 of 4 references (e.g. 'b'): it is scored as '{word}', ")
     assert advice in found[0]
-
-
-def test_both_sides_are_looked_at() -> None:
-    """The same mistake on both sides is told of each."""
-    tagged = tuple(f"<t> {text} </t>" for text in GOOD)
-    assert [line.split(": ")[0] for line in told(tagged, tagged)] == [
-        f"literal {tag} in 4 of 4 {side} (e.g. 'a')"
-        for side in ("predictions", "references")
-        for tag in ("<t>", "</t>")
-    ]
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -1,19 +1,13 @@
 """The layout of the arXiv/PubMed release, and the rows of its copies on the hub."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Section
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load_texts
-from longsumbench.errors import DataError
 
 
 def paper(**changes: Any) -> dict[str, Any]:
@@ -105,42 +99,6 @@ def test_rows_of_the_hub() -> None:
     )
     assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)
     assert example.references == (("we do .", "it works ."),)
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": " "}, "'id' is empty"),
-        ({"article": None}, "'article' is missing"),
-        ({"article": ["a ."]}, "'article' must be text, not a list"),
-        ({"article": " \n"}, "the article is empty: 'test-1'; dataset.strict=false leaves such rows"),
-        ({"abstract": None}, "'abstract' is missing"),
-        ({"abstract": "\n \n"}, "the abstract is empty: 'test-1'"),
-    ],
-)
-def test_a_bad_row_of_the_hub_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing or empty column, or one of another kind, is named."""
-    with pytest.raises(BadRow, match=expected):
-        paper_of_hub_row({"id": "test-1", "article": "a .", "abstract": "b .", **changes})
-
-
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_files_with_bad_papers(split: str, tmp_path: Path, stages: ArtifactCache) -> None:
-    """A paper in another encoding, without an abstract, or with a taken id is named with its line, or counted."""
-    lines = [json.dumps(paper(article_id=number)).encode() for number in (1, 2, 3)]
-    bad = {
-        "not UTF-8": lines[1].replace(b"flat", b"fl\xe4t"),
-        "the abstract is empty": json.dumps(paper(article_id=2, abstract_text=["<S> </S>"])).encode(),
-        "the id is used twice in this split": lines[0],
-    }
-    for reason, line in bad.items():
-        path = tmp_path / f"{split}.jsonl"
-        path.write_bytes(b"\n".join([lines[0], line, lines[2]]))
-        with pytest.raises(DataError, match=rf"{split}\.jsonl:2: {reason}"):
-            load_texts(DatasetSettings(name="pubmed", path=str(tmp_path)), stages)
-        texts = load_texts(DatasetSettings(name="pubmed", path=str(tmp_path), strict=False), stages)
-        assert texts.splits[split].ids == ["1", "3"]
-        assert texts.facts["skipped"] == {split: {reason: 1}}
 
 
 @pytest.mark.parametrize("name", ["arxiv", "pubmed"])

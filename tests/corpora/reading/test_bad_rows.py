@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.toys import one_line
 
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
@@ -292,10 +293,9 @@ def lines_of(*rows: Row) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-@pytest.mark.parametrize("name", FROM_FILES)
-def test_every_dataset_is_in_the_table(name: str) -> None:
+def test_every_dataset_is_in_the_table() -> None:
     """Whoever adds a dataset that is read from files says here what its smallest valid row is."""
-    assert name in ROWS
+    assert ROWS.keys() >= set(FROM_FILES)
 
 
 def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
@@ -368,16 +368,12 @@ FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("problem", FILES)
-def test_a_bad_file_is_named(problem: str, kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_bad_file_is_named(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """What cannot be read ends with one line that names the file and, where there is one, the line."""
     corpus, row = kind
-    spoil, told = FILES[problem]
-    (tmp_path / "test.jsonl").write_bytes(spoil(lines_of(row("a"))))
-    with pytest.raises(DataError) as caught:
-        read(corpus, tmp_path, stages)
-    assert str(caught.value).startswith(f"{tmp_path}/{told}")
-    assert len(str(caught.value).splitlines()) == 1
+    for spoil, told in FILES.values():
+        (tmp_path / "test.jsonl").write_bytes(spoil(lines_of(row("a"))))
+        assert one_line(lambda: read(corpus, tmp_path, stages)).startswith(f"{tmp_path}/{told}")
 
 
 def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:

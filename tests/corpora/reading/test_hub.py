@@ -53,7 +53,7 @@ def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -170,7 +170,7 @@ def test_offline_after_the_first_reading(
     """What was read once is found again without a network."""
     first = load_texts(DatasetSettings(name="arxiv"), stages)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    hub._revision.cache_clear()  # as in another process
+    hub.chosen_revision.cache_clear()  # as in another process
     assert load_texts(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
     assert len(online) == 1
 

@@ -179,13 +179,6 @@ def test_an_empty_summary(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.facts["skipped"] == {"train": {"the summary is empty": 1}}
 
 
-def test_a_byte_order_mark_and_unknown_fields_are_fine(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Files from Windows editors and rows with more fields than needed are read as they are meant."""
-    path = tmp_path / "test.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row(1, extra={"a": 1})).encode() + b"\r\n\r\n")
-    assert read(path, stages).splits["test"].ids == ["x1"]
-
-
 def test_nothing_to_read(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing path, a folder without splits, an empty file and rows that all fail are each said plainly."""
     assert "no such file or folder" in problem(tmp_path / "absent", stages)
@@ -203,17 +196,6 @@ def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
     write(tmp_path / "val.jsonl", [row(1)])
     write(tmp_path / "validation.txt", [row(1)])
     assert "val.jsonl and validation.txt" in problem(tmp_path, stages)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"plain text", gzip.compress(GOOD.encode(), mtime=0)[:-6], b"\x1f\x8b\x08" + b"\xff" * 40],
-    ids=["text", "cut short", "other bytes"],
-)
-def test_bad_gzip(content: bytes, tmp_path: Path, stages: ArtifactCache) -> None:
-    """A .gz that is no gzip, or is cut short, is named."""
-    (tmp_path / "test.jsonl.gz").write_bytes(content)
-    assert "test.jsonl.gz: not a whole gzip file" in problem(tmp_path, stages)
 
 
 @pytest.mark.parametrize(
@@ -239,15 +221,6 @@ def test_settings_that_do_not_fit(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=expected):
         load_texts(DatasetSettings(**settings), stages)
-
-
-def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: ArtifactCache) -> None:
-    """A sentence of a million characters and a document of 400,000 words are read."""
-    words = "The cells grew well. " * 100_000
-    path = write(tmp_path / "x.jsonl", [row(1, document="y" * 1_000_000), row(2, document=words)])
-    split = read(path, stages).splits["test"]
-    assert list(split.source_words) == [1, 400_000]
-    assert len(next(split[0].sentences())) == 1_000_000
 
 
 def test_large_splits_take_little_memory(tmp_path: Path, stages: ArtifactCache) -> None:

@@ -36,7 +36,7 @@ EXPECTED = {
 @pytest.fixture(autouse=True)
 def nothing_said_before() -> None:
     """Every test is a process of its own, as far as warnings go: within one, each is said once."""
-    loading._warn.cache_clear()
+    loading.warn_once.cache_clear()
 
 
 def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
@@ -69,7 +69,7 @@ def test_overlaps_are_counted_and_told(
         else:
             read(folder, stages)
             assert not capsys.readouterr().err  # said once in a process: a run's baselines do not say it again
-            loading._warn.cache_clear()
+            loading.warn_once.cache_clear()
             read(folder, stages)
             assert capsys.readouterr().err == said
 
@@ -116,28 +116,6 @@ def test_dealt_and_generated_splits_are_looked_at(
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
     assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
-
-
-def test_what_is_generated_does_not_overlap(stages: ArtifactCache, capsys: pytest.CaptureFixture[str]) -> None:
-    """No generated text stands in two splits."""
-    assert "overlaps" not in load_texts(DatasetSettings(name="probe", limit=300), stages).facts
-    assert "overlap" not in capsys.readouterr().err
-
-
-HASHES = st.integers(1, 2**64 - 1) | st.integers(1, 40).map(lambda number: number * 1_024)  # these fall together
-
-
-@given(st.lists(HASHES, max_size=200))
-def test_seen_is_a_set(numbers: list[int]) -> None:
-    """Hashes that were taken in are there, others are not, as in Python's own set."""
-    ours, theirs = Seen(), set[int]()
-    for number in numbers:
-        assert (number in ours) == (number in theirs)
-        if number not in theirs:
-            ours.add(number)
-            theirs.add(number)
-    assert len(ours) == len(theirs)
-    assert all(number in ours for number in theirs)
 
 
 def test_seen_grows() -> None:

@@ -68,7 +68,6 @@ BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": j
         ({}, {}),
         (BROKEN, {}),
         (BROKEN, {"strict": False}),
-        ({"_21": json.dumps({**row(21), "document": " "})}, {}),
         ({}, {"split_by_hash": True}),
         ({}, {"limit": 12}),
     ],
@@ -152,13 +151,13 @@ print(len(texts.splits["test"]))
 """
 
 
-@pytest.mark.parametrize("way", ["unguarded", "standard input", "-c"])
+@pytest.mark.parametrize("way", ["unguarded", "standard input"])
 def test_a_script_is_not_run_again_by_processes_that_read(way: str, tmp_path: Path) -> None:
     """A script may read outside `if __name__ == "__main__"`, and be typed in: it runs once, and reads all."""
     path, script = tmp_path / "x.jsonl", tmp_path / "script.py"
     path.write_text(lines(range(40)))
     script.write_text(SCRIPT)
-    program = {"unguarded": [str(script)], "standard input": ["-"], "-c": ["-c", SCRIPT]}[way]
+    program = {"unguarded": [str(script)], "standard input": ["-"]}[way]
     done = subprocess.run(
         [sys.executable, *program, str(path), str(tmp_path / "stages")],
         input=SCRIPT if way == "standard input" else "",

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.analysis.runs.inspect_page import write_inspection
 from longsumbench.api.system import REFERENCE_AXIS, Evidence
 from longsumbench.report.evidence import source_text as module
 from longsumbench.report.evidence.picture import draw_views
-from longsumbench.report.evidence.source_text import DIGITS, NOTHING, coded, source_text
-from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, TokenWindows, scale_of, views
+from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, TokenWindows, views
 
 BY_STEP = np.array([[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)  # two steps, three source tokens
 MIDDLES = np.array([[[0.0, 1.0, 2.0], [2.0, 2.0, 2.0]]])  # one layer, two heads
@@ -57,12 +53,6 @@ def test_marks_and_windows_share_the_text() -> None:
     assert texts == ["summary", "reference", None]
 
 
-def test_arrays_of_other_lengths_stay_apart() -> None:
-    """Marks and windows of different numbers of source tokens are not of one text."""
-    found = views(evidence({"marks": BY_STEP[:, :2], "focus": FOCUS}, AXES_OF))
-    assert [view.names for view in found if isinstance(view, SourceText)] == [("marks",), ("focus",)]
-
-
 def test_means_by_hand() -> None:
     """Means are over what is a number; where there is none, there is no mean."""
     values = np.array([[0.0, np.nan, np.nan], [0.5, 1.0, -np.inf]])
@@ -82,22 +72,6 @@ def test_windows_by_hand() -> None:
     np.testing.assert_array_equal(windows.centers()[0, 0], [0.125, 0.375, 0.875, np.nan])
     assert windows.places(10).tolist() == [0, 1, 2, 3]
     assert windows.places(2).tolist() == [1, 3]
-
-
-@given(st.lists(st.floats(width=32), min_size=1, max_size=9))
-def test_coded_values_are_read_as_they_were(values: list[float]) -> None:
-    """Two characters encode a value to a 4,094th of the scale; values that are not finite have a separate code."""
-    array = np.array(values)
-    scale = scale_of(array)
-    text = coded(array, scale)
-    assert len(text) == 2 * len(values)
-    for place, value in enumerate(values):
-        code = 64 * DIGITS.index(text[2 * place]) + DIGITS.index(text[2 * place + 1])
-        if np.isfinite(value):
-            step = (scale.high - scale.low) / (NOTHING - 1)
-            assert scale.low + code * step == pytest.approx(value, abs=0.501 * step)
-        else:
-            assert code == NOTHING
 
 
 def spans(text: str, kind: str) -> list[tuple[str, str, str]]:
@@ -123,15 +97,6 @@ def test_the_text_by_hand() -> None:
     assert cells == [("0.500", "0.5"), ("1.000", "1")]
     assert re.findall(r'scope="(?:col|row)">([^<]*)<', text) == ["head 1", "head 2", "layer 1"]
     assert '<div class="of-token" hidden>' in text
-
-
-def test_marks_without_steps() -> None:
-    """Marks without steps are shown as they are, with nothing to select."""
-    text = page_of(evidence({"marks": BY_STEP[0]}, {"marks": ("source_token",)}, **TOKENS))
-    assert spans(text, "s")[1] == ("0.500", "source token 2, “cat”: marks 0.5", "cat")
-    assert spans(text, "o") == []
-    assert "data-rows" not in text
-    assert 'data-hint=""' in text
 
 
 def test_tokens_without_texts_or_letters() -> None:
@@ -166,11 +131,6 @@ def many(steps: int, tokens: int, layers: int, heads: int) -> Evidence:
     focus = tokens * np.random.default_rng(1).random((layers, heads, tokens, 2))
     texts = {"source_token": tuple(f" token{place}" for place in range(tokens)), "step": (" word",) * steps}
     return evidence({"marks": shares, "focus": focus}, AXES_OF, **texts)
-
-
-def test_a_page_is_small() -> None:
-    """Of 400 source tokens, 100 steps and 64 heads it takes half a megabyte."""
-    assert len(page_of(many(100, 400, 8, 8))) < 500_000
 
 
 def test_what_has_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,15 +168,6 @@ def test_any_source_can_be_drawn(looked_at: Evidence) -> None:
         warnings.simplefilter("error")
         assert draw_views("A title", views(looked_at)).startswith(b"\x89PNG")
         assert Reading(page_of(looked_at)).open == []
-
-
-def test_the_same_marks_give_the_same_files(tmp_path: Path) -> None:
-    """The same bytes of the same evidence; other marks give another page and another picture."""
-    first, again = (write_inspection(inspection(both(**TOKENS)), tmp_path / name) for name in ("one", "two"))
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
-    changed = evidence({"marks": BY_STEP[::-1] ** 2, "focus": FOCUS}, AXES_OF, **TOKENS)
-    other = write_inspection(inspection(changed), tmp_path / "three")
-    assert all(path.read_bytes() != before.read_bytes() for path, before in zip(other, first, strict=True))
 
 
 def answers(looked_at: Evidence, script: str, folder: Path) -> list[str]:
@@ -289,26 +240,3 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
     assert found[11:13] == ["Windows of source token 1, “The”", "The cat sat"]
     assert found[13:15] == ["The", "1"]
     assert found[15:] == ["true", "", "true"]
-
-
-@needs_browser
-def test_several_sources_in_a_browser(tmp_path: Path) -> None:
-    """Each view has a separate selection, also next to one without steps; NaN is shown as "no number"."""
-    arrays = {"a": np.where(BY_STEP == 1, np.nan, BY_STEP), "b": BY_STEP[0], "c": np.full((1, 1, 3, 2), np.nan)}
-    axes: dict[str, tuple[str, ...]] = {"a": ("step", "source_token"), "b": ("source_token",), "c": WINDOW_AXES}
-    script = """
-    all(".s")[2].click(); all(".o")[0].click();
-    log.push(text(".status"), text(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
-    """
-    assert answers(evidence(arrays, axes, **TOKENS), script, tmp_path) == [
-        "source token 3, “sat”: a 0 in the mean; no number at step 1, “A”",
-        *("no number", "1", "0.000 0.833 0.000 0 0.500 1.000", "2"),
-    ]
-
-
-def test_a_view_says_how_to_choose() -> None:
-    """The hint names what there is to choose."""
-    assert "a token of the summary to see that step alone, or a source token to see at which" in source_text(
-        only(both())
-    )
-    assert "Choose a source token to see its windows: with" in source_text(only(alone("focus", FOCUS)))
