@@ -5,40 +5,21 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from longsumbench.api.documents import Example
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.nn.initialization import sinusoidal, xavier
+from longsumbench.modeling.nn.initialization import sinusoidal
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
-from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
+from longsumbench.models.etads.model import EtadsForConditionalGeneration
+from longsumbench.models.etads.reader import EtadsReader
 from longsumbench.models.etads.saliency import Gate
-
-
-class EtadsReader(UnitReader):
-    """Reads the leading tokens of the title and the text as one unit."""
-
-    units_decided_by = ("input_length",)
-    config: EtadsConfig
-
-    def units(self, example: Example) -> Units:
-        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
-        sentences = [list(document.sentences()) for document in example.documents]
-        if example.title and sentences:
-            sentences[0].insert(0, example.title)
-        encoded = [self.encode(document) for document in sentences]
-        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
-        query = self.query(example, self.config.input_length)
-        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
 
 
 class EtadsNetwork(Network):
@@ -48,20 +29,13 @@ class EtadsNetwork(Network):
     free_settings = frozenset({"focus_form"})
     config: EtadsConfig
 
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions."""
+        return {"max_position_embeddings": max(self.config.input_length, self.config.decode_length)}
+
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights."""
-        config, tokenizer = self.config, reader.tokenizer
-        model = self.Model(
-            EtadsModelConfig(
-                **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                max_position_embeddings=max(config.input_length, config.decode_length),
-                focus_layers=config.focus_layers or [],
-                saliency_layers=config.saliency_layers or [],
-                focus_form=config.focus_form,
-            )
-        )
-        xavier(model, config.d_model)
+        model = super().build(reader)
         sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
         return model
 
