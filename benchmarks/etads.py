@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusWindows, flex_focus, plain_focus, rank_two_focus
-from longsumbench.models.etads.system import EtadsNetwork
+from longsumbench.models.etads.network import EtadsNetwork
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10

@@ -1,43 +1,21 @@
-"""The system ETADS: what it reads, its network and its evidence."""
+"""The system ETADS and its evidence."""
 
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.nn.initialization import sinusoidal
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
-from longsumbench.models.etads.model import EtadsForConditionalGeneration
+from longsumbench.models.etads.network import EtadsNetwork
 from longsumbench.models.etads.reader import EtadsReader
 from longsumbench.models.etads.saliency import Gate
-
-
-class EtadsNetwork(Network):
-    """The network; its positions start as sinusoids (ETADS §3.1)."""
-
-    Model = EtadsForConditionalGeneration
-    free_settings = frozenset({"focus_form"})
-    config: EtadsConfig
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of positions."""
-        return {"max_position_embeddings": max(self.config.input_length, self.config.decode_length)}
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights."""
-        model = super().build(reader)
-        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return model
 
 
 class Etads(NeuralSystem):
