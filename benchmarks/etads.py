@@ -25,11 +25,10 @@ from tabulate import tabulate
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusWindows, flex_focus, plain_focus, rank_two_focus
-from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
+from longsumbench.models.etads.network import EtadsNetwork
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10
@@ -60,15 +59,9 @@ def main() -> None:
 def network(variant: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER, PAPER.vocabulary_size, (PAD, START, END))
-    config = EtadsModelConfig(
-        **sizes,
-        activation_function="relu",
-        max_position_embeddings=SOURCE,
-        decoder_start_token_id=START,
-        **VARIANTS[variant],
-    )
-    return EtadsForConditionalGeneration(config).to(device)
+    settings = EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]})
+    own = EtadsNetwork(settings)
+    return own.Model(own.model_config(PAPER.vocabulary_size, (PAD, START, END))).to(device)
 
 
 def texts(device: str) -> dict[str, Tensor]:

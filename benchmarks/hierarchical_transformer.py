@@ -25,13 +25,9 @@ from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
-from longsumbench.models.hierarchical_transformer.model import (
-    HierarchicalTransformerForConditionalGeneration,
-    HierarchicalTransformerModelConfig,
-)
+from longsumbench.models.hierarchical_transformer.system import HierarchicalNetwork
 
 PAPER = HierarchicalTransformerConfig()
 PARAGRAPHS, LENGTH, TARGET, BEAMS = PAPER.num_paragraphs, 70, 140, 5
@@ -65,11 +61,9 @@ def main() -> None:
 def network(name: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER, PAPER.vocabulary_size, SPECIAL)
-    config = HierarchicalTransformerModelConfig(
-        **{**sizes, "activation_function": "relu", "decoder_start_token_id": START, **NETWORKS[name]}
-    )
-    return HierarchicalTransformerForConditionalGeneration(config).to(device)
+    config = HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL)
+    config.update(NETWORKS[name])
+    return HierarchicalNetwork.Model(config).to(device)
 
 
 def text(name: str, device: str, paragraphs: int = PARAGRAPHS) -> dict[str, Tensor]:
@@ -85,11 +79,9 @@ def text(name: str, device: str, paragraphs: int = PARAGRAPHS) -> dict[str, Tens
 def libraries(device: str) -> Callable[[], None]:
     """Return a training step of the library's Pegasus with 7 encoder layers."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER, PAPER.vocabulary_size, SPECIAL)
-    config = PegasusConfig(
-        **{**sizes, "encoder_layers": 7, "max_position_embeddings": PARAGRAPHS * LENGTH, "decoder_start_token_id": 1}
-    )
-    config.activation_function = "relu"
+    config = PegasusConfig()
+    config.update(HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL).to_dict())
+    config.update({"encoder_layers": 7, "max_position_embeddings": PARAGRAPHS * LENGTH})
     model = PegasusForConditionalGeneration(config).to(device).train()
     ids = torch.randint(3, PAPER.vocabulary_size, (1, PARAGRAPHS * LENGTH), device=device)
     labels = torch.randint(3, PAPER.vocabulary_size, (1, TARGET), device=device)

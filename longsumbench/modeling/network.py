@@ -1,11 +1,11 @@
 """How a neural system's network is built, and how it starts from a checkpoint (`model.init`)."""
 
-from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.config import TRAINED_TOKENIZERS
 from longsumbench.api.settings import names_deciding
@@ -20,13 +20,14 @@ from longsumbench.modeling.checkpoints import (
     load_network,
     model_digest,
 )
+from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
 
 _FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version", "_name_or_path"}
 
 
-class Network(ABC):
-    """A class of transformers' models, and how one is built from a system's settings.
+class Network:
+    """A class of transformers' models, and how one is made from a system's settings. A subclass names `Model`.
 
     Attributes:
         Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
@@ -38,9 +39,44 @@ class Network(ABC):
     def __init__(self, config: Any) -> None:
         self.config = config
 
-    @abstractmethod
     def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights; the caller has set the seed."""
+        """Build the model with random weights (`xavier`); the caller has set the seed."""
+        tokenizer = reader.tokenizer
+        special = tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
+        config = self.model_config(len(tokenizer), special, reader.multi_document)
+        model = self.Model(config)
+        xavier(model, config.d_model)
+        return model
+
+    def model_config(
+        self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedConfig:
+        """Return the model's configuration: settings of the same name, sizes, special tokens, and `own_settings`.
+
+        Source, target and output share scaled embeddings.
+
+        Args:
+            vocabulary: number of entries of the tokenizer.
+            special: ids of padding, start and end; without a start token, decoding starts with padding, as in T5.
+            multi_document: True if the training texts have several documents each.
+        """
+        kind: Any = self.Model.config_class
+        dimension = getattr(self.config, "dimension", partial(getattr, self.config))
+        pad, start, end = special
+        entries = {item.name: getattr(self.config, item.name, None) for item in fields(kind)}
+        entries = {name: value for name, value in entries.items() if value is not None}
+        for stack in ("encoder", "decoder"):
+            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = dimension("d_ff"), dimension(f"{stack}_layers")
+            entries[f"{stack}_attention_heads"] = dimension("num_heads")
+        entries |= {"vocab_size": vocabulary, "d_model": dimension("d_model"), "scale_embedding": True}
+        entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
+        entries["decoder_start_token_id"] = pad if start is None else start
+        made: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})
+        return made
+
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return entries of the model's configuration that no setting has by name; by default none."""
+        return {}
 
     def initial_folder(self) -> Path | None:
         """Return the folder of the initial checkpoint; None if the weights are initialized at random.
@@ -126,35 +162,3 @@ class Network(ABC):
         tokenizer = tokenization.load_tokenizer(folder)
         check_vocabulary(tokenizer, model.config.vocab_size, named)
         return tokenizer, model
-
-
-def special_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int | None, int]:
-    """Return the ids of the padding, start and end token; the start token may be None."""
-    return tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
-
-
-def network_sizes(config: Any, vocabulary: int, special: tuple[int, int | None, int]) -> dict[str, Any]:
-    """Return arguments of transformers' configuration of an encoder-decoder with shared, scaled embeddings.
-
-    Args:
-        config: a system's settings: dropout, d_model, d_ff, num_heads, encoder_layers and decoder_layers, which its
-            method `dimension` returns if it has one.
-        vocabulary: number of entries of the tokenizer.
-        special: its `special_ids`; without a start token, decoding starts with the padding token, as in T5.
-    """
-    pad, start, end = special
-    dimension = getattr(config, "dimension", partial(getattr, config))
-    return {
-        "vocab_size": vocabulary,
-        "d_model": dimension("d_model"),
-        **{f"{stack}_ffn_dim": dimension("d_ff") for stack in ("encoder", "decoder")},
-        **{f"{stack}_layers": dimension(f"{stack}_layers") for stack in ("encoder", "decoder")},
-        **{f"{stack}_attention_heads": dimension("num_heads") for stack in ("encoder", "decoder")},
-        "dropout": config.dropout,
-        "scale_embedding": True,
-        "pad_token_id": pad,
-        "decoder_start_token_id": pad if start is None else start,
-        "bos_token_id": start,
-        "eos_token_id": end,
-        "forced_eos_token_id": None,
-    }

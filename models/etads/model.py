@@ -32,6 +32,7 @@ class EtadsModelConfig(BartConfig):
 
     model_type = "longsumbench-etads"
 
+    activation_function: str = "relu"
     focus_layers: list[int] | tuple[int, ...] = ()
     saliency_layers: list[int] | tuple[int, ...] = ()
     focus_form: str = "plain"

@@ -1,67 +1,21 @@
-"""The system ETADS: what it reads, its network and its evidence."""
+"""The system ETADS and its evidence."""
 
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
-from longsumbench.api.documents import Example
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network, network_sizes, special_ids
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.nn.initialization import sinusoidal, xavier
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
-from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
+from longsumbench.models.etads.network import EtadsNetwork
+from longsumbench.models.etads.reader import EtadsReader
 from longsumbench.models.etads.saliency import Gate
-
-
-class EtadsReader(UnitReader):
-    """Reads the leading tokens of the title and the text as one unit."""
-
-    config: EtadsConfig
-
-    def units(self, example: Example) -> Units:
-        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
-        sentences = [list(document.sentences()) for document in example.documents]
-        if example.title and sentences:
-            sentences[0].insert(0, example.title)
-        encoded = [self.encode(document) for document in sentences]
-        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
-        query = self.query(example, self.config.input_length)
-        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
-
-
-class EtadsNetwork(Network):
-    """The network; its positions start as sinusoids (ETADS §3.1)."""
-
-    Model = EtadsForConditionalGeneration
-    config: EtadsConfig
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights."""
-        config, tokenizer = self.config, reader.tokenizer
-        model = self.Model(
-            EtadsModelConfig(
-                **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                max_position_embeddings=max(config.input_length, config.decode_length),
-                focus_layers=config.focus_layers or [],
-                saliency_layers=config.saliency_layers or [],
-                focus_form=config.focus_form,
-            )
-        )
-        xavier(model, config.d_model)
-        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return model
 
 
 class Etads(NeuralSystem):

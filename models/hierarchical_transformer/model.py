@@ -35,6 +35,7 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
 
     model_type = "longsumbench-hierarchical-transformer"
 
+    activation_function: str = "relu"
     global_layers: int = 2
     pooling_heads: int = 8
     paragraph_positions: bool = True

@@ -3,64 +3,36 @@
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
 from longsumbench.api.system import ATTENDED_AXIS, Evidence
 from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded_attention
-from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.hierarchical_transformer.config import (
-    FlatTransformerConfig,
-    HierarchicalTransformerConfig,
-    TransformerConfig,
-)
+from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
-from longsumbench.models.hierarchical_transformer.model import (
-    HierarchicalTransformerForConditionalGeneration,
-    HierarchicalTransformerModelConfig,
-)
+from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
 from longsumbench.models.hierarchical_transformer.readers import FlatReader, HierarchicalReader
 
 
-class TransformerNetwork(Network):
-    """The network of both systems; without global layers, as here, it is the flat one."""
-
-    Model = HierarchicalTransformerForConditionalGeneration
-    config: TransformerConfig
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model; its weights start from Xavier's uniform distribution, as in the released code."""
-        config, tokenizer = self.config, reader.tokenizer
-        model = self.Model(
-            HierarchicalTransformerModelConfig(
-                **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                official=config.fidelity == "official",
-                **self.global_sizes(),
-            )
-        )
-        xavier(model, config.d_model)
-        return model
-
-    def global_sizes(self) -> dict[str, Any]:
-        """Return the entries of the model's configuration that the two systems do not share."""
-        return {"global_layers": 0, "paragraph_positions": False}
-
-
-class HierarchicalNetwork(TransformerNetwork):
+class HierarchicalNetwork(Network):
     """The network with global layers."""
 
-    config: HierarchicalTransformerConfig
+    Model = HierarchicalTransformerForConditionalGeneration
 
-    def global_sizes(self) -> dict[str, Any]:
-        """Return the sizes of the global layers, and the kind of positions."""
-        names = ("global_layers", "pooling_heads", "paragraph_positions")
-        return {name: getattr(self.config, name) for name in names}
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return whether it is as in the released code."""
+        return {"official": self.config.fidelity == "official"}
+
+
+class FlatNetwork(HierarchicalNetwork):
+    """The network without global layers."""
+
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return that it has no global layers, and positions of tokens alone."""
+        return {**super().own_settings(multi_document), "global_layers": 0, "paragraph_positions": False}
 
 
 class HierarchicalTransformer(NeuralSystem):
@@ -96,5 +68,5 @@ class HierarchicalTransformer(NeuralSystem):
 class FlatTransformer(NeuralSystem):
     """Join the title and the best paragraphs, cut them, and read them as one text."""
 
-    Config, Reader, Network = FlatTransformerConfig, FlatReader, TransformerNetwork
+    Config, Reader, Network = FlatTransformerConfig, FlatReader, FlatNetwork
     gives_attention = True

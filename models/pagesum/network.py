@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.system import FitContext
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -16,8 +16,8 @@ from longsumbench.modeling.checkpoints import (
     read_config,
     reading_checkpoint,
 )
-from longsumbench.modeling.network import Network, network_sizes, special_ids
-from longsumbench.modeling.nn.initialization import sinusoidal, xavier
+from longsumbench.modeling.network import Network
+from longsumbench.modeling.nn.initialization import sinusoidal
 from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
@@ -32,24 +32,24 @@ class PageSumNetwork(Network):
     Model = PageSumForConditionalGeneration
     config: PageSumConfig
 
+    def model_config(
+        self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedConfig:
+        """Return the model's configuration; decoding starts with the end token, as BART's."""
+        config = super().model_config(vocabulary, special, multi_document)
+        config.decoder_start_token_id = config.eos_token_id
+        return config
+
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and whether training is as in the released code."""
+        positions = max(self.config.page_size or 0, self.config.decode_length)
+        return {"max_position_embeddings": positions, "official": self.config.fidelity == "official"}
+
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights; its positions start as sinusoids."""
-        config, tokenizer = self.config, reader.tokenizer
-        assert config.page_size is not None
-        model = self.Model(
-            PageSumModelConfig(
-                **{
-                    **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
-                    "decoder_start_token_id": tokenizer.eos_token_id,
-                },
-                max_position_embeddings=max(config.page_size, config.decode_length),
-                decoding=config.decoding,
-                official=config.fidelity == "official",
-            )
-        )
-        xavier(model, model.config.d_model)
+        model = super().build(reader)
         sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return _force_first_token(model, tokenizer.bos_token_id)
+        return _force_first_token(model, reader.tokenizer.bos_token_id)
 
     def initial_folder(self) -> Path | None:
         """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights.

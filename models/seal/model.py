@@ -34,6 +34,7 @@ class TruncModelConfig(PegasusConfig):
 
     model_type = "longsumbench-trunc"
 
+    activation_function: str = "relu"
     norm: str = "pre"
     label_smoothing: float = 0.0
 

@@ -1,96 +1,54 @@
 """The systems Trunc, CA, EA and SEAL: their networks and evidence."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from transformers import PreTrainedModel
 
 from longsumbench.api.system import Evidence
 from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
+from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
-    CAModelConfig,
     EAForConditionalGeneration,
-    EAModelConfig,
     SealForConditionalGeneration,
-    SealModelConfig,
     TruncForConditionalGeneration,
-    TruncModelConfig,
 )
 from longsumbench.models.seal.readers import CAReader, EAReader, SealReader, TruncReader
 
 
 class TruncNetwork(Network):
-    """Trunc's network, and what the four networks share: their sizes and initial weights."""
+    """Trunc's network. Choice: weights start as `xavier` sets them; the paper does not state them."""
 
-    Model = TruncForConditionalGeneration
-    ModelConfig: ClassVar[type[TruncModelConfig]] = TruncModelConfig
-    config: FamilyConfig
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model. Choice: weights start as `xavier` sets them; the paper does not state them."""
-        special = special_ids(reader.tokenizer)
-        model = self.Model(self.model_config(len(reader.tokenizer), special, reader.multi_document))
-        xavier(model, self.config.dimension("d_model"))
-        return model
-
-    def model_config(
-        self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
-    ) -> TruncModelConfig:
-        """Return the model's configuration; `special` has the ids of padding, start and end."""
-        return self.ModelConfig(
-            **network_sizes(self.config, vocabulary, special),
-            activation_function="relu",
-            norm=self.config.norm,
-            **self.own_sizes(multi_document),
-        )
-
-    def own_sizes(self, multi_document: bool) -> dict[str, int]:
-        """Return the entries of the model's configuration that the four systems do not share."""
-        return {}
+    Model: ClassVar[type[PreTrainedModel]] = TruncForConditionalGeneration
 
 
 class CANetwork(TruncNetwork):
     """CA's network."""
 
     Model = CAForConditionalGeneration
-    ModelConfig = CAModelConfig
-    config: CAConfig
 
-    def own_sizes(self, multi_document: bool) -> dict[str, int]:
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of vectors of a group."""
         return {"compressed_length": self.config.vectors_of_a_group(multi_document)}
 
 
 class EANetwork(TruncNetwork):
-    """EA's network."""
+    """EA's network; it embeds documents if texts have several."""
 
     Model = EAForConditionalGeneration
-    ModelConfig = EAModelConfig
-    config: EAConfig
 
-    def own_sizes(self, multi_document: bool) -> dict[str, int]:
-        """Return the gate's limit, the scorer's depth and its document embeddings."""
-        documents = self.config.max_documents if multi_document else 0
-        limit, layers = self.config.extractive_length, self.config.scorer_layers
-        return {"extractive_length": limit, "scorer_layers": layers, "max_documents": documents}
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of embedded documents."""
+        return {"max_documents": self.config.max_documents if multi_document else 0}
 
 
 class SealNetwork(EANetwork):
     """SEAL's network."""
 
     Model = SealForConditionalGeneration
-    ModelConfig = SealModelConfig
-    config: SealConfig
-
-    def own_sizes(self, multi_document: bool) -> dict[str, int]:
-        """Return EA's entries and the length of a segment."""
-        return {**super().own_sizes(multi_document), "segment_length": self.config.segment_length}
 
 
 class Trunc(NeuralSystem):

@@ -1,14 +1,10 @@
 """The system T-DMCA."""
 
-from transformers import PreTrainedModel
-
 from longsumbench.modeling.best_paragraphs import BestParagraphs
-from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.tdmca.config import TdmcaConfig
-from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
+from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration
 
 
 class TdmcaReader(BestParagraphs):
@@ -24,22 +20,6 @@ class TdmcaNetwork(Network):
     """
 
     Model = TdmcaForConditionalGeneration
-    config: TdmcaConfig
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights."""
-        config, tokenizer = self.config, reader.tokenizer
-        model = self.Model(
-            TdmcaModelConfig(
-                **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                block_length=config.block_length,
-                compression=config.compression,
-                source_loss=config.source_loss,
-            )
-        )
-        xavier(model, config.d_model)
-        return model
 
 
 class Tdmca(NeuralSystem):

@@ -18,7 +18,8 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.system import Etads, EtadsReader
+from longsumbench.models.etads.reader import EtadsReader
+from longsumbench.models.etads.system import Etads
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
 SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}

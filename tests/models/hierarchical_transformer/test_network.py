@@ -35,18 +35,6 @@ def close(actual: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(actual, expected)
 
 
-@pytest.mark.parametrize("graph", [False, True])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_alone_as_in_a_batch(variant: str, graph: bool) -> None:
-    """More paragraphs, longer ones, and absent ones beside it change nothing of an example's logits."""
-    model, target = network(**VARIANTS[variant]), labels(6, 6, 6)
-    given = batch(*EXAMPLES, graph=graph)
-    together = model(**given, labels=target).logits
-    for row, sizes in enumerate(EXAMPLES):
-        alone = part(given, row, len(sizes), max(sizes))
-        close(together[row : row + 1], model(**alone, labels=target[row : row + 1]).logits)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_absent_paragraph_is_not_there(variant: str) -> None:
     """What stands where the mask is False is never read, in a paragraph and in the place of one."""
@@ -104,40 +92,12 @@ def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
     close(memory(flat, given), encoder.last_norm(states)[0])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("beams", [1, 3, 5])
-def test_cached_as_uncached(variant: str, beams: int) -> None:
-    """Writing with a cache gives the tokens of writing without, greedily and with beams ranked by Wu's penalty."""
-    model, given = network(**VARIANTS[variant]), batch(*EXAMPLES, graph=True)
-    options = {"num_beams": beams, "max_new_tokens": 9, "do_sample": False}
-    with model.ranked_by(Penalties("wu", 0.4)):
-        assert torch.equal(model.generate(**given, **options), model.generate(**given, **options, use_cache=False))
-
-
 @pytest.mark.parametrize("penalties", [Penalties("wu", 0.4), *COVERAGES[:2]], ids=str)
 def test_finished_beams_are_worth_what_they_say(penalties: Penalties) -> None:
     """Every finished beam of a ragged batch has the score that is computed from scratch."""
     given = batch(*EXAMPLES, graph=True)
     alone = [part(given, row, len(sizes), max(sizes)) for row, sizes in enumerate(EXAMPLES)]
     assert check_rescored(network(), given, alone, penalties, beams=4, length=9, pad_token_id=PAD) >= 3
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_weight_learns(variant: str) -> None:
-    """The loss has a gradient for every weight."""
-    model = network(**VARIANTS[variant]).train()
-    model(**batch(*EXAMPLES), labels=labels(5, 8, 4)).loss.backward()
-    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
-    assert not without
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_checkpoint_gives_back_the_network(variant: str, tmp_path: Any) -> None:
-    """Saved and opened by the library alone, it gives the same logits."""
-    model, given, target = network(**VARIANTS[variant]), batch(*EXAMPLES), labels(4, 7, 2)
-    model.save_pretrained(tmp_path)
-    opened = HierarchicalTransformerForConditionalGeneration.from_pretrained(tmp_path).eval()
-    assert torch.equal(opened(**given, labels=target).logits, model(**given, labels=target).logits)
 
 
 def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:

@@ -41,14 +41,6 @@ def test_the_networks_of_these_tests_can_fail() -> None:
     assert weights[0, :3].std(1).min() > 0.01
 
 
-@pytest.mark.parametrize("beams", [1, 3, 4, 5])
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_cached_search_equals_uncached(decoding: str, beams: int) -> None:
-    """Keys and values that are kept give the ids that computing all anew gives, for pages of every length."""
-    model, inputs = network(decoding=decoding), batch(*RAGGED)
-    assert search(model, inputs, beams) == search(model, inputs, beams, use_cache=False)
-
-
 @pytest.mark.parametrize("broken", ["not moved", "moved as one page"])
 def test_the_search_needs_its_cache_reordered(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a beam's own keys left where they were, or moved as if each row were a beam, it writes otherwise."""
@@ -78,41 +70,6 @@ def test_reordering_by_hand() -> None:
     assert own.keys.flatten().tolist() == [1, 0, 3, 2, 4, 4]
     assert own.values.flatten().tolist() == [10, 0, 30, 20, 40, 40]
     assert memory.keys.flatten().tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("beams", [1, 4])
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_an_example_alone_is_written_as_in_a_ragged_batch(decoding: str, beams: int) -> None:
-    """Other examples, more pages, absent ones and padding change nothing of what a search writes."""
-    model, inputs = network(decoding=decoding), batch(*RAGGED)
-    together = search(model, inputs, beams)
-    assert [search(model, alone(inputs, row), beams)[0] for row in range(len(RAGGED))] == together
-
-
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_an_example_alone_has_the_logits_it_has_in_a_ragged_batch(decoding: str) -> None:
-    """Other examples, more pages, absent ones and padding change no logit."""
-    model, inputs, labels = network(decoding=decoding), batch(*RAGGED), targets(*LENGTHS)
-    together = model(**inputs, labels=labels).logits
-    for row, length in enumerate(LENGTHS):
-        single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
-        torch.testing.assert_close(single, together[row, :length])
-
-
-@pytest.mark.parametrize("step", [1, 5, 12])
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_stepwise_equals_teacher_forced(decoding: str, step: int) -> None:
-    """Feeding a few tokens at a time through the cache gives the logits of the whole target."""
-    model, inputs = network(decoding=decoding), batch(*RAGGED)
-    ids = model.shifted(targets(12, 12, 12))
-    pages, cache, steps = model.model.encoder(**inputs), None, []
-    for start in range(0, 12, step):
-        some = ids[:, start : start + step]
-        one = model(encoder_outputs=pages, decoder_input_ids=some, past_key_values=cache, use_cache=True)
-        cache = one.past_key_values
-        steps.append(one.logits)
-    whole = model(**inputs, decoder_input_ids=ids).logits
-    torch.testing.assert_close(torch.cat(steps, 1), whole)
 
 
 def real_pages(inputs: dict[str, Tensor], row: int) -> dict[int, Tensor]:

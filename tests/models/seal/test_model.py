@@ -44,25 +44,6 @@ def test_cached_search_equals_uncached(name: str, beams: int, norm: str) -> None
     assert search(model, inputs, beams) == search(model, inputs, beams, use_cache=False)
 
 
-@pytest.mark.parametrize("beams", [1, 4])
-@pytest.mark.parametrize("name", NAMES)
-def test_an_example_alone_is_written_as_in_a_ragged_batch(name: str, beams: int) -> None:
-    """Other examples, longer or shorter, change nothing of what a search writes."""
-    model, inputs = network(name), batch(*RAGGED)
-    together = search(model, inputs, beams)
-    assert [search(model, alone(inputs, row), beams)[0] for row in range(len(RAGGED))] == together
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_example_alone_has_the_logits_it_has_in_a_ragged_batch(name: str) -> None:
-    """Other examples change no logit."""
-    model, inputs, labels = network(name), batch(*RAGGED), targets(20, 7, 13)
-    together = model(**inputs, labels=labels).logits
-    for row, length in enumerate((20, 7, 13)):
-        single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
-        torch.testing.assert_close(single, together[row, :length])
-
-
 @pytest.mark.parametrize("step", [1, 4, 6, 7, 20])
 @pytest.mark.parametrize("name", NAMES)
 def test_stepwise_equals_teacher_forced(name: str, step: int) -> None:

@@ -65,11 +65,11 @@ def test_snippets_know_their_document() -> None:
     config = EAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2)
     text, network = text_of(("aa", "bb"), ("cc",), ("dd",)), EANetwork(config)
     assert hand(EAReader(config)).units(text).documents == (0, 0, 1, 2)
-    assert network.own_sizes(multi_document=False)["max_documents"] == 0
+    assert network.own_settings(multi_document=False)["max_documents"] == 0
     several = hand(EAReader(config), multi_document=True).units(text)
     assert several.documents == (0, 0, 1, 1)
     assert several.truncation.documents_merged == 1
-    assert network.own_sizes(multi_document=True)["max_documents"] == 2
+    assert network.own_settings(multi_document=True)["max_documents"] == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from longsumbench.api.documents import Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import row_of_units
-from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.units import Units
@@ -20,6 +19,7 @@ from longsumbench.models.tdmca import model as tdmca
 from longsumbench.models.tdmca.attention import CompressedAttention, Compression, LocalAttention, Past
 from longsumbench.models.tdmca.config import TdmcaConfig
 from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
+from longsumbench.models.tdmca.system import TdmcaNetwork
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -429,9 +429,7 @@ def test_weights_at_the_paper_s_size() -> None:
     of 2 · 512; a convolution has 3 · 512² + 512.
     """
     with torch.device("meta"):
-        model = TdmcaForConditionalGeneration(
-            TdmcaModelConfig(**network_sizes(TdmcaConfig(), 32_000, (PAD, START, END)))
-        )
+        model = TdmcaForConditionalGeneration(TdmcaNetwork(TdmcaConfig()).model_config(32_000, (PAD, START, END)))
     layer = 4 * (512**2 + 512) + 2 * 512 * 2048 + 2048 + 512 + 2 * 2 * 512
     convolutions = 2 * 2 * (3 * 512**2 + 512)
     expected = 32_000 * 512 + 5 * layer + convolutions + 2 * 512

@@ -1,0 +1,113 @@
+"""What every network that reads units keeps to, in double precision: one set of checks for all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support import etads_networks, hierarchical_networks, pagesum_networks, seal_networks
+from torch import Tensor
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network with a ragged batch of three examples, and their targets."""
+
+    network: Callable[[], Any]
+    batch: Callable[[], dict[str, Tensor]]
+    targets: Callable[..., Tensor]
+
+
+def cases(module: Any, named: dict[str, dict[str, Any]], *lengths: Any, **batch: Any) -> dict[str, Case]:
+    """Return a case for each variant of a module's network."""
+    targets = module.targets if hasattr(module, "targets") else module.labels
+    return {
+        name: Case(partial(module.network, **settings), partial(module.batch, *lengths, **batch), targets)
+        for name, settings in named.items()
+    }
+
+
+SEAL = {name: {"name": name} for name in seal_networks.FAMILY}
+PAGESUM = {f"pagesum {decoding}": {"decoding": decoding} for decoding in pagesum_networks.DECODINGS}
+HIERARCHICAL = {f"hierarchical {name}": settings for name, settings in hierarchical_networks.VARIANTS.items()}
+PARAGRAPHS = ([5, 3, 0, 7], [2, 6], [4])
+CASES = {
+    **cases(seal_networks, SEAL, *seal_networks.RAGGED),
+    **cases(pagesum_networks, PAGESUM, *pagesum_networks.RAGGED),
+    **cases(etads_networks, {f"etads {name}": of for name, of in etads_networks.VARIANTS.items()}, 23, 9, 15),
+    **cases(hierarchical_networks, HIERARCHICAL, *PARAGRAPHS),
+    **cases(hierarchical_networks, {"hierarchical, a graph": {}}, *PARAGRAPHS, graph=True),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Every network."""
+    return CASES[request.param]
+
+
+def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
+    """Return one example of a batch, its padding cut away."""
+    lengths = inputs["unit_mask"][row].sum(-1)
+    units, length = int(lengths.nonzero().max()) + 1, int(lengths.max())
+    sizes = {"unit_documents": (units,), "unit_graph": (units, units)}
+    cut = {name: tuple(map(slice, sizes.get(name, (units, length)))) for name in inputs}
+    return {name: value[(slice(row, row + 1), *cut[name])] for name, value in inputs.items()}
+
+
+def test_an_example_alone_has_the_logits_it_has_in_a_batch(case: Case) -> None:
+    """Other examples, longer or with more units, change no logit."""
+    model, inputs, labels = case.network(), case.batch(), case.targets(12, 7, 9)
+    together = model(**inputs, labels=labels).logits
+    for row, length in enumerate((12, 7, 9)):
+        single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
+        torch.testing.assert_close(single, together[row, :length])
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_cached_search_equals_uncached(case: Case, beams: int) -> None:
+    """Keys and values that are kept give the ids that computing all anew gives, for an example alone, too."""
+    model, inputs = case.network(), case.batch()
+    options = {"pad_token_id": model.config.pad_token_id, "num_beams": beams, "max_new_tokens": 14}
+    options |= {"no_repeat_ngram_size": 1, "do_sample": False}
+    with torch.inference_mode():
+        cached, uncached = (model.generate(**inputs, **options, use_cache=use) for use in (True, False))
+        assert torch.equal(cached, uncached)
+        for row, ids in enumerate(cached.tolist()):
+            (single,) = model.generate(**alone(inputs, row), **options).tolist()
+            assert single == ids[: len(single)]
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_stepwise_equals_teacher_forced(case: Case, step: int) -> None:
+    """Feeding a few tokens at a time through the cache gives the logits of the whole target."""
+    model, inputs, cache, steps = case.network(), case.batch(), None, []
+    ids = model.shifted(case.targets(12, 12, 12))
+    reading = model.model.encoder(**inputs)
+    for some in ids.split(step, 1):
+        one = model(encoder_outputs=reading, decoder_input_ids=some, past_key_values=cache, use_cache=True)
+        cache = one.past_key_values
+        steps.append(one.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), model(**inputs, decoder_input_ids=ids).logits)
+
+
+def test_every_weight_learns(case: Case) -> None:
+    """The loss has a gradient for every weight but those of selection, which SEAL's own loss trains."""
+    model = case.network().train()
+    model(**case.batch(), labels=case.targets(12, 7, 9)).loss.backward()
+    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert [name for name in without if "scorer" not in name and "confidence" not in name] == []
+
+
+def test_a_checkpoint_gives_back_the_network(case: Case, tmp_path: Path) -> None:
+    """Saved and opened by the library alone, it gives the same logits."""
+    model, inputs, labels = case.network(), case.batch(), case.targets(4, 7, 2)
+    model.tie_weights()
+    model.save_pretrained(tmp_path)
+    opened = type(model).from_pretrained(tmp_path).eval()
+    assert torch.equal(opened(**inputs, labels=labels).logits, model(**inputs, labels=labels).logits)
