@@ -8,6 +8,7 @@ Messages are JSON in the launcher's store; nothing is unpickled. Without torchru
 process: nothing here waits or imports torch.
 """
 
+import atexit
 import json
 import logging
 import os
@@ -178,6 +179,9 @@ def first_process(work: Callable[[Path], None]) -> Iterator[bool]:
     if launch.rank == 0:
         try:
             yield True
+        except KeyboardInterrupt:
+            atexit.register(_exit_interrupted)
+            raise
         finally:
             launch.share("")
         return
@@ -189,8 +193,15 @@ def first_process(work: Callable[[Path], None]) -> Iterator[bool]:
                 work(Path(folder))
                 wait_for_everyone()
     except KeyboardInterrupt:  # the first process says so
-        sys.exit(INTERRUPTED)
+        _exit_interrupted()
     yield False
+
+
+def _exit_interrupted() -> None:
+    """Exit at once: at the end of Python, torch may wait for the connections of an interrupted training."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 @contextmanager
