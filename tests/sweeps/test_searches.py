@@ -75,9 +75,3 @@ def test_a_search_whose_points_fail_has_failed(tmp_path: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert re.search(r"of [12] points? failed", said)
     assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
-
-
-def test_a_search_shows_what_its_points_share(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With --show nothing is run: the configuration without the searched settings is shown."""
-    assert main(["run", "-m", *words, *OPTUNA, "seed=choice(1,2)", "--show"]) == 0
-    assert "name: lead" in capsys.readouterr().out
