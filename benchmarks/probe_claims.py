@@ -62,10 +62,9 @@ class Claim:
 
     def fits(self, record: RunRecord) -> bool:
         """Return whether a run, whatever its seed, is one of these."""
-        generated = names_deciding(DatasetSettings, "texts")
-        texts = {
-            key: value for key, value in record.config["dataset"].items() if key in generated and value is not None
-        }
+        deciding = {"limit", *names_deciding(DatasetSettings, "texts")}
+        dataset = record.config["dataset"]
+        texts = {key: value for key, value in dataset.items() if key in deciding and value is not None}
         recipe = record.config["train"]
         return (
             (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")
