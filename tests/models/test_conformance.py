@@ -174,9 +174,11 @@ def test_odd_examples_are_learned_from(name: str, tmp_path: Path) -> None:
     assert [summarize(system, [example])[0].text for example in odd] == texts
 
 
-@pytest.mark.parametrize("name", sorted(name for name in NAMES if registry.systems.load(name).shares_work))
+@pytest.mark.parametrize("name", NAMES)
 def test_it_learns(name: str, tmp_path: Path) -> None:
     """In forty steps the loss of a neural system falls by a third."""
+    if not registry.systems.load(name).shares_work:
+        return
     plain = {"rank": "none", "source_loss": False, "dropout": 0.0}
     known = registry.systems.load(name).Config.__dataclass_fields__
     system = build_tiny(name, **{key: value for key, value in plain.items() if key in known})
