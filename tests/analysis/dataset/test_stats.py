@@ -117,8 +117,8 @@ def test_what_is_kept_by_hand() -> None:
     assert first["extractive_compression"] == pytest.approx((10 / 4 + 10 / 6) / 2)
     assert first["novel_ngrams_1"] == pytest.approx((1 / 4 + 0) / 2)
     assert first["novel_ngrams_2"] == pytest.approx((1 / 3 + 2 / 5) / 2)
-    assert kept_measures(found)["extractive_compression"]["mean"] == pytest.approx((25 / 12 + 4) / 2)
-    assert kept_measures(found)["novel_ngrams_3"]["n"] == 1
+    assert kept_measures(found)["extractive_compression"].mean == pytest.approx((25 / 12 + 4) / 2)
+    assert kept_measures(found)["novel_ngrams_3"].n == 1
 
 
 def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
