@@ -256,9 +256,9 @@ def test_ledgers_add_up() -> None:
 
 def test_what_runs_have_recorded() -> None:
     """Shares are of tokens; of a run without tokens, of words; without a ledger there are none."""
-    cuts = [{"cause": "input_length", "tokens": 25, "words": 9}]
-    assert cut_shares(record("a", 1, source={"tokens": 100, "words": 30, "cuts": cuts})) == {"input_length": 25.0}
-    assert cut_shares(record("a", 1, source={"tokens": 0, "words": 30, "cuts": cuts})) == {"input_length": 30.0}
+    cuts = (Cut("input_length", 25, 9),)
+    assert cut_shares(record("a", 1, source=Truncation(100, 30, cuts))) == {"input_length": 25.0}
+    assert cut_shares(record("a", 1, source=Truncation(0, 30, cuts))) == {"input_length": 30.0}
     assert cut_shares(record("a", 1, source=None)) == {}
 
 
