@@ -115,8 +115,8 @@ def test_what_is_kept_by_hand() -> None:
     assert first["extractive_compression"] == pytest.approx((10 / 4 + 10 / 6) / 2)
     assert first["novel_ngrams_1"] == pytest.approx((1 / 4 + 0) / 2)
     assert first["novel_ngrams_2"] == pytest.approx((1 / 3 + 2 / 5) / 2)
-    assert kept_measures(found)["extractive_compression"]["mean"] == pytest.approx((25 / 12 + 4) / 2)
-    assert kept_measures(found)["novel_ngrams_3"]["n"] == 1
+    assert kept_measures(found)["extractive_compression"].mean == pytest.approx((25 / 12 + 4) / 2)
+    assert kept_measures(found)["novel_ngrams_3"].n == 1
 
 
 def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
@@ -234,9 +234,9 @@ def test_ledgers_add_up() -> None:
 
 def test_what_runs_have_recorded() -> None:
     """Shares are of tokens; of a run without tokens, of words; without a ledger there are none."""
-    cuts = [{"cause": "input_length", "tokens": 25, "words": 9}]
-    assert cut_shares(record("a", 1, source={"tokens": 100, "words": 30, "cuts": cuts})) == {"input_length": 25.0}
-    assert cut_shares(record("a", 1, source={"tokens": 0, "words": 30, "cuts": cuts})) == {"input_length": 30.0}
+    cuts = (Cut("input_length", 25, 9),)
+    assert cut_shares(record("a", 1, source=Truncation(100, 30, cuts))) == {"input_length": 25.0}
+    assert cut_shares(record("a", 1, source=Truncation(0, 30, cuts))) == {"input_length": 30.0}
     assert cut_shares(record("a", 1, source=None)) == {}
 
 
