@@ -1,9 +1,9 @@
-"""A training step of tiny SEAL with OpenMP threads that spin while they wait (libgomp's default) and that sleep.
+"""A training step of tiny SEAL, by how long OpenMP's threads spin before they sleep, alone and beside busy processes.
 
-    python benchmarks/busy.py [--turns 5] [--steps 5] [--busy 1]
+    python benchmarks/busy.py [--turns 5] [--steps 5] [--busy 1] [--spins 300000 10000 1000 0]
 
-Two processes take turns at some steps, first alone, then beside processes that compute without end. The suite sets
-`OMP_WAIT_POLICY=PASSIVE` (threads sleep). Takes about three minutes on two cores; nothing else should run meanwhile.
+Processes take turns at some steps, first alone, then beside processes that compute without end. libgomp's threads spin
+300,000 times by default; the suite sets 10,000 (`GOMP_SPINCOUNT`). Takes about five minutes on two cores. Ratios compare turns that follow each other; seconds need an otherwise quiet machine.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from contextlib import ExitStack
+from statistics import median
 
 import torch
 from measuring import ratio, timed
@@ -19,7 +20,6 @@ from tabulate import tabulate
 from longsumbench.models.seal.config import SealConfig
 from longsumbench.models.seal.system import Seal
 
-WAITING = {"spinning": {"GOMP_SPINCOUNT": "300000"}, "sleeping": {"OMP_WAIT_POLICY": "PASSIVE"}}  # the first: default
 CHOICES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = 16, 32, 64, 64, 16, 4_000  # conf/scale/tiny.yaml
 
@@ -30,38 +30,44 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="turns per process, after one warm-up turn")
     parser.add_argument("--steps", type=int, default=5, help="training steps of one turn")
     parser.add_argument("--busy", type=int, default=1, help="busy processes running beside")
+    parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 10_000, 1_000, 0], help="the first: default")
     parser.add_argument("--work", action="store_true", help="train here, when a line on standard input asks for it")
     options = parser.parse_args()
     if options.work:
         work(options.steps)
         return
     with ExitStack() as stack:
-        workers = {name: stack.enter_context(worker(name, options.steps)) for name in WAITING}
-        rows = [row("alone", workers, options.turns, options.steps)]
+        workers = [stack.enter_context(worker(spins, options.steps)) for spins in options.spins]
+        quiet = seconds(workers, options.turns)
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
         try:
-            rows.append(row(f"beside {options.busy} busy", workers, options.turns, options.steps))
+            beside = seconds(workers, options.turns)
         finally:
             for process in busy:
                 process.kill()
-    names = ["", *(f"{name}, s a step" for name in WAITING), "sleeping / spinning"]
+    rows = [
+        [spins, median(one) / options.steps, ratio(one, quiet[0]), ratio(other, one), ratio(other, beside[0])]
+        for spins, one, other in zip(options.spins, quiet, beside, strict=True)
+    ]
+    named = f"beside {options.busy} busy"
+    first = options.spins[0]
+    names = ["spins", "alone, s a step", f"alone / {first} spins", f"{named} / alone", f"{named} / {first} spins"]
     print(tabulate(rows, names, floatfmt=".2f"))
     print(f"{os.cpu_count()} cores, {torch.get_num_threads()} threads; the middle of {options.turns} turns")
 
 
-def worker(waiting: str, steps: int) -> "subprocess.Popen[str]":
-    """Start a process whose threads wait in a certain way."""
-    environment = {name: value for name, value in os.environ.items() if name not in CHOICES} | WAITING[waiting]
+def worker(spins: int, steps: int) -> "subprocess.Popen[str]":
+    """Start a process whose threads spin so many times before they sleep."""
+    others = {name: value for name, value in os.environ.items() if name not in CHOICES}
     command = [sys.executable, __file__, "--work", "--steps", str(steps)]
+    environment = {**others, "GOMP_SPINCOUNT": str(spins)}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def row(where: str, workers: dict[str, "subprocess.Popen[str]"], turns: int, steps: int) -> list[object]:
-    """Let the processes take turns; return a row of the table."""
-    taken = [{name: turn(process) / steps for name, process in workers.items()} for _ in range(turns + 1)][1:]
-    seconds = {name: sorted(one[name] for one in taken) for name in workers}
-    middle = [one[len(one) // 2] for one in seconds.values()]
-    return [where, *middle, ratio(*([one[name] for one in taken] for name in reversed(workers)))]
+def seconds(workers: list["subprocess.Popen[str]"], turns: int) -> list[list[float]]:
+    """Let the processes take turns, after one that warms up; return the seconds of each process's turns."""
+    taken = [[turn(process) for process in workers] for _ in range(turns + 1)][1:]
+    return [list(one) for one in zip(*taken, strict=True)]
 
 
 def turn(process: "subprocess.Popen[str]") -> float:

@@ -57,7 +57,7 @@ def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, 
     random_states = [gather_over_processes(part.to(model.device)) for part in _random_state()]
     if process_rank():
         return
-    earlier = list(folder.glob("checkpoint-*"))
+    earlier = _checkpoints(folder)
     content = {
         "state": asdict(state),
         "model": model.state_dict(),
@@ -71,9 +71,8 @@ def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, 
         file.flush()
         os.fsync(file.fileno())
     written = unfinished.replace(folder / f"checkpoint-{state.step}")
-    for path in earlier:
-        if path != written:
-            path.unlink()
+    for path in set(earlier) - {written}:
+        path.unlink()
 
 
 def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) -> TrainingState:
@@ -81,7 +80,7 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
 
     Without a checkpoint, returns the state of a new training. All processes load the one that the first one finds.
     """
-    found = max((int(path.name.split("-")[1]) for path in folder.glob("checkpoint-*")), default=0)
+    found = max((int(path.name.split("-")[1]) for path in _checkpoints(folder)), default=0)
     step = int(sum_over_processes(torch.tensor(0 if process_rank() else found, device=model.device)))
     if not step:
         return TrainingState()
@@ -94,6 +93,10 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     if process_rank() < before:
         _set_random_state(content["random"][process_rank()])
     return TrainingState(**content["state"])
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("checkpoint-*") if path.is_file()]  # those of version 0.1.0 were folders
 
 
 def _random_state() -> list[Tensor]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
+from packaging.version import Version
 from support.pagesum_networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 from support.tiny_bert import write_bert
 from support.toys import ToySplit, example, tiny_recipe, write_jsonl
@@ -152,6 +154,8 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
 
 def test_training_drops_what_bart_drops(tmp_path: Path) -> None:
     """From one seed, a page's states in training are stock BART's: every kind of dropout that a checkpoint has acts."""
+    if Version(transformers.__version__) < Version("5.23"):
+        pytest.skip("the BART of earlier versions of transformers draws more random numbers")
     stock(activation_dropout=0.2, attention_dropout=0.1).save_pretrained(tmp_path)
     bart = BartForConditionalGeneration.from_pretrained(tmp_path, dropout=0.3)
     states = []
