@@ -20,18 +20,14 @@ from longsumbench.modeling.ranked_systems import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.models.rankers import lstm as module
-from longsumbench.models.rankers.lstm import (
-    ROW_LENGTH,
-    TEXT_LENGTH,
-    Labeller,
-    LstmRanker,
+from longsumbench.models.rankers.lstm import LstmRanker, similar_lengths
+from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
     LstmRankerModel,
     ParagraphCollator,
     similar_length_groups,
-    similar_lengths,
-    training_rows,
 )
+from longsumbench.models.rankers.lstm_rows import ROW_LENGTH, TEXT_LENGTH, Labeller, training_rows
 
 pytestmark = pytest.mark.usefixtures("float64")
 
