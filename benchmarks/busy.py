@@ -3,7 +3,8 @@
     python benchmarks/busy.py [--turns 5] [--steps 5] [--busy 1] [--spins 300000 10000 1000 0]
 
 Processes take turns at some steps, first alone, then beside processes that compute without end. libgomp's threads spin
-300,000 times by default; the suite sets 10,000 (`GOMP_SPINCOUNT`). Takes about five minutes on two cores. Ratios compare turns that follow each other; seconds need an otherwise quiet machine.
+300,000 times by default; the suite sets 10,000 (`GOMP_SPINCOUNT`). Takes about five minutes on two cores.
+Ratios compare turns that follow each other; seconds need an otherwise quiet machine.
 """
 
 import argparse

@@ -82,7 +82,7 @@ def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
 
 def test_no_such_tokenizer(tmp_path: Path) -> None:
     """A folder without a tokenizer ends in one line that says what to give."""
-    with pytest.raises(UsageError, match="no tokenizer|cannot be read") as raised:
+    with pytest.raises(UsageError, match=r"no tokenizer|cannot be read") as raised:
         load_tokenizer(tmp_path)
     assert "\n" not in str(raised.value)
 
