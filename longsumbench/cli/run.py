@@ -56,7 +56,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.processes import first_process
+        from longsumbench.modeling.processes import first_process
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import plan, show_config, split_sweep_overrides

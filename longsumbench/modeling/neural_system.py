@@ -23,16 +23,16 @@ from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.training.state import weights_folder
-from longsumbench.modeling.training.trainer import parameters, train
-from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
-from longsumbench.processes import (
+from longsumbench.modeling.processes import (
     announce_build,
     build_together,
     first_process_first,
     process_group,
     process_index,
 )
+from longsumbench.modeling.training.state import weights_folder
+from longsumbench.modeling.training.trainer import parameters, train
+from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
 
 _FIT_VERSION = 2  # rises when the outcome of training changes
 _SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))

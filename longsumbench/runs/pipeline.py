@@ -40,7 +40,7 @@ from longsumbench.metrics.aggregate import (
     write_scores,
 )
 from longsumbench.metrics.output_facts import describe_outputs
-from longsumbench.processes import process_index, share_run, started_processes
+from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.progress import track
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import (

@@ -14,7 +14,7 @@ from longsumbench.api.documents import Truncation
 from longsumbench.api.system import Split, Summary, System
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, parse_json, write_atomically
-from longsumbench.processes import from_first_process, process_count, process_index, wait_for_everyone
+from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
 

@@ -10,7 +10,7 @@ from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
 from longsumbench.leaderboards.figures.curves import update_curves
 from longsumbench.leaderboards.table import Table, update_table
-from longsumbench.processes import started_processes
+from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase
 from longsumbench.runs.overrides import add_config_file, format_overrides
 from longsumbench.runs.plan import plan, swept_settings

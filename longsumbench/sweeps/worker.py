@@ -14,7 +14,7 @@ from typing import Any
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.interrupts import time_limit
-from longsumbench.processes import first_process
+from longsumbench.modeling.processes import first_process
 from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import Point, run_with_baselines, take_part

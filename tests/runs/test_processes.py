@@ -17,11 +17,11 @@ from support.paths import TESTS
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
 
-from longsumbench import processes
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling import processes
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker
 
@@ -248,7 +248,7 @@ def test_tasks_of_a_cluster_job_work_together(executor: str, count: int, launche
 
 def test_one_process_imports_no_torch() -> None:
     """Functions for several processes do nothing in one."""
-    code = "from longsumbench.processes import *\nfrom pathlib import Path\nimport sys\n"
+    code = "from longsumbench.modeling.processes import *\nfrom pathlib import Path\nimport sys\n"
     code += "with first_process(print), share_run(Path()), process_group('auto'): wait_for_everyone()\n"
     code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
