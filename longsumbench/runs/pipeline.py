@@ -442,15 +442,15 @@ def metric_units(metrics: Sequence[Metric]) -> dict[str, str]:
     return {column: unit for metric in metrics for column, unit in metric.units.items()}
 
 
-def run_with_baselines(point: Point, taken: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
-    """Do a run, then its baselines; return their records, the run's first.
+def score_baselines(point: Point, taken: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
+    """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
     Args:
         point: the run.
         taken: identities of baselines that need not be scored; those that are scored here are added.
         failed: a baseline that fails is added here with its reason; without it, the error is raised.
     """
-    records = [run_point(point)]
+    records: list[RunRecord] = []
     for name in BASELINES if point.config.baselines else ():
         try:
             if name != point.config.model.name:

@@ -13,7 +13,7 @@ from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.files import writable_folder
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
-from longsumbench.runs.pipeline import BASELINES, Point, run_with_baselines
+from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baselines
 from longsumbench.runs.plan import Planned, check_scale, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, Engine
@@ -70,7 +70,8 @@ class Launch:
             self._check_scale(self.points)
             (planned,) = self.points
             point = Point(planned.config, planned.variant, self.command)
-            self.finished += run_with_baselines(point, {planned.identity})
+            self.finished.append(run_point(point))
+            self.finished += score_baselines(point, {planned.identity})
 
     def _check_scale(self, points: Sequence[Planned]) -> None:
         if not self.engine.on_cluster:  # whose nodes may have GPUs

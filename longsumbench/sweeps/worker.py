@@ -17,7 +17,7 @@ from longsumbench.interrupts import time_limit
 from longsumbench.modeling.processes import first_process
 from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
-from longsumbench.runs.pipeline import Point, run_with_baselines, take_part
+from longsumbench.runs.pipeline import Point, run_point, score_baselines, take_part
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results, measured_mean, ranking_score
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
@@ -87,7 +87,7 @@ class PointTask:
         point = Point(config, self.planned.variant, self.command, since=self.since)
         try:
             with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
-                records = run_with_baselines(point, self.taken, failed)
+                records = [run_point(point), *score_baselines(point, self.taken, failed)]
         except Exception as error:
             return _failed(state, error)
         roots = [Results(Path(record.settings.results_dir).expanduser()) for record in records]

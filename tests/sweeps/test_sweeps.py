@@ -261,7 +261,7 @@ def test_the_papers_sizes_need_a_gpu(toy: Path, monkeypatch: pytest.MonkeyPatch)
     def begun(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("longsumbench.sweeps.sweep.run_with_baselines", begun)
+    monkeypatch.setattr("longsumbench.sweeps.sweep.run_point", begun)
     monkeypatch.setattr("longsumbench.sweeps.sweep.exclusive_lock", begun)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
