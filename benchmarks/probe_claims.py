@@ -31,8 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.settings import names_deciding
+from longsumbench.api import DatasetSettings, names_deciding
 from longsumbench.leaderboards.figures.lengths import FACT_PANELS as LENGTH_KINDS
 from longsumbench.leaderboards.figures.lengths import WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores

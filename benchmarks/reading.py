@@ -24,8 +24,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
+from longsumbench.api import DatasetSettings, Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.files import lines_of, row_in

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS
-from longsumbench.api.ranker import RankerSettings
+from longsumbench.api import SECTIONS, RankerSettings, registry
 from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError

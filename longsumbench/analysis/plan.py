@@ -16,8 +16,7 @@ from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.fusion.fusion import FusionSettings
 from longsumbench.analysis.locality.locality import LocalitySettings
 from longsumbench.analysis.sampled import SampleSettings
-from longsumbench.api.config import DatasetSettings, RunConfig, build_settings
-from longsumbench.api.ranker import RankerSettings
+from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan, plan_dataset, translate_hydra_error
 

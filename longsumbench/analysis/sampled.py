@@ -9,11 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longsumbench.api.bounds import Count, Seed
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
-from longsumbench.api.settings import setting
-from longsumbench.api.system import Split
+from longsumbench.api import Count, DatasetSettings, Example, Seed, Split, setting
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError

@@ -26,8 +26,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from longsumbench.api.corpus import Corpus, Hub, Row, Thinned
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
 from longsumbench.corpora.formats.gov_report_files import reports_source
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,

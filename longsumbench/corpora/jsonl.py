@@ -9,8 +9,7 @@ Blank lines separate the paragraphs of plain text. Other fields are ignored.
 
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Row
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,

@@ -18,8 +18,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.api.corpus import Corpus, Entry, Hub, Row, Source
-from longsumbench.api.documents import Example
+from longsumbench.api import Corpus, Entry, Example, Hub, Row, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
 from longsumbench.corpora.reading.files import ORDER, SPLITS, decoded, is_split_file, lines_of
 from longsumbench.errors import DataError

@@ -11,8 +11,7 @@ the section below it. A heading without text is left out and counted. The refere
 
 from itertools import chain
 
-from longsumbench.api.corpus import Corpus, Row, Thinned
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences, Thinned
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.api.corpus import Row
-from longsumbench.api.documents import Document, Example
+from longsumbench.api import Document, Example, Row
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source

@@ -6,8 +6,7 @@ field `url`), because several licences require it. The texts have no abstracts, 
 
 from dataclasses import replace
 
-from longsumbench.api.corpus import Corpus, Row
-from longsumbench.api.documents import Example
+from longsumbench.api import Corpus, Example, Row
 from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 from longsumbench.corpora.reading.fields import text_in
 

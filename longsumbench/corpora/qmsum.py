@@ -27,8 +27,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Entry, Row, Source, Thinned
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, text_in, words_in
 from longsumbench.corpora.reading.files import ORDER, SPLITS, row_in_file
 from longsumbench.errors import DataError

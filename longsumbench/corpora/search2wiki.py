@@ -18,8 +18,7 @@ than 50 % of a section's words. Use "none" for results without clones.
 
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Row, Thinned
-from longsumbench.api.documents import Document, Section
+from longsumbench.api import Corpus, Document, Row, Section, Thinned
 from longsumbench.corpora.formats.search_results import NO_RULE, RULES, article_of, folders_source
 from longsumbench.corpora.reading.fields import (
     BadRow,

@@ -10,8 +10,7 @@ article's address, as the licence requires.
 from itertools import chain
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Row
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, sentences_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"

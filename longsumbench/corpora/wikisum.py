@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Row, Thinned
-from longsumbench.api.documents import Document, Example, Sentences
+from longsumbench.api import Corpus, Document, Example, Row, Sentences, Thinned
 from longsumbench.corpora.formats.wikisum_ranked import ranked_source
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.fields import (

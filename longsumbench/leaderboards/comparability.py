@@ -2,8 +2,7 @@
 
 from pathlib import PurePath
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.settings import SAME_SYSTEM, names_deciding
+from longsumbench.api import SAME_SYSTEM, DatasetSettings, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.api.config import SECTIONS, Recipe
-from longsumbench.api.settings import SAME_SYSTEM, names_deciding
+from longsumbench.api import SAME_SYSTEM, SECTIONS, Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference

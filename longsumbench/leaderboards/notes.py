@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from longsumbench.api.config import Recipe
-from longsumbench.api.settings import names_deciding
+from longsumbench.api import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.metrics.aggregate import Estimate

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.api.documents import Example
-from longsumbench.api.metric import Metric, Scored
+from longsumbench.api import Example, Metric, Scored
 from longsumbench.errors import DataError
 from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals

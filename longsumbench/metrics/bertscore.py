@@ -4,9 +4,7 @@ import math
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Example
-from longsumbench.api.metric import Metric
+from longsumbench.api import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import (
     SAFE_LOADING,

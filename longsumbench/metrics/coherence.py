@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from longsumbench import sentences
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Example
-from longsumbench.api.metric import Metric
+from longsumbench.api import Example, Metric, Scoring
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_finite,

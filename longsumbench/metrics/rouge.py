@@ -2,9 +2,7 @@
 
 from typing import ClassVar
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Example
-from longsumbench.api.metric import Metric
+from longsumbench.api import Example, Metric, Scoring
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.sentences import split_summary

@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from longsumbench.api.documents import Example
-from longsumbench.api.ranker import RANKABLE_UNITS
-from longsumbench.api.system import Split
+from longsumbench.api import RANKABLE_UNITS, Example, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.paragraph_orders import Orders
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of

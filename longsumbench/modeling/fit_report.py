@@ -6,8 +6,7 @@ from pathlib import Path
 
 import datasets
 
-from longsumbench.api.documents import Cut, Truncation
-from longsumbench.api.system import FitReport
+from longsumbench.api import Cut, FitReport, Truncation
 from longsumbench.files import write_atomically
 
 _REPORT = "fit.json"  # written last

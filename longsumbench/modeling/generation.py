@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
-from longsumbench.api.config import Decoding
+from longsumbench.api import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration

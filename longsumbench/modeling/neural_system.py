@@ -13,10 +13,22 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api.config import Decoding, Recipe
-from longsumbench.api.documents import Document, Example, Section, Truncation
-from longsumbench.api.settings import names_deciding, outcome_settings
-from longsumbench.api.system import Evidence, FitContext, FitReport, Split, Summary, System
+from longsumbench.api import (
+    Decoding,
+    Document,
+    Evidence,
+    Example,
+    FitContext,
+    FitReport,
+    Recipe,
+    Section,
+    Split,
+    Summary,
+    System,
+    Truncation,
+    names_deciding,
+    outcome_settings,
+)
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint

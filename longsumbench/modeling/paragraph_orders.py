@@ -5,8 +5,7 @@ from typing import Any
 
 import datasets
 
-from longsumbench.api.documents import Example
-from longsumbench.api.system import Split
+from longsumbench.api import Example, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.progress import track

@@ -9,23 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from longsumbench.api import registry
-from longsumbench.api.bounds import (
+from longsumbench.api import (
+    RANKABLE_UNITS,
+    UNRANKED,
     BatchSize,
     Count,
+    Example,
+    FitContext,
     FractionBelowOne,
+    LearnedRanker,
     OneOf,
+    Ranker,
+    RankerName,
+    RankerSettings,
+    Recipe,
+    Split,
     TargetTokens,
     Text,
     TokenCount,
     VocabularySize,
     Width,
+    learned_ranker,
+    registry,
+    setting,
 )
-from longsumbench.api.config import RankerName, Recipe
-from longsumbench.api.documents import Example
-from longsumbench.api.ranker import RANKABLE_UNITS, UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
-from longsumbench.api.settings import setting
-from longsumbench.api.system import FitContext, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank

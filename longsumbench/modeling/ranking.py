@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from longsumbench.api.ranker import Scores
+from longsumbench.api import Scores
 from longsumbench.errors import UsageError
 
 _WORD = re.compile(r"\w+")  # words of one letter count too

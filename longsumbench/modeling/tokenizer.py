@@ -17,8 +17,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from longsumbench.api.documents import Example
-from longsumbench.api.system import Split
+from longsumbench.api import Example, Split
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import EnvironmentProblem, UsageError

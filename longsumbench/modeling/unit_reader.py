@@ -8,9 +8,7 @@ import datasets
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api.documents import Cut, Example, Truncation
-from longsumbench.api.settings import settings_deciding
-from longsumbench.api.system import FitContext, Split
+from longsumbench.api import Cut, Example, FitContext, Split, Truncation, settings_deciding
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows

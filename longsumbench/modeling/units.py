@@ -10,8 +10,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from longsumbench.api.config import check_minimum
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation, check_minimum
 
 QUERIES_VERSION = 1  # rises when units with queries change
 

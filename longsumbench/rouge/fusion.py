@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import check_choice
+from longsumbench.api import check_choice
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
 from longsumbench.rouge.cut_lcs import TextsToMatch
 

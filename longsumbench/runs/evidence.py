@@ -14,7 +14,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
+from longsumbench.api import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 

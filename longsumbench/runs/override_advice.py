@@ -5,8 +5,7 @@ from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
-from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS
+from longsumbench.api import SECTIONS, registry
 from longsumbench.conf import CONF
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 

@@ -13,8 +13,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, RunConfig
+from longsumbench.api import SECTIONS, RunConfig, registry
 from longsumbench.errors import UsageError
 from longsumbench.files import read_text
 from longsumbench.runs.plan import GROUPS, first_error_line

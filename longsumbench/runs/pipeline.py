@@ -17,11 +17,22 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings
-from longsumbench.api.documents import Example, total_truncation
-from longsumbench.api.metric import Metric, Scored
-from longsumbench.api.system import FitContext, FitReport, Split, Summary, System
+from longsumbench.api import (
+    SECTIONS,
+    Decoding,
+    Example,
+    FitContext,
+    FitReport,
+    Metric,
+    RunConfig,
+    Scored,
+    Split,
+    Summary,
+    System,
+    build_settings,
+    registry,
+    total_truncation,
+)
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, refuse_damaged, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, as_suite_error

@@ -26,18 +26,20 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import registry
-from longsumbench.api.config import (
+from longsumbench.api import (
+    SAME_SYSTEM,
     SECTIONS,
     DatasetSettings,
     Decoding,
     RunConfig,
+    System,
     build_settings,
     check_lengths,
+    check_search,
+    names_deciding,
+    registry,
     resolve_config,
 )
-from longsumbench.api.settings import SAME_SYSTEM, names_deciding
-from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.conf import CONF
 from longsumbench.corpora.reading.hub import check_copy_or_network

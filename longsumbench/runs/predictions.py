@@ -9,9 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Truncation
-from longsumbench.api.system import Split, Summary, System
+from longsumbench.api import Decoding, Split, Summary, System, Truncation
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, parse_json, write_atomically
 from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone

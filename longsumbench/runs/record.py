@@ -20,8 +20,7 @@ from typing import Annotated, Any, Self, TypedDict
 
 import msgspec
 
-from longsumbench.api.documents import Truncation
-from longsumbench.api.system import FitReport
+from longsumbench.api import FitReport, Truncation
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, read_json, write_atomically

@@ -4,10 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import registry
-from longsumbench.api.config import RunConfig
-from longsumbench.api.settings import outcome_settings, settings_deciding
-from longsumbench.api.system import System
+from longsumbench.api import RunConfig, System, outcome_settings, registry, settings_deciding
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest

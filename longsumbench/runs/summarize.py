@@ -17,11 +17,24 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
-from longsumbench.api.documents import Example, describe_reading
-from longsumbench.api.settings import SAME_SYSTEM, names_deciding
-from longsumbench.api.system import Evidence, FitReport, Summary, System, check_search, read_saved
+from longsumbench.api import (
+    SAME_SYSTEM,
+    SECTIONS,
+    Decoding,
+    Evidence,
+    Example,
+    FitReport,
+    RunConfig,
+    Summary,
+    System,
+    build_settings,
+    check_lengths,
+    check_search,
+    describe_reading,
+    names_deciding,
+    read_saved,
+    registry,
+)
 from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
 from longsumbench.files import BadFile, read_json

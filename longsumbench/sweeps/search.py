@@ -26,7 +26,7 @@ def search_settings(
     """
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # type: ignore[attr-defined]
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     overrides = OverridesParser.create().parse_overrides(list(ranges))
     try:
         sampler = hydra.utils.instantiate(settings["sampler"])
@@ -37,7 +37,7 @@ def search_settings(
     for _ in trials:
         trial = study.ask()
         score = score_of([f"{override.get_key_element()}={_suggest(trial, override)}" for override in overrides])
-        study.tell(trial, score, *([] if score is not None else [optuna.trial.TrialState.FAIL]))
+        study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)
 
 
 def _suggest(trial: Any, override: Override) -> Any:

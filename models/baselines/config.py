@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import FractionBelowOne, OneOf, Text
-from longsumbench.api.config import RankerName
-from longsumbench.api.settings import setting
+from longsumbench.api import FractionBelowOne, OneOf, RankerName, Text, setting
 
 _Length = Annotated[str, OneOf("train", "reference", number_of="words")]
 

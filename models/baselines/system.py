@@ -7,10 +7,20 @@ from random import Random as Dice
 from statistics import fmean
 from typing import Any, Self
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Cut, Example, Truncation, count_words
-from longsumbench.api.ranker import UNRANKED, learned_ranker, texts_to_rank
-from longsumbench.api.system import FitContext, FitReport, Summary, System
+from longsumbench.api import (
+    UNRANKED,
+    Cut,
+    Decoding,
+    Example,
+    FitContext,
+    FitReport,
+    Summary,
+    System,
+    Truncation,
+    count_words,
+    learned_ranker,
+    texts_to_rank,
+)
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank

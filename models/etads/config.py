@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import (
+from longsumbench.api import (
     Depth,
     FractionBelowOne,
     Heads,
@@ -15,9 +15,9 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
+    check_network,
+    setting,
 )
-from longsumbench.api.config import check_network
-from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 
 _FORMS = ("plain", "flex", "rank_two")  # ways to compute the focus bias

@@ -1,6 +1,6 @@
 """What ETADS reads: the leading tokens."""
 
-from longsumbench.api.documents import Example
+from longsumbench.api import Example
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
+from longsumbench.api import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.neural_system import NeuralSystem

@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from longsumbench.api.documents import Example
-from longsumbench.api.system import FitContext
+from longsumbench.api import Example, FitContext
 from longsumbench.modeling.best_paragraphs import BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.paragraphs import Limits

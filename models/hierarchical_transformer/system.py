@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from longsumbench.api.system import ATTENDED_AXIS, Evidence
+from longsumbench.api import ATTENDED_AXIS, Evidence
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import (
+from longsumbench.api import (
     Between,
     Count,
     Depth,
@@ -14,9 +14,9 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
+    check_network,
+    setting,
 )
-from longsumbench.api.config import check_network
-from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)

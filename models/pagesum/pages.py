@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from longsumbench.api.config import check_minimum
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation, check_minimum
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 

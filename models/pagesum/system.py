@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from longsumbench.api.system import REFERENCE_AXIS, Evidence
+from longsumbench.api import REFERENCE_AXIS, Evidence
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import token_texts

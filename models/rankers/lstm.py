@@ -13,10 +13,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api.config import Recipe
-from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores
-from longsumbench.api.settings import outcome_settings
-from longsumbench.api.system import Split
+from longsumbench.api import LearnedRanker, RankerSettings, Recipe, Scores, Split, outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network

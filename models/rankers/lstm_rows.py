@@ -6,9 +6,7 @@ from typing import Any
 import datasets
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api.documents import Example
-from longsumbench.api.ranker import texts_to_rank
-from longsumbench.api.system import Split
+from longsumbench.api import Example, Split, texts_to_rank
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import stored_rows

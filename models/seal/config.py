@@ -3,21 +3,22 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import (
+from longsumbench.api import (
     Between,
     Count,
     Depth,
     FractionBelowOne,
     Heads,
     OneOf,
+    RankerName,
     TargetTokens,
     Text,
     TokenCount,
     VocabularySize,
     Width,
+    check_network,
+    setting,
 )
-from longsumbench.api.config import RankerName, check_network
-from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import check_choice, check_minimum
+from longsumbench.api import check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, rouge_n
 from longsumbench.rouge.selection import sequential_selection
 

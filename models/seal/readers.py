@@ -8,9 +8,7 @@ import datasets
 import torch
 from torch import Tensor
 
-from longsumbench.api.documents import Example
-from longsumbench.api.settings import settings_deciding
-from longsumbench.api.system import Split
+from longsumbench.api import Example, Split, settings_deciding
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader

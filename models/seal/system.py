@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
-from longsumbench.api.system import Evidence
+from longsumbench.api import Evidence
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem

@@ -9,7 +9,7 @@ from support.tiny_bert import write_bert
 
 from longsumbench.analysis.plan import plan_analyze
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
-from longsumbench.api.config import DatasetSettings
+from longsumbench.api import DatasetSettings
 from longsumbench.cli.main import main
 from longsumbench.runs.record import Results
 

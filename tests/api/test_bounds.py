@@ -12,10 +12,7 @@ from support.toys import tiny_overrides, write_jsonl
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.plan import ANALYSIS_SETTINGS
-from longsumbench.api import registry
-from longsumbench.api.bounds import Between, bounds_of
-from longsumbench.api.config import SECTIONS, RunConfig, build_settings
-from longsumbench.api.ranker import RankerSettings
+from longsumbench.api import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
 from longsumbench.api.registry import config_of
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError

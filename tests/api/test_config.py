@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.api.config import (
-    Recipe,
-    RunConfig,
-    build_settings,
-    check_choice,
-    check_minimum,
-    resolve_config,
-)
+from longsumbench.api import Recipe, RunConfig, build_settings, check_choice, check_minimum, resolve_config
 from longsumbench.errors import UsageError
 
 

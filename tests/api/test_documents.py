@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api.documents import (
+from longsumbench.api import (
     Cut,
     Document,
     Example,

@@ -4,9 +4,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from longsumbench.api import (
+    SECTIONS,
+    Decoding,
+    RunConfig,
+    names_deciding,
+    outcome_settings,
+    setting,
+    settings_deciding,
+)
 from longsumbench.api.catalogue import setting_rows
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig
-from longsumbench.api.settings import names_deciding, outcome_settings, setting, settings_deciding
 from longsumbench.runs.plan import plan
 
 

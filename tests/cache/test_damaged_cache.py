@@ -14,9 +14,7 @@ from support.logs import listening
 from support.permissions import heeded
 from support.toys import TINY, tiny_recipe, write_jsonl
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.system import FitContext
+from longsumbench.api import DatasetSettings, FitContext, registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.cli.main import main

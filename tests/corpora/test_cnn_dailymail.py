@@ -16,8 +16,7 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub

@@ -8,10 +8,7 @@ import pytest
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import Corpus
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.toys import one_line
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_report_hub_example
 from longsumbench.corpora.reading import hub

@@ -10,8 +10,7 @@ import huggingface_hub
 import pytest
 from support.toys import one_line
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.multi_news import multi_news_example
 from longsumbench.corpora.reading import hub

@@ -8,8 +8,7 @@ import pytest
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import openstax, openstax_modules
 from longsumbench.corpora.openstax import BARE, MODULE_HEADING

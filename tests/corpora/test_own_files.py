@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Document, Example, Section
 from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
 from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError, UsageError

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
 from longsumbench.corpora.reading.load import load_texts

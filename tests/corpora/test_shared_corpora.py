@@ -8,8 +8,7 @@ import pytest
 from support.paths import ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
+from longsumbench.api import DatasetSettings, Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import load_texts
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.load import Texts, load_texts

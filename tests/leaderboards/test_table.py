@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards import table as leaderboard

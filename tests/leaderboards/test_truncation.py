@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.truncation import cut_shares, ledger_block

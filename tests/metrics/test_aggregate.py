@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
-from longsumbench.api.metric import Metric
+from longsumbench.api import Document, Example, Fact, Metric, Scoring, Section, Sentences
 from longsumbench.api.registry import metrics
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import (

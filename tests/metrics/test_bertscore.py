@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Document, Example, Scoring, Section, Sentences
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.bertscore import BertScore
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Document, Example, Scoring, Section
 from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.rouge import Rouge

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Document, Example, Scoring, Section
 from longsumbench.metrics.extractive import Extractive, fragment_lengths
 
 WORDS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=24)

@@ -10,10 +10,19 @@ import pandas as pd
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings, RunConfig, Scoring, build_settings
-from longsumbench.api.corpus import BuiltIn, Corpus
-from longsumbench.api.documents import Document, Example, Fact, Section
+from longsumbench.api import (
+    BuiltIn,
+    Corpus,
+    DatasetSettings,
+    Document,
+    Example,
+    Fact,
+    RunConfig,
+    Scoring,
+    Section,
+    build_settings,
+    registry,
+)
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load_texts

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Document, Example, Scoring, Section, Sentences
 from longsumbench.api.registry import metrics
 
 SOURCE = "The cat sat on the mat. It slept."

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api.config import Decoding
+from longsumbench.api import Decoding
 from longsumbench.modeling.generation import decode, generation_config
 
 CONFIG = PegasusConfig(

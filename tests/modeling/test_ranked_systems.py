@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding, build_settings
-from longsumbench.api.documents import Document, Section
-from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
-from longsumbench.api.system import FitContext
+from longsumbench.api import (
+    Decoding,
+    Document,
+    FitContext,
+    LearnedRanker,
+    RankerSettings,
+    Section,
+    build_settings,
+    learned_ranker,
+    registry,
+    texts_to_rank,
+)
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import ranked_systems as learned_ranking

@@ -8,9 +8,7 @@ import torch
 from support.toys import build_tiny
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding, build_settings
-from longsumbench.api.system import System, check_search
+from longsumbench.api import Decoding, System, build_settings, check_search, registry
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import decode, ranked_search
 from longsumbench.modeling.nn.penalties import Penalties

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from support.toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import FitContext
+from longsumbench.api import Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.waiting import assert_linear
 
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence, Units, join_units, reorder, split_snippets
 

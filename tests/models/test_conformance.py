@@ -14,10 +14,19 @@ import numpy as np
 import pytest
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api import catalogue, registry
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import AXES, REFERENCE_AXIS, FitContext, Summary, System
+from longsumbench.api import (
+    AXES,
+    REFERENCE_AXIS,
+    Decoding,
+    Document,
+    Example,
+    FitContext,
+    Section,
+    Summary,
+    System,
+    catalogue,
+    registry,
+)
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 

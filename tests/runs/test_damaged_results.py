@@ -16,7 +16,7 @@ import pytest
 from support.paths import ROOT
 from support.toys import write_jsonl
 
-from longsumbench.api.system import Evidence, Summary
+from longsumbench.api import Evidence, Summary
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError

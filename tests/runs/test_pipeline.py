@@ -16,8 +16,7 @@ from support.toys import TINY, tiny_recipe, write_jsonl
 from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, build_settings
+from longsumbench.api import DatasetSettings, Decoding, RunConfig, Scoring, build_settings, registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Cut, Example, Truncation
-from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
+from longsumbench.api import REFERENCE_AXIS, Cut, Decoding, Evidence, Example, Summary, System, Truncation
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (

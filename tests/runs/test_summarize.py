@@ -12,10 +12,19 @@ import pytest
 from support.toys import TINY, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from support.watching import Watching, WatchingConfig, with_watching
 
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding, build_settings
-from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.api.system import FitContext, Summary, System
+from longsumbench.api import (
+    Cut,
+    Decoding,
+    Document,
+    Example,
+    FitContext,
+    Section,
+    Summary,
+    System,
+    Truncation,
+    build_settings,
+    registry,
+)
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.cli.main import main
 from longsumbench.corpora.own_files import Input

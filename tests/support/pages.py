@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from longsumbench.analysis.runs.inspect_page import inspection_page
 from longsumbench.analysis.runs.inspect_run import Inspection
-from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.api.system import Evidence, Summary
+from longsumbench.api import Cut, Document, Evidence, Example, Section, Summary, Truncation
 from longsumbench.report.evidence.views import views
 from support.run_records import record
 from support.waiting import PATIENCE

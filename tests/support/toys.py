@@ -13,10 +13,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import registry
-from longsumbench.api.config import Recipe, build_settings
-from longsumbench.api.documents import Document, Example, Section, count_words
-from longsumbench.api.system import FitContext
+from longsumbench.api import Document, Example, FitContext, Recipe, Section, build_settings, count_words, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from longsumbench.api.config import Recipe
-from longsumbench.api.system import FitContext, FitReport
+from longsumbench.api import FitContext, FitReport, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.models.seal.system import Trunc

@@ -9,10 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Cut, Example, Truncation
-from longsumbench.api.system import Evidence, FitContext, FitReport, Summary, System
+from longsumbench.api import (
+    Cut,
+    Decoding,
+    Evidence,
+    Example,
+    FitContext,
+    FitReport,
+    Summary,
+    System,
+    Truncation,
+    registry,
+)
 
 
 @dataclass

@@ -12,10 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
-from longsumbench.api.bounds import Device, Text
-from longsumbench.api.config import DatasetSettings, Scoring
-from longsumbench.api.documents import Sentences
-from longsumbench.api.settings import setting
+from longsumbench.api import DatasetSettings, Device, Scoring, Sentences, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.documents import Example
-from longsumbench.api.system import Split
+from longsumbench.api import Example, Split
 
 if TYPE_CHECKING:
     from datasketch import MinHash, MinHashLSH

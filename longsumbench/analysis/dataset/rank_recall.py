@@ -14,12 +14,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api.bounds import Device, Seed, Text
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
-from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned_ranker, texts_to_rank
-from longsumbench.api.settings import setting
-from longsumbench.api.system import Split
+from longsumbench.api import (
+    UNRANKED,
+    DatasetSettings,
+    Device,
+    Example,
+    RankedUnit,
+    RankerSettings,
+    Seed,
+    Split,
+    Text,
+    learned_ranker,
+    setting,
+    texts_to_rank,
+)
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError

@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longsumbench.api import registry
-from longsumbench.api.config import RunConfig
-from longsumbench.api.documents import Example, Truncation, total_truncation
-from longsumbench.api.ranker import UNRANKED, learned_ranker
-from longsumbench.api.system import FitContext, Split, System
+from longsumbench.api import (
+    UNRANKED,
+    Example,
+    FitContext,
+    RunConfig,
+    Split,
+    System,
+    Truncation,
+    learned_ranker,
+    registry,
+    total_truncation,
+)
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.runs.record import split_variant
 

@@ -18,12 +18,20 @@ import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
 from longsumbench.analysis.dataset.readings import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
-from longsumbench.api import registry
-from longsumbench.api.bounds import Count, Seed, Text
-from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring
-from longsumbench.api.documents import Example, count_words
-from longsumbench.api.settings import setting
-from longsumbench.api.system import Split
+from longsumbench.api import (
+    Count,
+    DatasetSettings,
+    Decoding,
+    Example,
+    RunConfig,
+    Scoring,
+    Seed,
+    Split,
+    Text,
+    count_words,
+    registry,
+    setting,
+)
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError

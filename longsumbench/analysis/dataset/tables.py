@@ -14,7 +14,7 @@ from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILAR
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, PublishedSize
 from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
 from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStats
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures

@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, sample_dataset
-from longsumbench.api.bounds import Between, Count, OneOf, Percentage, Text
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
-from longsumbench.api.settings import setting
+from longsumbench.api import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.report.tables import Block, terminal

@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from longsumbench import sentences
 from longsumbench.analysis.locality.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
 from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
-from longsumbench.api.bounds import BatchSize, Between, Device, OneOf, Text
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Example
-from longsumbench.api.settings import setting
+from longsumbench.api import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals

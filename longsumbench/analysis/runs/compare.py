@@ -17,9 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api import registry
-from longsumbench.api.bounds import Between, check_value
-from longsumbench.api.documents import Sentences
+from longsumbench.api import Between, Sentences, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest
 from longsumbench.formatting import format_count

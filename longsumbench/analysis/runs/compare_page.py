@@ -29,7 +29,7 @@ from longsumbench.analysis.runs.compare import (
     format_row,
     probability,
 )
-from longsumbench.api.documents import Sentences
+from longsumbench.api import Sentences
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.report.html import html_page, html_table

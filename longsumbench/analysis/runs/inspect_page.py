@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from longsumbench.analysis.runs.inspect_run import Inspection
-from longsumbench.api.documents import describe_reading
+from longsumbench.api import describe_reading
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longsumbench.api.documents import Example
-from longsumbench.api.system import Evidence, Summary
+from longsumbench.api import Evidence, Example, Summary
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores

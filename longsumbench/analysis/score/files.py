@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longsumbench.api.corpus import Row
-from longsumbench.api.documents import Sentences
+from longsumbench.api import Row, Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.errors import DataError, UsageError

@@ -16,10 +16,7 @@ import psutil
 from longsumbench import sentences
 from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.analysis.score.warnings import TextTable, find_warnings
-from longsumbench.api.bounds import bounds_of, check_value
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Sentences
-from longsumbench.api.metric import Scored
+from longsumbench.api import Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from longsumbench.analysis.score.files import RawText
-from longsumbench.api.documents import Sentences
+from longsumbench.api import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import split_summary
 

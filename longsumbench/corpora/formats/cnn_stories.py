@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from longsumbench.api.corpus import Entry, Source
-from longsumbench.api.documents import Example
+from longsumbench.api import Entry, Example, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, paragraphs_in, plain_document
 from longsumbench.corpora.reading.files import SPLITS, is_split_file, lines_of
 from longsumbench.errors import DataError

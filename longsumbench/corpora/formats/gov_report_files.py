@@ -14,8 +14,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.api.corpus import Entry, FromRow, Source, Thinned
-from longsumbench.api.documents import Example
+from longsumbench.api import Entry, Example, FromRow, Source, Thinned
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow
 from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
 from longsumbench.corpora.reading.source import as_examples

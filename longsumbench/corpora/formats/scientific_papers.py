@@ -7,8 +7,7 @@ JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence <
 from itertools import zip_longest
 from typing import Any
 
-from longsumbench.api.corpus import Row
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api import Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,

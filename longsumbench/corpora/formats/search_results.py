@@ -15,8 +15,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.api.corpus import Entry, Source, Thinned
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Document, Entry, Example, Section, Source, Thinned
 from longsumbench.corpora.reading.clones import PAGE_RULES
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, paragraphs_in
 from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file

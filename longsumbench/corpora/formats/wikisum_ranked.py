@@ -19,8 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api.corpus import Entry, Source
-from longsumbench.api.documents import Example, Sentences
+from longsumbench.api import Entry, Example, Sentences, Source
 from longsumbench.corpora.reading.fields import BadRow, plain_document
 from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError

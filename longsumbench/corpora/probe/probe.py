@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from longsumbench.api.config import DatasetSettings, check_choice, check_minimum
-from longsumbench.api.corpus import BuiltIn, Corpus
-from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
-from longsumbench.api.settings import names_deciding
+from longsumbench.api import (
+    BuiltIn,
+    Corpus,
+    DatasetSettings,
+    Document,
+    Example,
+    Fact,
+    Section,
+    Sentences,
+    check_choice,
+    check_minimum,
+    names_deciding,
+)
 from longsumbench.corpora.probe.language import (
     AGENDA,
     ALIKE,

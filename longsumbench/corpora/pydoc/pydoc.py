@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api.corpus import BuiltIn, Corpus
-from longsumbench.api.documents import Document, Example, Section, Sentences, count_words
+from longsumbench.api import BuiltIn, Corpus, Document, Example, Section, Sentences, count_words
 from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, parse_docstring
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.fields import Paragraphs

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from longsumbench.api.corpus import Row
-from longsumbench.api.documents import Document, Section, Sentences
+from longsumbench.api import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences, split_summary
 

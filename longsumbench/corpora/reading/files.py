@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api.corpus import Entry, FromRow, Row, Source, Thinned
-from longsumbench.api.documents import Example
+from longsumbench.api import Entry, Example, FromRow, Row, Source, Thinned
 from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.corpora.reading.source import as_examples
 from longsumbench.errors import DataError, UsageError

@@ -11,8 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api.corpus import Corpus, Entry, Hub, Source, Thinned
-from longsumbench.api.documents import Example
+from longsumbench.api import Corpus, Entry, Example, Hub, Source, Thinned
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.hub import unreachable
 from longsumbench.corpora.reading.files import SPLITS

@@ -18,11 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import Corpus, Entry, Source
-from longsumbench.api.documents import Example
-from longsumbench.api.settings import names_deciding
+from longsumbench.api import Corpus, DatasetSettings, Entry, Example, Source, names_deciding, registry
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import files_source

@@ -24,7 +24,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from longsumbench.api.corpus import Entry, Read
+from longsumbench.api import Entry, Read
 from longsumbench.corpora.reading.source import as_examples, as_thinned, split_by_hash
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem

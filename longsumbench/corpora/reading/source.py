@@ -2,8 +2,7 @@
 
 import hashlib
 
-from longsumbench.api.corpus import Read, Thinned
-from longsumbench.api.documents import Example
+from longsumbench.api import Example, Read, Thinned
 
 
 def as_examples(read: Read) -> tuple[Example | Thinned, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
-from longsumbench.api.documents import Example, count_words
+from longsumbench.api import Example, count_words
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.overlaps import Seen, hash_of

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.api.config import SECTIONS
-from longsumbench.api.settings import Decides, names_deciding
+from longsumbench.api import SECTIONS, Decides, names_deciding
 from longsumbench.leaderboards.curve_points import pool_estimates
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths

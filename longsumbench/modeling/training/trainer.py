@@ -21,8 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
-from longsumbench.api.config import Recipe
-from longsumbench.api.system import FitReport
+from longsumbench.api import FitReport, Recipe
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.api import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
 _STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
 MARKED_AXES = (*((axis, "source_token") for axis in _STEPS), ("source_token",))

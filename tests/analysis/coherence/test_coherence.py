@@ -19,8 +19,7 @@ from longsumbench.analysis.coherence.coherence import (
     shuffled,
 )
 from longsumbench.analysis.coherence.plot import draw_coherence
-from longsumbench.api.config import Scoring
-from longsumbench.api.documents import Example
+from longsumbench.api import Example, Scoring
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, holm

@@ -28,8 +28,7 @@ from longsumbench.analysis.dataset.tables import (
     render_stats,
     summarize_lengths,
 )
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api import Cut, DatasetSettings, Document, Example, Section, Truncation
 from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import Point, run_point

@@ -19,7 +19,7 @@ from longsumbench.analysis.runs.compare import (
     open_run,
     shared_measures,
 )
-from longsumbench.api.system import Summary
+from longsumbench.api import Summary
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores

@@ -13,7 +13,7 @@ from support.run_records import record
 
 from longsumbench.analysis.runs.compare import ComparedRun, Comparison, compare_measures, compare_pair
 from longsumbench.analysis.runs.compare_page import comparison_page, draw_comparison, verdict, write_comparison
-from longsumbench.api.documents import Sentences
+from longsumbench.api import Sentences
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 

@@ -16,7 +16,7 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspec
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.analysis.runs.inspect_page import write_inspection
-from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.api import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.report.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HINT,

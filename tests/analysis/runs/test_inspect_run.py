@@ -11,7 +11,7 @@ from support.run_records import record
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.runs.inspect_run import inspect_example
-from longsumbench.api.system import Evidence, Summary
+from longsumbench.api import Evidence, Summary
 from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import ROUGE_TYPES

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import registry
-from longsumbench.api.documents import Section
+from longsumbench.api import Section, registry
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 from longsumbench.corpora.reading.fields import BadRow
 

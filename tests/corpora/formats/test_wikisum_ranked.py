@@ -12,8 +12,7 @@ import pytest
 import sentencepiece
 import torch
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError

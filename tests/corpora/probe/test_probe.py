@@ -15,8 +15,7 @@ import pytest
 from support.paths import ROOT
 from support.waiting import assert_linear
 
-from longsumbench.api.config import DatasetSettings, build_settings
-from longsumbench.api.documents import Example
+from longsumbench.api import DatasetSettings, Example, build_settings
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.probe import language as council
 from longsumbench.corpora.probe import probe

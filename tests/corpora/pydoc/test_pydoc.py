@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import count_words
+from longsumbench.api import DatasetSettings, count_words
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.pydoc import pydoc
 from longsumbench.corpora.reading.clones import Clones

@@ -13,10 +13,7 @@ from typing import Any
 import pytest
 from support.toys import one_line
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import Corpus
-from longsumbench.api.documents import Example
+from longsumbench.api import Corpus, DatasetSettings, Example, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.fields import BadRow

@@ -13,7 +13,7 @@ import huggingface_hub
 import pytest
 from support.waiting import PATIENCE
 
-from longsumbench.api.config import DatasetSettings
+from longsumbench.api import DatasetSettings
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import arxiv
 from longsumbench.corpora.reading import hub

@@ -14,10 +14,7 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import BuiltIn, Corpus
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import BuiltIn, Corpus
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts

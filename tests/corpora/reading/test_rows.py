@@ -16,9 +16,7 @@ import pytest
 from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.corpus import Entry, Thinned
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import DatasetSettings, Document, Entry, Example, Section, Thinned
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.fields import BadRow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.swept_runs import baseline, trained
 
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from support.run_records import measured, record
 
-from longsumbench.api.config import DatasetSettings
-from longsumbench.api.documents import Cut, Truncation
-from longsumbench.api.system import FitReport
+from longsumbench.api import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.figures.lengths import (

@@ -23,7 +23,7 @@ from support.trainings import (
 )
 from transformers import PreTrainedModel
 
-from longsumbench.api.system import FitContext
+from longsumbench.api import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt

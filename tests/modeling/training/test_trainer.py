@@ -12,8 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
-from longsumbench.api.config import Recipe
-from longsumbench.api.system import FitContext
+from longsumbench.api import FitContext, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.training.optimization import learning_rate

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe, build_settings
-from longsumbench.api.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
-from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores
-from longsumbench.api.system import FitContext, System
+from longsumbench.api import (
+    Cut,
+    Decoding,
+    Document,
+    Example,
+    FitContext,
+    LearnedRanker,
+    RankerSettings,
+    Recipe,
+    Scores,
+    Section,
+    Sentences,
+    System,
+    Truncation,
+    build_settings,
+    count_words,
+    registry,
+)
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig

@@ -10,9 +10,7 @@ import torch
 from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import WINDOW_AXIS, FitContext
+from longsumbench.api import WINDOW_AXIS, Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written

@@ -9,10 +9,7 @@ import pytest
 import torch
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.settings import names_deciding
-from longsumbench.api.system import ATTENDED_AXIS, FitContext
+from longsumbench.api import ATTENDED_AXIS, Decoding, Document, Example, FitContext, Section, names_deciding
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.units import EncodedSentence

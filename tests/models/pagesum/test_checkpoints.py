@@ -17,9 +17,7 @@ from support.toys import ToySplit, example, tiny_recipe, write_jsonl
 from torch import Tensor
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import FitContext
+from longsumbench.api import Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError

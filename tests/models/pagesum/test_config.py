@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api.config import build_settings
-from longsumbench.api.settings import names_deciding
+from longsumbench.api import build_settings, names_deciding
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 

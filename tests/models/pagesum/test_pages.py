@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.waiting import assert_linear
 
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence, Units
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages

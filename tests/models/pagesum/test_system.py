@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from support.toys import TINY_FOR_ALL, ToySplit, example, fit_tiny, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Cut, Document, Example, Section
-from longsumbench.api.system import FitContext
+from longsumbench.api import Cut, Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.generation import decode

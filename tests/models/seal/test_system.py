@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from support.toys import example, fit_tiny
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Decoding, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader

@@ -7,8 +7,7 @@ import torch
 from support.toys import build_tiny, example, fit_tiny
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api import Decoding, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig

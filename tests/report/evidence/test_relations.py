@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, told
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.api.system import Evidence
+from longsumbench.api import Evidence
 from longsumbench.report.evidence import heat_map
 from longsumbench.report.evidence.heat_map import relations
 from longsumbench.report.evidence.picture import draw_views

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.api.system import REFERENCE_AXIS, Evidence
+from longsumbench.api import REFERENCE_AXIS, Evidence
 from longsumbench.report.evidence import source_text as module
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, TokenWindows, views
