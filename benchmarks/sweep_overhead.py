@@ -107,9 +107,9 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     from longsumbench.cache.artifacts import ArtifactCache
     from longsumbench.corpora.reading.load import load_texts
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
-    from longsumbench.runs.pipeline import metric_units
     from longsumbench.runs.plan import plan
     from longsumbench.runs.predictions import length_buckets
+    from longsumbench.runs.scoring import metric_units
 
     seconds = dict.fromkeys(("read", "fit", "summarize", "score"), 0.0)
     clock = time.monotonic()

@@ -18,6 +18,7 @@ settings.load_profile("any machine")
 
 ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
 
+os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
 if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -29,10 +29,13 @@ class Network:
 
     Attributes:
         Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
+        free_entries: entries of the model's configuration that the weights do not depend on; those that are settings
+            say so by what they decide ("labels", "use").
         config: the system's settings.
     """
 
     Model: ClassVar[type[PreTrainedModel]]
+    free_entries: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -110,8 +113,8 @@ class Network:
     def _first_difference(self, model: PreTrainedModel, initial: PreTrainedModel) -> str:
         """Describe the first setting that differs between two models; empty if none does."""
         wanted, found = model.config.to_dict(), initial.config.to_dict()
-        free = names_deciding(self.config, "labels", "use")  # the weights do not depend on them
-        for key in sorted((set(wanted) & set(found)) - free - _FREE):
+        free = names_deciding(self.config, "labels", "use") | self.free_entries | _FREE
+        for key in sorted((set(wanted) & set(found)) - free):
             if wanted[key] != found[key]:
                 return f"{key} is {found[key]} there and {wanted[key]} here"
         return ""

@@ -406,11 +406,18 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     recipe = _usual_settings(tuple(kept), type(config.model), config_dir)  # type: ignore[arg-type] # a class is hashable
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
-        chosen, usual = getattr(config, section), getattr(recipe, section)
+        chosen = getattr(config, section)
         for key in {item.name for item in fields(chosen)} - names_deciding(chosen, *SAME_SYSTEM):
-            asked = f"{section}.{key}" in typed or (section == "decode" and section in typed)
-            if asked and getattr(chosen, key) != getattr(usual, key):
-                changed.append(f"{key}={format_setting(getattr(chosen, key))}")
+            name, value, usual = f"{section}.{key}", getattr(chosen, key), recipe
+            if isinstance(value, list):  # its default may follow from other settings, such as all layers
+                others = {f"{section}.{item.name}" for item in fields(chosen)} - {name}  # not those that others have
+                words = tuple(
+                    word for word in overrides if word in kept or format_override(word).partition("=")[0] in others
+                )
+                usual = _usual_settings(words, type(config.model), config_dir)  # type: ignore[arg-type]
+            asked = name in typed or (section == "decode" and section in typed)
+            if asked and value != getattr(getattr(usual, section), key):
+                changed.append(f"{key}={format_setting(value)}")
     return ",".join(sorted(changed))
 
 

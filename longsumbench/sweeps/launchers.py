@@ -193,6 +193,8 @@ def _submit(tasks: Sequence[PointTask], settings: dict[str, Any]) -> list[tuple[
     if shutil.which("srun") is None:
         other = "hydra/launcher=joblib works on this machine alone"
         raise EnvironmentProblem(f"no SLURM on this machine (no srun); {other}")
+
+    os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # it would close the handlers of all other loggers
     from submitit import AutoExecutor
 
     given = {key: value for key, value in settings.items() if value is not None and key != "executor"}

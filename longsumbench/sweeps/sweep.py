@@ -13,7 +13,8 @@ from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.files import writable_folder
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
-from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baselines
+from longsumbench.runs.baselines import BASELINES, score_baselines
+from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, check_scale, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, Engine

@@ -23,6 +23,11 @@ class TruncNetwork(Network):
     """Trunc's network. Choice: weights start as `xavier` sets them; the paper does not state them."""
 
     Model: ClassVar[type[PreTrainedModel]] = TruncForConditionalGeneration
+    free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions."""
+        return {"max_position_embeddings": self.config.decode_length}
 
 
 class CANetwork(TruncNetwork):
@@ -31,8 +36,9 @@ class CANetwork(TruncNetwork):
     Model = CAForConditionalGeneration
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of vectors of a group."""
-        return {"compressed_length": self.config.vectors_of_a_group(multi_document)}
+        """Return the number of positions, and of vectors of a group."""
+        vectors = self.config.vectors_of_a_group(multi_document)
+        return {**super().own_settings(multi_document), "compressed_length": vectors}
 
 
 class EANetwork(TruncNetwork):
@@ -41,8 +47,9 @@ class EANetwork(TruncNetwork):
     Model = EAForConditionalGeneration
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of embedded documents."""
-        return {"max_documents": self.config.max_documents if multi_document else 0}
+        """Return the number of positions, and of embedded documents."""
+        documents = self.config.max_documents if multi_document else 0
+        return {**super().own_settings(multi_document), "max_documents": documents}
 
 
 class SealNetwork(EANetwork):

@@ -68,7 +68,7 @@ USAGE = {
     "seed=[1": "cannot read 'seed=[1': quote its value",
     "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
     "model.length.x=5": "model.length={'x': 5} is not of type str",
-    "hydra.verbose=true": "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…",
+    "hydra.verbose=true": "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…",
     "--shw": "unknown flag '--shw' (did you mean '--show'?)",
     "--config-dir=nowhere": "--config-dir nowhere: no such folder",
 }

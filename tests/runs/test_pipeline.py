@@ -20,17 +20,12 @@ from longsumbench.api import DatasetSettings, Decoding, RunConfig, Scoring, buil
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-from longsumbench.runs import pipeline
+from longsumbench.runs import pipeline, run_files
+from longsumbench.runs.baselines import BASELINES, score_baseline
 from longsumbench.runs.evidence import kept_places
-from longsumbench.runs.pipeline import (
-    BASELINES,
-    Point,
-    read_run_config,
-    run_point,
-    score_baseline,
-    write_run_config,
-)
+from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_files import read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, run_spec
 
 PREDICTIONS = "predictions.jsonl"
@@ -239,11 +234,11 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
 
     def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
         if not looked:
-            pipeline.delete_run_files(folder)
+            run_files.delete_run_files(folder)
         looked.append(where)
         return False
 
-    monkeypatch.setattr(pipeline, "_is_incomplete", emptied)
+    monkeypatch.setattr(pipeline, "is_incomplete", emptied)
     again = Point(config)
     assert run_point(again).scores == first.scores
     assert again.carried_out

@@ -126,7 +126,7 @@ def test_values_are_shown_as_they_are_typed() -> None:
     ("words", "variant"),
     [
         (["model.focus_layers=[]", "model.saliency_layers=[1]"], "focus_layers=[],saliency_layers=[1]"),
-        (["model.focus_layers='[]'", "model.saliency_layers=null"], "focus_layers=[]"),
+        (["model.focus_layers=[]", "model.saliency_layers=null"], "focus_layers=[]"),
         (["model.focus_layers=[1,2]"], ""),  # all of them, as without a word
         (["model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
         (["model.encoder_layers=4", "model.focus_layers=[1,2]"], "encoder_layers=4,focus_layers=[1,2]"),
@@ -139,16 +139,15 @@ def test_a_variant_with_lists(words: list[str], variant: str) -> None:
 
 
 def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
-    """Lists stand beside each other as other values do, quoted or not, beside models that lack the setting, too."""
-    for values in ("[],[1,2],[2]", "'[]','[1,2]','[2]'"):
-        points = plan(["model=etads,trunc", f"model.focus_layers={values}", "model.input_length=32"], sweep=True)
-        assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
-        assert [one.variant for one in points[:3]] == [
-            "focus_layers=[],input_length=32",
-            "input_length=32",
-            "focus_layers=[2],input_length=32",
-        ]
-        assert len({one.identity for one in points[3:]}) == 1
+    """Lists are values of a sweep as others are, also with models that lack the setting."""
+    points = plan(["model=etads,trunc", "model.focus_layers=[],[1,2],[2]", "model.input_length=32"], sweep=True)
+    assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
+    assert [one.variant for one in points[:3]] == [
+        "focus_layers=[],input_length=32",
+        "input_length=32",
+        "focus_layers=[2],input_length=32",
+    ]
+    assert len({one.identity for one in points[3:]}) == 1
     assert "left out for trunc, which has no such settings: model.focus_layers" in capsys.readouterr().err
     points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
     assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]

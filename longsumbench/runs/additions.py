@@ -1,0 +1,107 @@
+"""What is added to a finished run: evidence and metrics that were requested later."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from longsumbench.api import FitContext, Metric, RunConfig, Split, System
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import Texts
+from longsumbench.formatting import format_count
+from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
+from longsumbench.runs.evidence import kept_places
+from longsumbench.runs.predictions import asked_evidence, num_summarized, read_summaries, summarize_split
+from longsumbench.runs.record import RunRecord, output_files, ranking_score
+from longsumbench.runs.run_files import is_fitted_by
+from longsumbench.runs.scoring import (
+    asked_metrics,
+    measured,
+    metric_units,
+    predictions_with_examples,
+    write_each_scores,
+)
+
+_log = logging.getLogger(__name__)
+
+
+def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+    """Return True if the configuration asks for evidence or metrics that a finished run does not have."""
+    missing = _num_missing_evidence(config, system, texts.splits[config.dataset.split], folder)
+    return bool(missing or _missing_metrics(config, texts, RunRecord.read(folder)))
+
+
+def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+    """Add the evidence and metrics that a finished run lacks."""
+    split = texts.splits[config.dataset.split]
+    if _num_missing_evidence(config, system, split, folder):
+        _add_evidence(config, system, texts, stages, folder)
+    if metrics := _missing_metrics(config, texts, RunRecord.read(folder)):
+        _add_measures(config, metrics, split, folder)
+
+
+def _num_missing_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
+    asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
+    return len(asked_for - kept_places(folder / "evidence", config.decode.reference_evidence))
+
+
+def _add_evidence(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+    """Add missing evidence to a finished run by decoding its batches again.
+
+    This needs the weights that wrote the summaries. If they are missing or differ, it prints a line and stops.
+    """
+    split = texts.splits[config.dataset.split]
+    missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
+    _log.info(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
+    links = [path for path in (folder / "work").iterdir() if path.is_symlink()]
+    if lost := [link.name for link in links if not link.exists()]:
+        reason = f"the {lost[0]} of that run is not in the cache"
+        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
+        return
+    found = replace(stages, rebuild=frozenset())
+    report = system.fit(FitContext.of(texts.splits, config.train, found))
+    if not is_fitted_by(report, folder):
+        reason = "the weights in the cache may differ from those that wrote the summaries"
+        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
+        return
+    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
+    if left := _num_missing_evidence(config, system, split, folder):
+        reason = "their summaries differ on this machine"
+        _log.info(f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run")
+
+
+def _missing_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
+    """Return the configured metrics without scores under their present settings."""
+    asked = asked_metrics(config, texts)
+    return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
+
+
+def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
+    """Score the summaries of a finished run with more metrics. Its rank does not change."""
+    record = RunRecord.read(folder)
+    names = ", ".join(metric.name for metric in metrics)
+    _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    tables, each = [], []
+    for predictions, scores in output_files(len(record.checkpoints)):
+        table, pairs = (
+            read_scores(folder / scores),
+            predictions_with_examples(split, read_summaries(folder / predictions)),
+        )
+        added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
+        tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
+        each.append(added)
+    write_each_scores(folder, tables)
+    added = mean_scores(each)
+    measures = {name: found for name, found in record.measures.items() if name not in added.columns}
+    checkpoints = [
+        replace(checkpoint, means={**checkpoint.means, **column_means(scores, metric_units(metrics))})
+        for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint
+    ]
+    replace(
+        record,
+        measures={**measures, **measured(metrics, added, config)},
+        checkpoints=tuple(checkpoints),
+        units={**record.units, **metric_units(metrics)},
+        ranked_by=ranking_score(record),
+        measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
+    ).write(folder)
