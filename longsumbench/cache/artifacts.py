@@ -120,7 +120,7 @@ def _set_damaged_aside(folder: Path) -> None:
     if folder.is_dir() and (problems := find_damage(folder)):
         folder.rename(aside := _unique_path(folder, "damaged"))
         damage = f"damaged: {folder.parent.name} {folder} ({_summary(problems)})"
-        _log.info(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
+        _log.warning(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
 
 
 def _summary(problems: Sequence[str]) -> str:

@@ -6,39 +6,21 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 from longsumbench import __version__
-from longsumbench.cli.analyze import analyze_command
-from longsumbench.cli.cache import cache_command
-from longsumbench.cli.compare import compare_command
-from longsumbench.cli.inspect import inspect_command
-from longsumbench.cli.leaderboard import leaderboard_command
-from longsumbench.cli.list import list_command
-from longsumbench.cli.parser import Parser
-from longsumbench.cli.repro import repro_command
-from longsumbench.cli.run import run_command
-from longsumbench.cli.score import score_command
-from longsumbench.cli.stats import stats_command
-from longsumbench.cli.status import status_command
-from longsumbench.cli.summarize import summarize_command
+from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
-COMMANDS = (
-    run_command,
-    leaderboard_command,
-    status_command,
-    summarize_command,
-    score_command,
-    compare_command,
-    inspect_command,
-    stats_command,
-    analyze_command,
-    cache_command,
-    repro_command,
-    list_command,
+_NAMES = (
+    *("run", "leaderboard", "status", "summarize", "score", "compare"),
+    *("inspect", "stats", "analyze", "cache", "repro", "list"),
+)
+COMMANDS: tuple[Command, ...] = tuple(
+    getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _NAMES
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command

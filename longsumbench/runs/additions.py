@@ -56,18 +56,20 @@ def _add_evidence(config: RunConfig, system: System, texts: Texts, stages: Artif
     links = [path for path in (folder / "work").iterdir() if path.is_symlink()]
     if lost := [link.name for link in links if not link.exists()]:
         reason = f"the {lost[0]} of that run is not in the cache"
-        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
+        _log.warning(f"no evidence is added: {reason}; overwrite=true repeats the run")
         return
     found = replace(stages, rebuild=frozenset())
     report = system.fit(FitContext.of(texts.splits, config.train, found))
     if not is_fitted_by(report, folder):
         reason = "the weights in the cache may differ from those that wrote the summaries"
-        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
+        _log.warning(f"no evidence is added: {reason}; overwrite=true repeats the run")
         return
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
     if left := _num_missing_evidence(config, system, split, folder):
         reason = "their summaries differ on this machine"
-        _log.info(f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run")
+        _log.warning(
+            f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run"
+        )
 
 
 def _missing_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:

@@ -33,7 +33,7 @@ def score_baselines(point: Point, taken: set[str], failed: dict[str, str] | None
             if failed is None:
                 raise
             failed[name] = f"{as_reported_error(error)}"
-            _log.info(f"failed: {name}: {failed[name]}")
+            _log.warning(f"failed: {name}: {failed[name]}")
     return records
 
 
@@ -56,4 +56,4 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
     try:
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
-        _log.info(f"{name} is not in the table: {error}")
+        _log.warning(f"{name} is not in the table: {error}")

@@ -329,7 +329,7 @@ class Results:
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
         if str(problem) not in self.named:
-            _log.info(f"left out: {problem}")
+            _log.warning(f"left out: {problem}")
         self.named.add(str(problem))
 
     def datasets(self) -> list[str]:

@@ -55,7 +55,7 @@ def report_torn_record(folder: Path) -> None:
         try:
             _own_record(folder)
         except TornRecord:
-            _log.info(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
+            _log.warning(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
 
 
 def delete_run_files(folder: Path) -> None:

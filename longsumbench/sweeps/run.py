@@ -1,5 +1,6 @@
 """`run` and `sweep`, and what `longsumbench run` shares with them: plan, run, rebuild the tables."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from longsumbench.runs.plan import plan, swept_settings
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
+
+_log = logging.getLogger(__name__)
 
 _Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its folder, and its pictures
 
@@ -115,7 +118,7 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
         raise
     with phase("making the tables"):
         _update_tables(launch, swept_settings(launch.words, launch.engine.config_dir), show)
-    if launch.table:
+    if launch.table and _log.isEnabledFor(logging.INFO):
         print(escape_lines(f"\n{launch.table}"), file=sys.stderr)
     launch.check_failed()
 
