@@ -8,6 +8,7 @@ import io
 import itertools
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
@@ -148,9 +149,10 @@ def _run_in_pool(tasks: Sequence[PointTask], workers: int, threads: int) -> _End
     from joblib.externals.loky import ProcessPoolExecutor  # type: ignore[import-untyped]
 
     env = {name: os.environ.get(name, str(threads)) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), timeout=10, env=env)
+    size, conductor = min(workers, len(tasks)), (os.getpid(),)
+    pool = ProcessPoolExecutor(size, timeout=10, env=env, initializer=_end_with, initargs=conductor)
     try:
-        futures = {pool.submit(_run_for, os.getpid(), task): task for task in tasks}
+        futures = {pool.submit(task): task for task in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenExecutor:
@@ -159,11 +161,15 @@ def _run_in_pool(tasks: Sequence[PointTask], workers: int, threads: int) -> _End
         pool.shutdown(kill_workers=True)
 
 
-def _run_for(conductor: int, task: PointTask) -> PointState:
-    """Run a point in a process of the pool, which ends if the process that started it was killed."""
-    if os.getppid() != conductor:
+def _end_with(conductor: int) -> None:
+    """Let this process of the pool end when the process that started it was killed: nobody else ends it."""
+
+    def watch() -> None:
+        while os.getppid() == conductor:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
         os._exit(0)
-    return task()
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _Ended:

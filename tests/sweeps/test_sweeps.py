@@ -195,7 +195,7 @@ def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> 
         (["hydra.launcher.n_jobs=2"], "Could not override 'hydra.launcher.n_jobs'."),
         (["model.length=interval(3,5)"], "is a range without values: use hydra/sweeper=optuna to search it"),
         (["hydra/sweeper=optuna", "experiment=etads-table5"], "run it with -m, without a sweeper"),
-        (["hydra/sweeper=optuna", "hydra.sweeper.direction=up"], "hydra/sweeper=optuna: Please set either 'minimize'"),
+        (["hydra/sweeper=optuna", "hydra.sweeper.direction=up"], "hydra/sweeper=optuna: `directions`"),
         (["hydra.run.dir=x"], "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…"),
         (["hydra.launcher=joblib"], "of Hydra's own settings, only hydra/launcher=…"),
         (["model.lenght=3,5"], "'model.lenght'"),
