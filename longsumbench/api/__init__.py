@@ -1,7 +1,7 @@
 """Interfaces of systems, corpora, metrics and rankers, their settings, and the registry of their names.
 
 What plug-ins need can be imported from here: `from longsumbench.api import Example, Summary, System`. Start with
-`system.py` to add a model, `corpus.py` to add a dataset, and `config.py` for the settings.
+`system.py` to add a model, `corpus.py` to add a dataset, and `settings.py` and `config.py` for the settings.
 """
 
 import lazy_loader

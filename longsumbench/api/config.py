@@ -1,4 +1,4 @@
-"""All settings as dataclasses: each default is defined here once, with its unit and its source.
+"""All settings but those of systems as dataclasses: each default is defined once, with its unit and its source.
 
 YAML files under `conf/` contain only departures from these defaults. `resolve_config` merges them into the dataclasses
 and raises an error for unknown keys, wrong types and invalid values.

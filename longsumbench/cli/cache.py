@@ -24,7 +24,8 @@ Show, verify or delete the contents of the cache.
 
 Runs share the stages in the cache: read corpora, tokenizers, units, labels, rankers, checkpoints. A run builds a
 deleted stage again when it needs it. Runs and tables do not change. prune keeps and reports a stage that is being
-built. What a killed process left over can be continued by the same command; prune deletes it after a day.
+built. What an interrupted or killed process left over can be continued by the same command; prune deletes it after a
+day.
 A run checks sizes and times of the files it uses. verify also compares their contents. The next run that needs a
 damaged stage builds it again and keeps the damaged files.
 The cache is the user's cache folder, or the folder in the environment variable LONGSUMBENCH_CACHE

@@ -33,12 +33,13 @@ sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sw
            hydra.sweeper.*, their settings: conf/hydra/                                         (docs/how-to/sweep.md)
 
 The same command continues an interrupted run: it skips finished steps and resumes the others.
-A sweep checks all points before it runs the first one. If a point fails, hangs or is killed, the others still run.
+A sweep checks all points before it runs the first one. If a point fails, the others still run. With a launcher, the
+same holds if its process hangs or is killed.
 Points whose differences do not affect their system run once. If one or two settings vary, the scores are plotted
 against them. An experiment may define a sweep (`sweep:` in its file); it is combined with the values you type.
 `longsumbench status` shows the progress, from any shell.
 The first run on a dataset also scores Lead, Random and Oracle. baselines=false turns this off.
-Quote a value with a comma, a bracket or a blank twice: "dataset.path='my texts'". Type lists as they are:
+Quote text with a comma, a bracket or a blank twice: "dataset.path='my texts'". Type lists as they are:
 "model.focus_layers=[1,2]". To sweep over lists: "model.focus_layers=[],[1,2]".
 """
 

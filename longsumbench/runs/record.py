@@ -1,4 +1,4 @@
-"""Records of runs, run ids, and the layout of a results folder.
+"""Records of runs, and the layout of a results folder.
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
