@@ -25,7 +25,7 @@ from longsumbench.api import FitReport, Truncation
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, digest, read_json, write_atomically
+from longsumbench.files import BadFile, digest, read_json, writable_folder, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.output_facts import OutputFacts
@@ -309,6 +309,11 @@ class Results:
 
     root: Path
     named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
+
+    @classmethod
+    def writable(cls, results_dir: str) -> Self:
+        """Create a results folder, if needed; raise EnvironmentProblem if no file can be written there."""
+        return cls(writable_folder(Path(results_dir).expanduser(), "results_dir="))
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return the folder of a run, which may not exist yet."""

@@ -144,7 +144,7 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
     code, _, err = in_processes(tmp_path, ["-m", "longsumbench", *command])
     assert code == 1
     assert "2 runs: 1 done, 0 found finished, 1 failed" in err
-    assert record_of(tmp_path / "results", "trunc")[0].environment["processes"] == 2
+    assert record_of(tmp_path / "results", "trunc")[0].environment.processes == 2
 
 
 class Killed:

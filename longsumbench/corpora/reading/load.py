@@ -2,16 +2,16 @@
 
     load_texts(settings, stages) → Texts: name, fingerprint, splits, facts
 
-Rows come from local files (`dataset.path=`), the hub, or a built-in generator. A row that cannot be used is an error
-that names its file and line. With `dataset.strict=false` it is left out and counted by reason. Examples that occur in
-two splits are counted; each load warns about them. With `dataset.strict=true` they are an error.
+A row that cannot be used is an error that names its file and line. With `dataset.strict=false` it is left out and
+counted by reason. Examples that occur in two splits are counted; each load warns about them. With `dataset.strict=true`
+they are an error.
 """
 
 import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -64,6 +64,16 @@ class Texts:
         files = self.facts["files"]
         advice = "; dataset.split_by_hash=true with dataset.path=FILE divides one file into three"
         return f" (read: {', '.join(files)}{advice if len(files) == 1 else ''})"
+
+    @contextmanager
+    def naming_files(self) -> Iterator[None]:
+        """Add the names of the read files to errors about a missing training split."""
+        try:
+            yield
+        except DataError as error:
+            if "train" in self.splits or not self.way_to_splits:
+                raise
+            raise DataError(f"{error}{self.way_to_splits}") from error
 
 
 def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
