@@ -30,8 +30,7 @@ from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.overlaps import hash_of
-from longsumbench.corpora.reading.rows import make_examples
-from longsumbench.corpora.reading.source import as_examples
+from longsumbench.corpora.reading.rows import as_examples, make_examples
 from longsumbench.corpora.reading.store import SplitWriter
 
 ASKED = 1_000  # documents of 4,000 words a second on two cores

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_no_module_imports_itself_by_others() -> None:
     for name, other in EDGES:
         graph.setdefault(name, set()).add(other)
     TopologicalSorter(graph).prepare()
+
+
+def test_a_module_imports_few_others() -> None:
+    """No module imports more than 12 modules of the suite."""
+    counts = Counter(name for name, _ in set(EDGES))
+    assert {name: count for name, count in counts.items() if count > 12} == {}
 
 
 def test_what_is_light_imports_no_torch() -> None:

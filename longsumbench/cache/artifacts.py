@@ -92,6 +92,16 @@ class ArtifactCache:
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
+    @contextmanager
+    def blaming_damage(self) -> Iterator[None]:
+        """After a bug, raise DataError if a damaged stage may have caused it."""
+        try:
+            yield
+        except Exception as error:
+            if as_suite_error(error) is None:
+                refuse_damaged(self.used.values(), error)
+            raise
+
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
         if not folder.is_dir() or (rebuild and is_older(folder / INPUTS, self.before)):
             return False

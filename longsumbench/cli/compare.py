@@ -34,8 +34,8 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.compare import compare, comparison_folder
-    from longsumbench.analysis.runs.compare_page import write_comparison
+    from longsumbench.analysis.runs.compare import compare
+    from longsumbench.analysis.runs.compare_page import comparison_folder, write_comparison
     from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 

@@ -17,7 +17,7 @@ from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source
 from longsumbench.corpora.reading.markdown import MarkdownReader
-from longsumbench.corpora.reading.source import as_thinned
+from longsumbench.corpora.reading.rows import as_thinned
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from longsumbench.formatting import format_count, format_duration
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, describe_difference
+from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS, describe_difference
 from longsumbench.leaderboards.notes import table_notes
 from longsumbench.report.tables import Block, Stressed, Tied
 from longsumbench.runs.record import (
@@ -18,15 +18,6 @@ from longsumbench.runs.record import (
     split_variant,
 )
 
-MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
-    "fact_recall_single": "single",
-    "fact_recall_relayed": "relayed",
-    "fact_recall_silent_same": "silent\nsame",
-    "fact_recall_silent_other": "silent\nother",
-    "fact_recall_plain": "plain",
-    "fact_recall_repeated": "repeated",
-    "fact_recall_overruled": "over-\nruled",
-}
 _ROUGE_WITH_MEASURES = (DEFAULT_RANKING_SCORE,)  # the CSV has all types of ROUGE
 _WHO, _COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 TABLE_COLUMNS = (*_WHO, *ROUGE_HEADINGS.values(), *_COST)

@@ -7,6 +7,15 @@ from longsumbench.formatting import format_plain_value
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
+MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
+    "fact_recall_single": "single",
+    "fact_recall_relayed": "relayed",
+    "fact_recall_silent_same": "silent\nsame",
+    "fact_recall_silent_other": "silent\nother",
+    "fact_recall_plain": "plain",
+    "fact_recall_repeated": "repeated",
+    "fact_recall_overruled": "over-\nruled",
+}
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
 
 

@@ -12,9 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
-from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.blocks import run_blocks
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, comparison_key, ranking_key
@@ -224,16 +222,11 @@ def update_table(results: Results, dataset: str) -> Table:
         DataError: no record can be read; the files stay unchanged.
     """
     find_datasets(results, dataset)
-    with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
+    with results.leaderboard_lock(dataset):
         table = read_table(results, dataset)
         if not table.runs:
             raise DataError("no run can be read", results.root / "runs" / dataset)
-        for name, content in table.files().items():
-            path = results.root / "leaderboard" / name
-            if content is None:
-                path.unlink(missing_ok=True)
-            else:
-                write_atomically(path, content)
+        results.write_leaderboard(table.files())
     return table
 
 

@@ -3,8 +3,7 @@
 from typing import ClassVar
 
 from longsumbench.api import Example, Metric, Scoring
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
-from longsumbench.rouge.signature import signature
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
 from longsumbench.sentences import split_summary
 
 

@@ -16,7 +16,10 @@ from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, count_overlap
 from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
 from longsumbench.rouge.vocabulary import Vocabulary
+from longsumbench.sentences import SPLITTER_NAME
 
+SCORING_VERSION = 1  # increases when scores change
+IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
 _RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several references
@@ -190,3 +193,30 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))
+
+
+def signature(scorer: RougeScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
+    """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
+
+    Args:
+        scorer: of the scores.
+        n: number of examples in the mean.
+        splitting: name of the sentence splitter.
+        zero_for_empty: True if an example without words in its references scored 0; False if it was skipped.
+    """
+    parts = {
+        "rouge": IMPLEMENTATION,
+        "mode": scorer.mode,
+        "stemmer": scorer.stemmer,
+        "tokenizer": scorer.tokenizer,
+        "sentences": splitting,
+        "L": "sentence",
+        "Lsum": "union",
+        "truncation": "none",
+        "references": f"{scorer.references}-f",
+        "n": str(n),
+        "v": str(SCORING_VERSION),
+    }
+    if zero_for_empty:
+        parts["empty_references"] = "zero"
+    return "|".join(f"{name}:{value}" for name, value in parts.items())

@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 
 import longsumbench
+from longsumbench.files import write_atomically
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 _CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
@@ -95,6 +96,12 @@ def constraints() -> str:
             pin = f"{name}=={package.version}"
             found.setdefault(name, f"# {pin} from {origin}" if origin else pin)
     return "".join(f"{found[name]}\n" for name in sorted(found))
+
+
+def write_environment(folder: Path) -> None:
+    """Write `patch.diff` and `constraints.txt`, from which the code and the packages of a run can be restored."""
+    write_atomically(folder / "patch.diff", patch())
+    write_atomically(folder / "constraints.txt", constraints())
 
 
 def project_name(name: str) -> str:

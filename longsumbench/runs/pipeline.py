@@ -6,7 +6,7 @@ Every step writes its result to disk. An interrupted run continues from there.
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,50 +16,20 @@ from longsumbench.api import (
     Decoding,
     FitContext,
     FitReport,
-    Metric,
     RunConfig,
-    Scored,
     Split,
     Summary,
     System,
     registry,
     total_truncation,
 )
-from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, refuse_damaged, user_cache
+from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, as_suite_error
-from longsumbench.files import digest, writable_folder, write_atomically
-from longsumbench.metrics.aggregate import (
-    MeasureMean,
-    RougeMeans,
-    aggregate,
-    score_all,
-)
-from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs.additions import add_missing, is_incomplete
-from longsumbench.runs.environment import (
-    Environment,
-    constraints,
-    environment,
-    patch,
-    peak_memory_gb,
-    reset_peak_memory,
-)
-from longsumbench.runs.predictions import (
-    num_summarized,
-    seconds_of_decoding,
-    summarize_split,
-)
-from longsumbench.runs.record import (
-    DEFAULT_RANKING_SCORE,
-    CheckpointMeans,
-    Results,
-    RunRecord,
-    RunSpec,
-    StepSeconds,
-    output_files,
-)
+from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
+from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
+from longsumbench.runs.record import Results, RunRecord, RunSpec, StepSeconds, output_files
 from longsumbench.runs.run_files import (
     delete_run_files,
     is_finished,
@@ -70,14 +40,7 @@ from longsumbench.runs.run_files import (
     write_run_config,
 )
 from longsumbench.runs.run_id import run_spec
-from longsumbench.runs.scoring import (
-    asked_metrics,
-    checkpoint_means,
-    measured,
-    metric_units,
-    predictions_with_examples,
-    write_each_scores,
-)
+from longsumbench.runs.scoring import RunScores, score_run
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +87,7 @@ def run_point(point: Point) -> RunRecord:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
     config = point.config
-    results = Results(writable_folder(Path(config.results_dir).expanduser(), "results_dir="))
+    results = Results.writable(config.results_dir)
     with _stages_of(point) as stages:
         system: System = registry.systems.load(config.model.name)(config.model)
         with point.timed("read"):
@@ -157,12 +120,8 @@ def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     stages = user_cache(rebuild=rebuild, before=point.since)
-    try:
+    with stages.blaming_damage():
         yield stages
-    except Exception as error:
-        if as_suite_error(error) is None:
-            refuse_damaged(stages.used.values(), error)
-        raise
 
 
 def _carry_out(
@@ -172,43 +131,23 @@ def _carry_out(
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
-    started_in = replace(
-        environment(), processes=started_processes() if system.shares_work else 1
-    )  # the commit may change later
+    processes = started_processes() if system.shares_work else 1
+    started_in = replace(environment(), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_run_config(config, folder)
-    write_atomically(workdir / "patch.diff", patch())
-    write_atomically(workdir / "constraints.txt", constraints())
+    write_environment(workdir)
     with share_run(folder) if system.shares_work else nullcontext():
-        with point.timed("fit"), _naming_split_files(texts):
+        with point.timed("fit"), texts.naming_files():
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)
         keep_predictions_of(report, folder)
         with point.timed("summarize"):
             written = _summarize_each(system, split, config.decode, folder, len(report.kept))
-    rouge: Metric = registry.metrics.load("rouge")(config.score)
-    dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
-    asked = asked_metrics(config, texts)
     with point.timed("score"):
-        scored = [
-            score_all([rouge, *dataset_metrics, *asked], predictions_with_examples(split, summaries))
-            for summaries in written
-        ]
-        each = [checkpoint.per_example for checkpoint in scored]
-        per_example = write_each_scores(folder, each)
-        scores = aggregate(
-            per_example[list(rouge.columns)],
-            config.score.resamples,
-            perl_resampling=config.score.resampling == "perl",
-        )
-        measures = measured(dataset_metrics, per_example, config)
-        first = next(iter(measures), DEFAULT_RANKING_SCORE)
-        measures |= measured(asked, per_example, config)
-    checkpoints = checkpoint_means(report, each, metric_units([*dataset_metrics, *asked]))
+        scores = score_run(config, texts, report, written, folder)
     speed = _tokens_per_second(written[0], seconds_of_decoding(workdir / "decoding.jsonl"))
-    outcome = _Outcome(report, written[0], speed, scored[0], scores, measures, first, checkpoints)
-    record = _build_record(point, spec, system, texts, started_in, outcome, [rouge, *dataset_metrics], asked)
+    record = _build_record(point, spec, system, texts, started_in, report, written[0], speed, scores)
     record.write(folder)
     return record
 
@@ -223,35 +162,20 @@ def take_part(folder: Path) -> None:
         _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What a run trained, wrote and scored; `scored` and `summaries` are those of the best checkpoint."""
-
-    report: FitReport
-    summaries: Sequence[Summary]
-    tokens_per_second: float
-    scored: Scored
-    scores: Mapping[str, RougeMeans]
-    measures: Mapping[str, MeasureMean]
-    ranked_by: str
-    checkpoints: tuple[CheckpointMeans, ...]
-
-
 def _build_record(
     point: Point,
     spec: RunSpec,
     system: System,
     texts: Texts,
     started_in: Environment,
-    outcome: _Outcome,
-    metrics: Sequence[Metric],
-    asked: Sequence[Metric],
+    report: FitReport,
+    summaries: Sequence[Summary],
+    speed: float,
+    scores: RunScores,
 ) -> RunRecord:
-    """Return the record of a run; `metrics` are ROUGE and those of the dataset, `asked` the requested ones."""
-    config, summaries, n = point.config, outcome.summaries, len(outcome.scored.per_example)
-    split = texts.splits[config.dataset.split]
+    """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
+    config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    references = [split[index].references for index in range(len(summaries))]
     return RunRecord(
         run_id=spec.run_id,
         model=spec.model,
@@ -261,31 +185,20 @@ def _build_record(
         scale=config.scale,
         seed=config.seed if "seed" in system.decided_by else None,
         oracle=system.oracle,
-        signature="|".join(metric.signature(n) for metric in metrics),
-        scores=outcome.scores,
-        n=n,
-        examples=digest(sorted(summary.id for summary in summaries))[:16],
-        empty_references=outcome.scored.empty_references,
-        empty_predictions=outcome.scored.empty_predictions,
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
         source=total_truncation(ledgers) if ledgers else None,
         outputs_cut=sum(not summary.complete for summary in summaries),
-        fit=outcome.report,
-        decode_tokens_per_second=outcome.tokens_per_second,
+        fit=report,
+        decode_tokens_per_second=speed,
         timings=StepSeconds(**point.timings, total=round(time.monotonic() - point.started, 3)),
         peak_memory_gb=peak_memory_gb(),
         config=asdict(config),
         environment=started_in,
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        repeatable=outcome.report.ended_by != "max_minutes",
-        measures=outcome.measures,
-        units=metric_units([*metrics, *asked]),
-        ranked_by=outcome.ranked_by,
-        measured_by={metric.name: metric.signature(n) for metric in asked},
-        checkpoints=outcome.checkpoints,
-        outputs=describe_outputs([summary.text for summary in summaries], references),
+        repeatable=report.ended_by != "max_minutes",
+        **vars(scores),
     )
 
 
@@ -293,17 +206,6 @@ def _tokens_per_second(summaries: Sequence[Summary], seconds: float) -> float:
     """Return the speed of decoding in tokens, or in words of a system without tokens."""
     num_tokens = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
     return round(num_tokens / max(seconds, 1e-3), 1)
-
-
-@contextmanager
-def _naming_split_files(texts: Texts) -> Iterator[None]:
-    """Add the names of the read files to errors about a missing training split."""
-    try:
-        yield
-    except DataError as error:
-        if "train" in texts.splits or not texts.way_to_splits:
-            raise
-        raise DataError(f"{error}{texts.way_to_splits}") from error
 
 
 def _summarize_each(

@@ -13,6 +13,7 @@ import logging
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +22,10 @@ from typing import Annotated, Any, Self, TypedDict
 import msgspec
 
 from longsumbench.api import FitReport, Truncation
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, digest, read_json, write_atomically
+from longsumbench.files import BadFile, digest, read_json, writable_folder, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.output_facts import OutputFacts
@@ -308,6 +310,11 @@ class Results:
     root: Path
     named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
 
+    @classmethod
+    def writable(cls, results_dir: str) -> Self:
+        """Create a results folder, if needed; raise EnvironmentProblem if no file can be written there."""
+        return cls(writable_folder(Path(results_dir).expanduser(), "results_dir="))
+
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return the folder of a run, which may not exist yet."""
         return self.root / "runs" / run.dataset / run.model / run.run_id
@@ -331,6 +338,20 @@ class Results:
         if str(problem) not in self.named:
             _log.warning(f"left out: {problem}")
         self.named.add(str(problem))
+
+    def leaderboard_lock(self, dataset: str) -> AbstractContextManager[None]:
+        """Return the lock under which the tables and curves of a dataset are read and written, one job at a time."""
+        return exclusive_lock(self.root / f".leaderboard-{dataset}.lock")
+
+    def write_leaderboard(self, contents: Mapping[str, str | bytes | None]) -> list[Path]:
+        """Write files (name → content) of the leaderboard, and delete those of None; return the paths of the others."""
+        paths = {self.root / "leaderboard" / name: content for name, content in contents.items()}
+        for path, content in paths.items():
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_atomically(path, content)
+        return [path for path, content in paths.items() if content is not None]
 
     def datasets(self) -> list[str]:
         """Return the datasets with finished runs."""

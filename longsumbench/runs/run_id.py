@@ -9,7 +9,7 @@ from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.modeling.units import QUERIES_VERSION
-from longsumbench.rouge.signature import SCORING_VERSION
+from longsumbench.rouge.scorer import SCORING_VERSION
 from longsumbench.runs.record import RunSpec
 
 # A version rises when the outcome of its step changes.

@@ -1,6 +1,7 @@
 """Scores of a run: per example, per checkpoint, and their means."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -8,16 +9,70 @@ import pandas as pd
 from longsumbench.api import Example, FitReport, Metric, RunConfig, Split, Summary, registry
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
+from longsumbench.files import digest
 from longsumbench.metrics.aggregate import (
     MeasureMean,
+    RougeMeans,
+    aggregate,
     aggregate_measures,
     column_means,
     columns_in,
     mean_scores,
+    score_all,
     write_scores,
 )
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.progress import track
-from longsumbench.runs.record import CheckpointMeans, output_files
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
+
+
+@dataclass(frozen=True)
+class RunScores:
+    """What scoring adds to a run's record; the attributes are those of `RunRecord`."""
+
+    signature: str
+    scores: Mapping[str, RougeMeans]
+    n: int
+    examples: str
+    empty_references: tuple[str, ...]
+    empty_predictions: int
+    measures: Mapping[str, MeasureMean]
+    units: Mapping[str, str]
+    ranked_by: str
+    measured_by: Mapping[str, str]
+    checkpoints: tuple[CheckpointMeans, ...]
+    outputs: OutputFacts
+
+
+def score_run(
+    config: RunConfig, texts: Texts, report: FitReport, written: Sequence[Sequence[Summary]], folder: Path
+) -> RunScores:
+    """Score the summaries of each kept checkpoint, the best first, and write the scores per example."""
+    split, summaries = texts.splits[config.dataset.split], written[0]
+    rouge: Metric = registry.metrics.load("rouge")(config.score)
+    dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
+    asked = asked_metrics(config, texts)
+    metrics = [rouge, *dataset_metrics, *asked]
+    scored = [score_all(metrics, predictions_with_examples(split, found)) for found in written]
+    each, n = [checkpoint.per_example for checkpoint in scored], len(scored[0].per_example)
+    per_example = write_each_scores(folder, each)
+    measures = measured(dataset_metrics, per_example, config)
+    references = [split[index].references for index in range(len(summaries))]
+    perl = config.score.resampling == "perl"
+    return RunScores(
+        signature="|".join(metric.signature(n) for metric in (rouge, *dataset_metrics)),
+        scores=aggregate(per_example[list(rouge.columns)], config.score.resamples, perl_resampling=perl),
+        n=n,
+        examples=digest(sorted(summary.id for summary in summaries))[:16],
+        empty_references=scored[0].empty_references,
+        empty_predictions=scored[0].empty_predictions,
+        measures=measures | measured(asked, per_example, config),
+        units=metric_units(metrics),
+        ranked_by=next(iter(measures), DEFAULT_RANKING_SCORE),
+        measured_by={metric.name: metric.signature(n) for metric in asked},
+        checkpoints=checkpoint_means(report, each, metric_units(metrics)),
+        outputs=describe_outputs([summary.text for summary in summaries], references),
+    )
 
 
 def write_each_scores(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -8,19 +8,22 @@ points/<number>.lock  held by the process that works on it, which writes its sta
 """
 
 import json
+import logging
 import socket
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, TypedDict
 
 import msgspec
 
-from longsumbench.cache.locks import lock_holder
+from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, digest, read_json, write_atomically
+
+_log = logging.getLogger(__name__)
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)
@@ -81,6 +84,11 @@ class Sweep:
     def of(cls, results: Path, identities: Sequence[str]) -> "Sweep":
         """Return the sweep of some points in a results folder; the same points have the same sweep."""
         return cls(results / "sweeps" / digest(list(identities))[:8])
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Create the folder and lock it: only one process runs a sweep, others wait for it."""
+        self.file(1, "lock").parent.mkdir(parents=True, exist_ok=True)
+        return exclusive_lock(self.lock, lambda who: _log.info(f"waiting for the process that runs this sweep: {who}"))
 
     def begin(self, command: Sequence[str], launcher: str) -> float:
         """Write `sweep.json` and delete the states that earlier processes wrote.

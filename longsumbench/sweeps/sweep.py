@@ -8,15 +8,13 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import PointsFailed, SuiteError
-from longsumbench.files import writable_folder
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
 from longsumbench.runs.baselines import BASELINES, score_baselines
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, check_scale, plan, split_sweep_overrides
-from longsumbench.runs.record import RunRecord, TornRecord
+from longsumbench.runs.record import Results, RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, Engine
 from longsumbench.sweeps.search import search_settings
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, SAME, PointState, Sweep
@@ -106,10 +104,8 @@ class Launch:
     @contextmanager
     def _conducting(self, key: Sequence[str]) -> Iterator[tuple[Sweep, float]]:
         """Be the only process that runs the sweep of a key; yield its folder and the time of its beginning."""
-        results = Path(self.points[0].config.results_dir).expanduser()
-        folder, launcher = Sweep.of(writable_folder(results, "results_dir="), key), self.engine.launcher
-        folder.file(1, "lock").parent.mkdir(parents=True, exist_ok=True)
-        with exclusive_lock(folder.lock, lambda who: _log.info(f"waiting for the process that runs this sweep: {who}")):
+        results, launcher = Results.writable(self.points[0].config.results_dir), self.engine.launcher
+        with (folder := Sweep.of(results.root, key)).locked():
             if launcher != HERE:
                 _log.info(f"points run by {launcher}; to watch them: longsumbench status {folder.root.name}")
             yield folder, folder.begin(self.command, launcher)

@@ -19,7 +19,7 @@ from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.source import as_thinned
+from longsumbench.corpora.reading.rows import as_thinned
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.table import PUBLISHED_AS
 

@@ -19,8 +19,7 @@ from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import vocabulary
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score
-from longsumbench.rouge.signature import signature
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score, signature
 from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
 REFERENCE = SHARED / "reference"

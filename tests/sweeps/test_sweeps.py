@@ -262,7 +262,7 @@ def test_the_papers_sizes_need_a_gpu(toy: Path, monkeypatch: pytest.MonkeyPatch)
         raise ZeroDivisionError
 
     monkeypatch.setattr("longsumbench.sweeps.sweep.run_point", begun)
-    monkeypatch.setattr("longsumbench.sweeps.sweep.exclusive_lock", begun)
+    monkeypatch.setattr("longsumbench.sweeps.state.exclusive_lock", begun)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
     for words, engine in ((["model=trunc"], ()), (["model=lead,trunc"], JOBLIB)):

@@ -38,8 +38,7 @@ from longsumbench.modeling.ranked_systems import find_ranker, order_by
 from longsumbench.progress import track
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
-from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.rouge.signature import IMPLEMENTATION
+from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
 _RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals

@@ -23,8 +23,7 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.fusion import best_pairs
-from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.rouge.signature import IMPLEMENTATION
+from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from longsumbench.api import Between, Sentences, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.files import digest
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.blocks import MEASURE_HEADINGS
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference
+from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
@@ -36,7 +34,6 @@ from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
-    SHORT_ID,
     Results,
     RunRecord,
     check_written,
@@ -49,7 +46,6 @@ from longsumbench.runs.record import (
 _DECIMALS = 6  # of numbers in the CSV
 _IDS_PRINTED = 5  # of the examples compared, on the terminal
 _NOTHING = "–"  # in a cell: no difference can be detected
-LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255
 _BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
 HEADINGS = ROUGE_HEADINGS | {name: heading.replace("\n", " ") for name, heading in MEASURE_HEADINGS.items()}
 COMPARISON_COLUMNS = (
@@ -492,10 +488,3 @@ def _references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, 
         if (split := split_read_by(run.folder, run.record)) is not None:
             return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
     return {}
-
-
-def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
-    """Return the default folder of a comparison; its name contains the runs' ids."""
-    name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
-    many = f"{len(runs)}-runs-{digest(name)[:12]}"
-    return results.root / "comparisons" / (name if len(name) <= LONGEST_NAME else many)

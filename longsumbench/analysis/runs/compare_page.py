@@ -30,17 +30,18 @@ from longsumbench.analysis.runs.compare import (
     probability,
 )
 from longsumbench.api import Sentences
-from longsumbench.files import write_atomically
+from longsumbench.files import digest, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
-from longsumbench.runs.record import split_variant
+from longsumbench.runs.record import SHORT_ID, Results, split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255
 _NAMES = ("comparison.csv", "comparison.md", "comparison.html")
 _RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
 _SIZE = (11.0, 3.4)  # inches
@@ -67,6 +68,13 @@ summary code { font-size: .9rem; overflow-wrap: anywhere; }
 mark { color: inherit; background: var(--both-mark); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
 mark.run { background: var(--run-mark); } mark.baseline { background: var(--baseline-mark); }
 """
+
+
+def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
+    """Return the default folder of a comparison; its name contains the runs' ids."""
+    name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
+    many = f"{len(runs)}-runs-{digest(name)[:12]}"
+    return results.root / "comparisons" / (name if len(name) <= _LONGEST_NAME else many)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:

@@ -13,9 +13,8 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-from longsumbench import sentences
-from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.analysis.score.warnings import TextTable, find_warnings
+from longsumbench.analysis.score.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
+from longsumbench.analysis.score.warnings import TextTable, find_warnings, split_sides, splitting_of
 from longsumbench.api import Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
@@ -25,14 +24,12 @@ from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, out
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import Progress
 from longsumbench.report.tables import Block, terminal
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
-from longsumbench.rouge.signature import signature
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
 
 _log = logging.getLogger(__name__)
 
 _PERL_DECIMALS = 5
 _LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
-_GIVEN = "given"  # in a signature: the texts are lists of sentences
 
 
 @dataclass(frozen=True)
@@ -186,25 +183,13 @@ def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
         warnings.append(f"left out of the means: {share}, because {reason}")
         _print_warnings(warnings[-1:])
     scores = aggregate(scored.per_example, options.resamples, perl_resampling=options.resampling == "perl")
-    signed = signature(scorer, len(scored.per_example), _splitting(*sides), zero_for_empty)
+    signed = signature(scorer, len(scored.per_example), splitting_of(*sides), zero_for_empty)
     left_out = {
         "empty_references": scored.empty_references,
         "only_predicted": paired.only_predicted,
         "only_referenced": paired.only_referenced,
     }
     return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out, outputs)
-
-
-def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
-    """Split running text on both sides into sentences; keep lists of sentences."""
-    ids = [pair.id for pair in pairs]
-    predictions = [pair.prediction for pair in pairs]
-    owners = [pair.id for pair in pairs for _ in pair.references]
-    references = list(chain.from_iterable(pair.references for pair in pairs))
-    return (
-        TextTable("predictions", ids, predictions, list(map(_sentences, predictions))),
-        TextTable("references", owners, references, list(map(_sentences, references))),
-    )
 
 
 def score_sides(
@@ -255,19 +240,6 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
                 f"example {name!r} ({sizes}) needs up to {needed:.0f} GB of memory, {free:.0f} are free; "
                 "is it one text? split its sentences, or leave it out"
             )
-
-
-def _splitting(predictions: TextTable, references: TextTable) -> str:
-    """Return the part of the signature that names the sentence splitter of each side."""
-    ways = [
-        "+".join(sorted({_GIVEN if isinstance(text, tuple) else sentences.SPLITTER_NAME for text in side.texts}))
-        for side in (predictions, references)
-    ]
-    return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
-
-
-def _sentences(text: RawText) -> tuple[str, ...]:
-    return sentences.split_summary(text) if isinstance(text, str) else text
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:

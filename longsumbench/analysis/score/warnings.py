@@ -1,16 +1,18 @@
-"""Finds common errors in outputs and references, and describes their effect on scores."""
+"""Splits outputs and references into sentences, and finds common errors in them, with their effect on scores."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from longsumbench.analysis.score.files import RawText
+from longsumbench.analysis.score.files import RawText, ScoredPair
 from longsumbench.api import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.sentences import split_summary
+from longsumbench.sentences import SPLITTER_NAME, split_summary
 
 _SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
 _TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what systems write around sentences
+_GIVEN = "given"  # in a signature: the texts are lists of sentences
 _MANY, _FEW = 0.5, 0.1  # shares of a side's texts
 _LONG_SENTENCE = 60  # words; a longer sentence is probably unsplit text
 _LEAST_CUT = 3  # references of the same length; fewer may be chance
@@ -43,6 +45,31 @@ class TextTable:
     def said(self, found: Sequence[int]) -> str:
         """Describe the rows `found` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
         return f"{len(found):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[found[0]]!r})"
+
+
+def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
+    """Split running text on both sides into sentences; keep lists of sentences."""
+    ids = [pair.id for pair in pairs]
+    predictions = [pair.prediction for pair in pairs]
+    owners = [pair.id for pair in pairs for _ in pair.references]
+    references = list(chain.from_iterable(pair.references for pair in pairs))
+    return (
+        TextTable("predictions", ids, predictions, list(map(_sentences, predictions))),
+        TextTable("references", owners, references, list(map(_sentences, references))),
+    )
+
+
+def _sentences(text: RawText) -> tuple[str, ...]:
+    return split_summary(text) if isinstance(text, str) else text
+
+
+def splitting_of(predictions: TextTable, references: TextTable) -> str:
+    """Return the part of the signature that names the sentence splitter of each side."""
+    ways = [
+        "+".join(sorted({_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts}))
+        for side in (predictions, references)
+    ]
+    return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
 
 
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from longsumbench.api import Entry, Example, FromRow, Source, Thinned
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow
 from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
-from longsumbench.corpora.reading.source import as_examples
+from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")

@@ -23,7 +23,7 @@ from longsumbench.api import BuiltIn, Corpus, Document, Example, Section, Senten
 from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, parse_docstring
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.fields import Paragraphs
-from longsumbench.corpora.reading.source import split_by_hash
+from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 

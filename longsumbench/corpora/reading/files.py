@@ -13,7 +13,7 @@ from typing import Any
 
 from longsumbench.api import Entry, Example, FromRow, Row, Source, Thinned
 from longsumbench.corpora.reading.fields import BadRow, json_type
-from longsumbench.corpora.reading.source import as_examples
+from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")

@@ -15,7 +15,7 @@ from longsumbench.api import Corpus, Entry, Example, Hub, Source, Thinned
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.hub import unreachable
 from longsumbench.corpora.reading.files import SPLITS
-from longsumbench.corpora.reading.source import as_examples
+from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import EnvironmentProblem
 
 

@@ -2,32 +2,30 @@
 
     load_texts(settings, stages) → Texts: name, fingerprint, splits, facts
 
-Rows come from local files (`dataset.path=`), the hub, or a built-in generator. A row that cannot be used is an error
-that names its file and line. With `dataset.strict=false` it is left out and counted by reason. Examples that occur in
-two splits are counted; each load warns about them. With `dataset.strict=true` they are an error.
+A row that cannot be used is an error that names its file and line. With `dataset.strict=false` it is left out and
+counted by reason. Examples that occur in two splits are counted; each load warns about them. With `dataset.strict=true`
+they are an error.
 """
 
 import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import Corpus, DatasetSettings, Entry, Example, Source, names_deciding, registry
+from longsumbench.api import Corpus, DatasetSettings, Entry, Source, registry
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.files import files_source
-from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps, split_pairs
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
-from longsumbench.corpora.reading.source import as_examples
+from longsumbench.corpora.reading.source import choose_source
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.progress import Progress
 
@@ -67,6 +65,16 @@ class Texts:
         advice = "; dataset.split_by_hash=true with dataset.path=FILE divides one file into three"
         return f" (read: {', '.join(files)}{advice if len(files) == 1 else ''})"
 
+    @contextmanager
+    def naming_files(self) -> Iterator[None]:
+        """Add the names of the read files to errors about a missing training split."""
+        try:
+            yield
+        except DataError as error:
+            if "train" in self.splits or not self.way_to_splits:
+                raise
+            raise DataError(f"{error}{self.way_to_splits}") from error
+
 
 def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     """Return a dataset, and read it first if no stage has it.
@@ -78,7 +86,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(settings.name)
-    source = _source(corpus, settings, stages)
+    source = choose_source(corpus, settings, stages)
     inputs = {
         "corpus": [corpus.name, corpus.version, _VERSION],
         "sentences": sentences.SENTENCES_VERSION,
@@ -92,47 +100,6 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         texts = _open(corpus, folder)
     _report_overlaps(texts, settings.strict is True)
     return texts
-
-
-def _source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
-    for name in sorted(names_deciding(DatasetSettings, "texts")):
-        if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
-            raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
-    if settings.tokenizer is not None and corpus.tokenized is None:
-        raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
-    if settings.path is not None:
-        return _source_at(Path(settings.path).expanduser(), corpus, settings)
-    if settings.split_by_hash:
-        raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
-    if corpus.built_in is not None:
-        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
-        facts = {"source": "built in", **decided_by}
-        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
-    if corpus.hub is None:
-        raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
-    return hub_source(corpus, stages)
-
-
-def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
-    if (source := _release_at(path, corpus, settings)) is not None:
-        if settings.split_by_hash:
-            raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
-        return source
-    if corpus.from_file_row is None:
-        raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
-    return files_source(path, corpus.from_file_row, settings.split_by_hash)
-
-
-def _release_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source | None:
-    if corpus.tokenized is not None:
-        return corpus.tokenized(path, settings.tokenizer)
-    return None if corpus.release is None else corpus.release(path)
-
-
-def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
-    for split, example in examples:
-        if split not in full:
-            yield Entry(split, partial(as_examples, example))
 
 
 @dataclass

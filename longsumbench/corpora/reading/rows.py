@@ -8,6 +8,7 @@ so it needs no `if __name__ == "__main__"` and can be typed in. They receive row
 memory stays bounded. They always end with this process.
 """
 
+import hashlib
 import io
 import multiprocessing
 import os
@@ -24,8 +25,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from longsumbench.api import Entry, Read
-from longsumbench.corpora.reading.source import as_examples, as_thinned, split_by_hash
+from longsumbench.api import Entry, Example, Read, Thinned
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
@@ -51,6 +51,22 @@ RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 def num_cores() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def as_examples(read: Read) -> tuple[Example | Thinned, ...]:
+    """Return the one or several examples of a row as a tuple."""
+    return (read,) if isinstance(read, Example | Thinned) else read
+
+
+def as_thinned(read: Example | Thinned) -> Thinned:
+    """Return an example as `Thinned`; nothing is left out by default."""
+    return read if isinstance(read, Thinned) else Thinned(read, {})
+
+
+def split_by_hash(identity: str) -> str:
+    """Return the split of an example by a hash of its id: 80 % train, 10 % validation, 10 % test."""
+    share = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
+    return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
 
 
 def make_examples(split: str | None, read: Callable[[], Read]) -> RowOutcome:

@@ -1,21 +1,59 @@
-"""Helpers for all sources of examples: files, the hub and built-in generators."""
+"""The source of a dataset's rows: local files (`dataset.path=`), the hub, or a built-in generator."""
 
-import hashlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
-from longsumbench.api import Example, Read, Thinned
-
-
-def as_examples(read: Read) -> tuple[Example | Thinned, ...]:
-    """Return the one or several examples of a row as a tuple."""
-    return (read,) if isinstance(read, Example | Thinned) else read
-
-
-def as_thinned(read: Example | Thinned) -> Thinned:
-    """Return an example as `Thinned`; nothing is left out by default."""
-    return read if isinstance(read, Thinned) else Thinned(read, {})
+from longsumbench.api import Corpus, DatasetSettings, Entry, Example, Source, names_deciding
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.files import files_source
+from longsumbench.corpora.reading.hub import hub_source
+from longsumbench.corpora.reading.rows import as_examples
+from longsumbench.errors import UsageError
 
 
-def split_by_hash(identity: str) -> str:
-    """Return the split of an example by a hash of its id: 80 % train, 10 % validation, 10 % test."""
-    share = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
-    return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
+def choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
+    """Return the source that the settings name.
+
+    Raises:
+        UsageError: the settings do not fit the dataset.
+        DataError: a local file or folder cannot be used.
+    """
+    for name in sorted(names_deciding(DatasetSettings, "texts")):
+        if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
+            raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
+    if settings.tokenizer is not None and corpus.tokenized is None:
+        raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
+    if settings.path is not None:
+        return _source_at(Path(settings.path).expanduser(), corpus, settings)
+    if settings.split_by_hash:
+        raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
+    if corpus.built_in is not None:
+        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
+        facts = {"source": "built in", **decided_by}
+        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
+    if corpus.hub is None:
+        raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
+    return hub_source(corpus, stages)
+
+
+def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
+    if (source := _release_at(path, corpus, settings)) is not None:
+        if settings.split_by_hash:
+            raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
+        return source
+    if corpus.from_file_row is None:
+        raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
+    return files_source(path, corpus.from_file_row, settings.split_by_hash)
+
+
+def _release_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source | None:
+    if corpus.tokenized is not None:
+        return corpus.tokenized(path, settings.tokenizer)
+    return None if corpus.release is None else corpus.release(path)
+
+
+def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
+    for split, example in examples:
+        if split not in full:
+            yield Entry(split, partial(as_examples, example))

@@ -9,13 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, format_value, short_name, sweep_of
 from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.leaderboards.significance import scores_at_hand
-from longsumbench.report.figures import write_pictures
 from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import Results, source_seen
 
@@ -44,7 +42,7 @@ def update_curves(
     Raises:
         UsageError: there is nothing to draw, or a setting or number is unknown.
     """
-    with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
+    with results.leaderboard_lock(dataset):
         records = list(results.records(dataset))
         for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
             try:
@@ -59,9 +57,9 @@ def update_curves(
         images = draw_layout(layout_of(sweep, drawn))
         name = file_name(sweep)
         pictured = name if drawn == sweep.ranked_by() else f"{name}-{drawn}"
-        contents: dict[str, str | bytes] = {f"{name}.csv": sweep_csv(sweep)}
+        contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
-        return write_pictures(results.root / "leaderboard", contents)
+        return results.write_leaderboard(contents)
 
 
 def file_name(sweep: SweepCurves) -> str:

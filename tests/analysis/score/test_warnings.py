@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longsumbench.analysis.score.files import RawText, ScoredPair
-from longsumbench.analysis.score.score import split_sides
-from longsumbench.analysis.score.warnings import find_warnings
+from longsumbench.analysis.score.warnings import find_warnings, split_sides
 
 GOOD = (
     "The hearing was held on Monday. Two members spoke against the plan, and one for it.",

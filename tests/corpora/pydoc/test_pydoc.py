@@ -11,7 +11,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.pydoc import pydoc
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.corpora.reading.source import split_by_hash
+from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 
 LONG = " ".join(f"This is sentence {number} of a long text." for number in range(15))

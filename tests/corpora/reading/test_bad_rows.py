@@ -18,7 +18,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.source import as_examples, as_thinned
+from longsumbench.corpora.reading.rows import as_examples, as_thinned
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]

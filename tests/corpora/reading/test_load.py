@@ -18,7 +18,7 @@ from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.source import split_by_hash
+from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data"
