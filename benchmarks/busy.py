@@ -1,8 +1,8 @@
-"""A training step of tiny SEAL, by how long OpenMP's threads spin before they sleep, alone and beside busy processes.
+"""A training step of tiny SEAL, by how long OpenMP's threads spin before they sleep, alone and next to busy processes.
 
     python benchmarks/busy.py [--turns 5] [--steps 5] [--busy 1] [--spins 300000 10000 1000 0]
 
-Processes take turns at some steps, first alone, then beside processes that compute without end. libgomp's threads spin
+Processes take turns at some steps, first alone, then next to processes that compute without end. libgomp's threads spin
 300,000 times by default; the suite sets 10,000 (`GOMP_SPINCOUNT`). Takes about five minutes on two cores.
 Ratios compare turns that follow each other; seconds need an otherwise quiet machine.
 """
@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=5, help="turns per process, after one warm-up turn")
     parser.add_argument("--steps", type=int, default=5, help="training steps of one turn")
-    parser.add_argument("--busy", type=int, default=1, help="busy processes running beside")
+    parser.add_argument("--busy", type=int, default=1, help="busy processes running at the same time")
     parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 10_000, 1_000, 0], help="the first: default")
     parser.add_argument("--work", action="store_true", help="train here, when a line on standard input asks for it")
     options = parser.parse_args()
@@ -42,15 +42,15 @@ def main() -> None:
         quiet = seconds(workers, options.turns)
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
         try:
-            beside = seconds(workers, options.turns)
+            disturbed = seconds(workers, options.turns)
         finally:
             for process in busy:
                 process.kill()
     rows = [
-        [spins, median(one) / options.steps, ratio(one, quiet[0]), ratio(other, one), ratio(other, beside[0])]
-        for spins, one, other in zip(options.spins, quiet, beside, strict=True)
+        [spins, median(one) / options.steps, ratio(one, quiet[0]), ratio(other, one), ratio(other, disturbed[0])]
+        for spins, one, other in zip(options.spins, quiet, disturbed, strict=True)
     ]
-    named = f"beside {options.busy} busy"
+    named = f"next to {options.busy} busy"
     first = options.spins[0]
     names = ["spins", "alone, s a step", f"alone / {first} spins", f"{named} / alone", f"{named} / {first} spins"]
     print(tabulate(rows, names, floatfmt=".2f"))

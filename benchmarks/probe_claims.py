@@ -32,8 +32,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.api import DatasetSettings, names_deciding
-from longsumbench.leaderboards.figures.lengths import FACT_PANELS as LENGTH_KINDS
-from longsumbench.leaderboards.figures.lengths import WHOLE, LengthCurves, systems_at_lengths
+from longsumbench.leaderboards.figures.lengths import (
+    FACT_PANELS as LENGTH_KINDS,
+    WHOLE,
+    LengthCurves,
+    systems_at_lengths,
+)
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import Results, RunRecord
 

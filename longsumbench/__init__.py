@@ -28,7 +28,7 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
 }
 
 # Waiting threads of OpenMP spin for less than a millisecond, then sleep. With libgomp's default of 300,000 spins,
-# training beside other processes is several times as slow. OpenMP reads this once, when torch is imported. The user's
+# training next to other processes is several times as slow. OpenMP reads this once, when torch is imported. The user's
 # own choice goes first.
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys():
     os.environ["GOMP_SPINCOUNT"] = "10000"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.toys import example, tiny_overrides, write_jsonl
 
 import longsumbench

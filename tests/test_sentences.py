@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.waiting import assert_linear

@@ -24,8 +24,7 @@ from longsumbench.leaderboards.figures.lengths import (
     title_of,
 )
 from longsumbench.leaderboards.figures.recall import RecallLine, draw_recall, recall_lines
-from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES
-from longsumbench.leaderboards.published import Published, read_published
+from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES, Published, read_published
 from longsumbench.leaderboards.significance import AgainstBest, against_best, read_all_scores
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of

@@ -85,10 +85,8 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, fo
     _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
     tables, each = [], []
     for predictions, scores in output_files(len(record.checkpoints)):
-        table, pairs = (
-            read_scores(folder / scores),
-            predictions_with_examples(split, read_summaries(folder / predictions)),
-        )
+        table = read_scores(folder / scores)
+        pairs = predictions_with_examples(split, read_summaries(folder / predictions))
         added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
         tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
         each.append(added)

@@ -4,8 +4,7 @@ import json
 from dataclasses import FrozenInstanceError
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.api import (
     Cut,

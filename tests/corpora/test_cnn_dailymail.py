@@ -10,8 +10,7 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
@@ -19,8 +18,7 @@ from support.toys import one_line
 from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.formats.cnn_stories import from_story
-from longsumbench.corpora.reading import hub
-from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading import hub, load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
 
 SHARED = SHARED_ROOT / "data" / "cnndm_sample"

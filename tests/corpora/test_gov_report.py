@@ -8,15 +8,13 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.toys import one_line
 
 from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_report_hub_example
-from longsumbench.corpora.reading import hub
-from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading import hub, load as loading
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import as_thinned

@@ -7,8 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.api import Document, Example, Section
 from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs

@@ -6,8 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line

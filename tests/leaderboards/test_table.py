@@ -19,8 +19,7 @@ from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.blocks import TABLE_COLUMNS
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
-from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS
-from longsumbench.leaderboards.published import read_published
+from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS, read_published
 from longsumbench.leaderboards.significance import AgainstBest
 from longsumbench.leaderboards.table import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.metrics.aggregate import MeasureMean, aggregate, write_scores

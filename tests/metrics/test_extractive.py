@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.api import Document, Example, Scoring, Section
 from longsumbench.metrics.extractive import Extractive, fragment_lengths

@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError

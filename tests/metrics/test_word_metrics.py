@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.api import Document, Example, Scoring, Section, Sentences
 from longsumbench.api.registry import metrics

@@ -3,8 +3,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 

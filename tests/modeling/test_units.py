@@ -3,8 +3,7 @@
 from itertools import chain, count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.waiting import assert_linear
 
 from longsumbench.api import Cut, Truncation

@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rouge_score import rouge_scorer
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer as Library
 
 from longsumbench.errors import UsageError

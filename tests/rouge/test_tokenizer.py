@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rouge_score import tokenize
 
 from longsumbench.rouge.tokenizer import MARK, ascii_words, default_words, dropped_share, unicode_words

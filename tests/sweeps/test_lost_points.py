@@ -1,4 +1,4 @@
-"""Points that end their process, or never end, beside others that must not suffer, in joblib's processes."""
+"""Points that end their process, or never end, next to others that must not suffer, in joblib's processes."""
 
 from pathlib import Path
 

@@ -17,12 +17,20 @@ from longsumbench.api import describe_reading
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.report.evidence.heat_map import HEAT_MAP_SCRIPT, colour, relations, selections, weights
-from longsumbench.report.evidence.heat_map import HEAT_MAP_STYLE as HEAT_MAP_STYLE
+from longsumbench.report.evidence.heat_map import (
+    HEAT_MAP_SCRIPT,
+    HEAT_MAP_STYLE as HEAT_MAP_STYLE,
+    colour,
+    relations,
+    selections,
+    weights,
+)
 from longsumbench.report.evidence.picture import about_plane, draw_plane, draw_views
-from longsumbench.report.evidence.source_text import SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT
-from longsumbench.report.evidence.source_text import SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE
-from longsumbench.report.evidence.source_text import source_text
+from longsumbench.report.evidence.source_text import (
+    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
+    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
+    source_text,
+)
 from longsumbench.report.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
 from longsumbench.report.html import html_page
 from longsumbench.runs.record import split_variant

@@ -66,8 +66,7 @@ def test_recalls_are_the_scorers() -> None:
 
 def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     """They are in no mean; the table says how many they are, and of what the others are made."""
-    from support.toys import ToySplit
-    from support.toys import example as toy
+    from support.toys import ToySplit, example as toy
 
     texts = [toy(number) for number in range(4)]
     split = ToySplit("test", [*texts[:3], type(texts[3])("x", None, None, texts[3].documents, ())])

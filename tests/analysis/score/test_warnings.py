@@ -1,8 +1,7 @@
 """What is wrong with outputs is found, counted and named, and nothing is said of texts that are all right."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.analysis.score.files import RawText, ScoredPair
 from longsumbench.analysis.score.warnings import find_warnings, split_sides

@@ -3,8 +3,7 @@
 import inspect
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.corpora.pydoc.docstrings import CODE, HEADING, ITEM, PARAGRAPH, parse_docstring, strip_markup
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache

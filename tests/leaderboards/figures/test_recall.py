@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.run_records import measured, record
 
 from longsumbench.leaderboards.figures.recall import (

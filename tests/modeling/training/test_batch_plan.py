@@ -3,8 +3,7 @@ from collections.abc import Sequence
 from itertools import chain, combinations, islice, pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.toys import tiny_recipe
 
 from longsumbench.corpora.probe.probe import lengths_of, reports

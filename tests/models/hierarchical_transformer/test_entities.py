@@ -8,8 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.models.hierarchical_transformer import entities

@@ -7,8 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 

@@ -13,8 +13,7 @@ from longsumbench.api import ATTENDED_AXIS, Decoding, Document, Example, FitCont
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.units import EncodedSentence
-from longsumbench.models.hierarchical_transformer import entities
-from longsumbench.models.hierarchical_transformer import readers as module
+from longsumbench.models.hierarchical_transformer import entities, readers as module
 
 NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
 GREEDY = Decoding(max_length=8, device="cpu")

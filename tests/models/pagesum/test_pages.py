@@ -5,8 +5,7 @@ from functools import partial
 from itertools import chain, count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.waiting import assert_linear
 
 from longsumbench.api import Cut, Truncation

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.toys import TINY_FOR_ALL, ToySplit, example, fit_tiny, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 

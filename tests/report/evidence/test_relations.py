@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, told
 from support.requirements import CHROMIUM_PROGRAM
