@@ -9,7 +9,7 @@ import pytest
 from support.swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curve_points import (
+from longsumbench.leaderboards.seed_groups import (
     INTERVAL_OF_RUN,
     RANGE,
     RESAMPLED,

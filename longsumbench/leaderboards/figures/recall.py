@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.api import SECTIONS, Decides, names_deciding
-from longsumbench.leaderboards.curve_points import pool_estimates
+from longsumbench.leaderboards.seed_groups import pool_estimates
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths
 from longsumbench.report.palette import GREY

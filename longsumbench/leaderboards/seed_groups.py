@@ -1,6 +1,6 @@
-"""One point of a curve: the runs of a system with the same settings, averaged over their seeds.
+"""The runs of a system with the same settings, one per seed, and their averages.
 
-records --latest_per_seed--> CurvePoint --average_seeds--> means and 95 % intervals
+records --latest_per_seed--> SeedGroup --average_seeds--> means and 95 % intervals
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ SeedScores = Callable[[RunRecord], pd.DataFrame | None]
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class SeedGroup:
     """The runs of a system with the same settings, one per seed.
 
     Attributes:
@@ -37,12 +37,12 @@ class CurvePoint:
     interval: str
 
 
-def latest_per_seed(records: Sequence[RunRecord]) -> CurvePoint:
-    """Make a point of runs with the same settings; the latest run of each seed counts."""
+def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
+    """Group runs with the same settings; the latest run of each seed counts."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds(record): record for record in latest}
     runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
-    return CurvePoint(runs, tuple(record for record in latest if record not in runs), {}, INTERVAL_OF_RUN)
+    return SeedGroup(runs, tuple(record for record in latest if record not in runs), {}, INTERVAL_OF_RUN)
 
 
 def _by_size(seeds: Sequence[int | None]) -> list[int]:
@@ -56,8 +56,8 @@ def _seeds(record: RunRecord) -> tuple[int | None, ...]:
     return record.seed, record.settings.train.seed, record.settings.decode.seed
 
 
-def average_seeds(point: CurvePoint, scores: SeedScores) -> CurvePoint:
-    """Average the numbers that all runs of a point have over its seeds."""
+def average_seeds(point: SeedGroup, scores: SeedScores) -> SeedGroup:
+    """Average the numbers that all runs of a group have."""
     found = {}
     for kind in (*ROUGE_HEADINGS, *point.runs[0].measures):
         numbers = [number for run in point.runs if (number := measured_mean(run, kind))]
