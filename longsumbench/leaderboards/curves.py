@@ -18,8 +18,8 @@ from longsumbench.api import SAME_SYSTEM, SECTIONS, Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
-from longsumbench.leaderboards.seed_groups import SeedGroup, SeedScores, average_seeds, latest_per_seed
 from longsumbench.leaderboards.notes import HUB_NAME, describe_budget
+from longsumbench.leaderboards.seed_groups import SeedGroup, SeedScores, average_seeds, latest_per_seed
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 
 _MOST_KEYS = 2

@@ -9,6 +9,7 @@ import pytest
 from support.swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
+from longsumbench.leaderboards.curves import Curve, SweepCurves, sweep_of
 from longsumbench.leaderboards.seed_groups import (
     INTERVAL_OF_RUN,
     RANGE,
@@ -16,7 +17,6 @@ from longsumbench.leaderboards.seed_groups import (
     average_seeds,
     latest_per_seed,
 )
-from longsumbench.leaderboards.curves import Curve, SweepCurves, sweep_of
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 

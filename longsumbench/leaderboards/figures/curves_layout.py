@@ -14,9 +14,9 @@ from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import RANGE, RESAMPLED
 from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, format_value, parse_number, short_name
 from longsumbench.leaderboards.notes import PLANTED, caution
+from longsumbench.leaderboards.seed_groups import RANGE, RESAMPLED
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID
 
