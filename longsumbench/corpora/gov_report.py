@@ -33,9 +33,9 @@ from longsumbench.corpora.reading.fields import (
     Paragraphs,
     id_in,
     line_paragraphs,
+    listed_paragraphs,
     objects_in,
     optional_in,
-    paragraphs_of,
     plain_document,
     text_in,
 )
@@ -82,7 +82,7 @@ def _from_crs(row: Row) -> Example:
     field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
     parts = _parts({field: [report] if isinstance(report, dict) else report}, field)
-    return _example(row, _document(parts), tuple(chain.from_iterable(paragraphs_of(row, "summary"))))
+    return _example(row, _document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
 
 
 def _from_gao(row: Row) -> Thinned:
@@ -102,7 +102,7 @@ def _parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
         fields, parents = stack.pop()
         heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
         path = (*parents, heading) if heading else parents
-        paragraphs = paragraphs_of(fields, "paragraphs", required=False)
+        paragraphs = listed_paragraphs(fields, "paragraphs", required=False)
         parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
         subsections = objects_in(fields, "subsections", required=False)
         stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]

@@ -12,9 +12,9 @@ from longsumbench.corpora.reading.fields import (
     given_field,
     id_in,
     list_in,
+    listed_paragraphs,
     objects_in,
     paragraphs_in,
-    paragraphs_of,
     plain_document,
     sentences_in,
     text_in,
@@ -48,7 +48,7 @@ def _section(fields: Row) -> Section:
     name = text_in(fields, "name", required=False) or None
     if given_field(fields, "paragraphs", "text") == "text":
         return Section(name, paragraphs_in(text_in(fields, "text") or ""))
-    return Section(name, paragraphs_of(fields, "paragraphs"))
+    return Section(name, listed_paragraphs(fields, "paragraphs"))
 
 
 def _references(row: Row) -> tuple[Sentences, ...]:

@@ -21,10 +21,10 @@ from longsumbench.corpora.reading.fields import (
     BadRow,
     given_field,
     id_in,
+    listed_paragraphs,
     objects_in,
     optional_in,
     paragraphs_in,
-    paragraphs_of,
     text_in,
 )
 
@@ -44,7 +44,7 @@ def search2wiki_example(row: Row) -> Thinned:
     Raises:
         BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
     """
-    lead = Section(None, paragraphs_of(row, "lead", required=False))
+    lead = Section(None, listed_paragraphs(row, "lead", required=False))
     sections = [lead, *map(_section, objects_in(row, "sections", required=False))]
     article = [tuple(section.sentences()) for section in sections]
     results = [_result(fields) for fields in objects_in(row, "results")]
@@ -81,7 +81,7 @@ def _result(fields: Row) -> Document:
 
 def _section(fields: Row) -> Section:
     if given_field(fields, "paragraphs", "text") == "paragraphs":
-        text = paragraphs_of(fields, "paragraphs")
+        text = listed_paragraphs(fields, "paragraphs")
     else:
         text = paragraphs_in(text_in(fields, "text") or "")
     return Section(optional_in(fields, "title"), text)

@@ -10,7 +10,7 @@ article's address, as the licence requires.
 from itertools import chain
 
 from longsumbench.api import Corpus, Document, Example, Row, Section
-from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, paragraphs_of, text_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
@@ -22,7 +22,7 @@ def wiki_sections_example(row: Row) -> Example:
         BadRow: a field is missing or has the wrong type, or the lead is empty.
     """
     identity = id_in(row, "id")
-    lead = tuple(chain.from_iterable(paragraphs_of(row, "lead")))
+    lead = tuple(chain.from_iterable(listed_paragraphs(row, "lead")))
     if not lead:
         raise BadRow("the field 'lead' is empty")
     sections = tuple(map(_section, objects_in(row, "sections")))
@@ -31,7 +31,7 @@ def wiki_sections_example(row: Row) -> Example:
 
 
 def _section(fields: Row) -> Section:
-    return Section(text_in(fields, "title", required=False) or None, paragraphs_of(fields, "paragraphs"))
+    return Section(text_in(fields, "title", required=False) or None, listed_paragraphs(fields, "paragraphs"))
 
 
 CORPUS = Corpus(

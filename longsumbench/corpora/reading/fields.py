@@ -105,7 +105,7 @@ def paragraphs_in(text: str) -> Paragraphs:
     return tuple(filter(None, map(split_sentences, _BLANK_LINES.split(text))))
 
 
-def paragraphs_of(row: Row, field: str, required: bool = True) -> Paragraphs:
+def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
     """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones.
 
     Raises:
