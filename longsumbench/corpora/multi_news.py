@@ -116,8 +116,8 @@ def _check_lengths(clusters: Path, summaries: Path) -> None:
         raise DataError("the file is empty", clusters)
 
 
-def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> tuple[Example, ...]:
-    return (_example_of(identity, decoded(cluster), decoded(summary), summary_at),)
+def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
+    return _example_of(identity, decoded(cluster), decoded(summary), summary_at)
 
 
 CORPUS = Corpus(

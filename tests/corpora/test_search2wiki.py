@@ -13,7 +13,7 @@ from support.toys import one_line
 
 from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule, section_recall
+from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
 
@@ -95,6 +95,12 @@ def test_the_row_chooses_the_rule() -> None:
     assert kept(*results, clones=None) == kept(*results, clones="search2wiki") == ["https://1.org", "https://3.org"]
     assert kept(*results, clones="wikisum") == ["https://3.org"]
     assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
+
+
+def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
+    """r(d, a, n) of one page."""
+    (recall,) = PageRule(words, 0).recalls(sections, [page])
+    return recall
 
 
 def test_section_recall_by_hand() -> None:

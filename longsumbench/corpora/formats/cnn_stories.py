@@ -127,5 +127,5 @@ def _entries(lists: list[tuple[str, Path]], stories: dict[str, Path], full: set[
             raise DataError("the file is empty", path)
 
 
-def _read(path: Path, address: str) -> tuple[Example, ...]:
-    return (from_story(text_of_file(path), path.name.removesuffix(_ENDING), address),)
+def _read(path: Path, address: str) -> Example:
+    return from_story(text_of_file(path), path.name.removesuffix(_ENDING), address)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from longsumbench.api import Entry, Example, FromRow, Source, Thinned
+from longsumbench.api import Entry, FromRow, Read, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, refuse_row
 from longsumbench.corpora.reading.files import (
     has_split_files,
@@ -18,7 +18,6 @@ from longsumbench.corpora.reading.files import (
     one_per_split,
     row_in_file,
 )
-from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
@@ -92,5 +91,5 @@ def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
     return ((path, number, name.decode("utf-8", "replace")) for number, name in names_in_list(path))
 
 
-def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
-    return as_examples(from_row({**row_in_file(path), "id": identity}))
+def _read(path: Path, identity: str, from_row: FromRow) -> Read:
+    return from_row({**row_in_file(path), "id": identity})

@@ -149,8 +149,8 @@ def _pieces(model: Path, sha256: str) -> Pieces:
     return Pieces(model)
 
 
-def _read(item: Any, identity: str, model: Path, sha256: str) -> tuple[Example, ...]:
-    return (_example_of(item, identity, _pieces(model, sha256)),)
+def _read(item: Any, identity: str, model: Path, sha256: str) -> Example:
+    return _example_of(item, identity, _pieces(model, sha256))
 
 
 def _articles(path: Path) -> list[Any]:

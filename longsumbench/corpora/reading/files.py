@@ -13,9 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Entry, Example, FromRow, Row, Source, Thinned
+from longsumbench.api import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.reading.fields import BadRow, json_type
-from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -238,5 +237,5 @@ def text_of_file(path: Path) -> str:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
 
-def _read(line: bytes, from_row: FromRow) -> tuple[Example | Thinned, ...]:
-    return as_examples(from_row(row_in(line)))
+def _read(line: bytes, from_row: FromRow) -> Read:
+    return from_row(row_in(line))

@@ -22,6 +22,7 @@ from longsumbench import sentences
 from longsumbench.api import Corpus, DatasetSettings, Entry, Source, registry
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.files import ORDER
 from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.source import choose_source
@@ -34,7 +35,6 @@ _log = logging.getLogger(__name__)
 
 _VERSION = 3  # version of the normal form on disk
 _MEGABYTE = 1_000_000
-_SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
         for entry, outcome in _track(rows, f"reading {corpus.name}", source.size):
             reading.take(entry, outcome)
-    writers = {split: reading.writers[split] for split in _SPLITS if split in reading.writers}
+    writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
     for writer in writers.values():
         writer.close()
     skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
+import msgspec
+
 from longsumbench.api import Example, count_words
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
@@ -178,7 +180,7 @@ class ReadSplit:
 
     def _example(self, text: Any) -> Example:
         with reading_artifact(self.path.parent):
-            return Example.from_dict(json.loads(text.as_py()))
+            return msgspec.json.decode(text.as_py(), type=Example)
 
     def _table(self) -> Any:
         if self._opened is None:
