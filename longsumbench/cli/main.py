@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in typed if word not in _LEVELS]  # records do not store them
     level = next((_LEVELS[word] for word in reversed(typed) if word in _LEVELS), None)
-    kept = ""
+    kept = "the same command starts again"
     try:
         with log_level(level):
             options = parse_words(words)
