@@ -319,8 +319,7 @@ def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
     Raises:
         UsageError: it is not; the message lists the choices and suggests the nearest.
     """
-    if value not in choices:
-        raise UsageError(f"{key}={value}{did_you_mean(str(value), choices)}; allowed: {', '.join(choices)}")
+    check_value(key, value, OneOf(*choices))
 
 
 def check_minimum(key: str, value: float | None, least: float) -> None:
@@ -329,5 +328,4 @@ def check_minimum(key: str, value: float | None, least: float) -> None:
     Raises:
         UsageError: the number is below `least`, or NaN.
     """
-    if value is not None and not value >= least:
-        raise UsageError(f"{key}={value} is below {least}")
+    check_value(key, value, Between(least, math.inf))

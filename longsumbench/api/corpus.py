@@ -37,7 +37,7 @@ class Entry(NamedTuple):
     """
 
     split: str | None
-    read: Callable[[], tuple[Example | Thinned, ...]]
+    read: Callable[[], Read]
     path: Path | str | None = None
     line: int | None = None
     done: int = 0

@@ -18,20 +18,10 @@ from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache
 
 Scores: TypeAlias = NDArray[np.float64]
-
-
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
-
-
 UNRANKED = "none"  # no ranker: texts keep their order
-
-
 RANKABLE_UNITS = ("paragraph", "section")
-
-
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
-
-
 RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
 

@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
 from longsumbench.formatting import print_text
 
 _ANALYSES = ("locality", "fusion", "coherence")
@@ -38,20 +37,14 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.analyses import ANALYSES
     from longsumbench.analysis.plan import plan_analyze
-    from longsumbench.files import writable_folder
-    from longsumbench.runs.record import Results
 
     dataset, asked = plan_analyze(options.what, options.overrides)
-    results = Results(Path(options.results_dir).expanduser())
-    folder = Path(options.output).expanduser() if options.output else results.root / "analysis" / dataset.name
-    analysis = ANALYSES[options.what]
-    writable_folder(folder, "--output")
-    try:
-        found = analysis.find(dataset, asked, results)
-        written = analysis.write(found, folder)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("nothing was written; the same command starts again") from None
+    results, analysis = results_of(options), ANALYSES[options.what]
+    folder = output_folder(options.output, results.root / "analysis" / dataset.name)
+    found = analysis.find(dataset, asked, results)
+    written = analysis.write(found, folder)
     print_text(found.render(), "", *written)
 
 
-analyze_command = Command("analyze", "analyze texts and summaries", _HELP, _add_arguments, _execute)
+_INTERRUPTED = "nothing was written; the same command starts again"
+analyze_command = Command("analyze", "analyze texts and summaries", _HELP, _add_arguments, _execute, _INTERRUPTED)

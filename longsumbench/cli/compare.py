@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
 from longsumbench.formatting import print_text
 
 _HELP = """\
@@ -36,18 +35,13 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.compare import compare
     from longsumbench.analysis.runs.compare_page import comparison_folder, write_comparison
-    from longsumbench.files import writable_folder
-    from longsumbench.runs.record import Results
 
-    results = Results(Path(options.results_dir).expanduser())
     chosen = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
-    try:
-        comparison = compare(*options.runs, **chosen)
-        folder = Path(options.output).expanduser() if options.output else comparison_folder(results, comparison.runs)
-        written = write_comparison(comparison, writable_folder(folder, "--output"))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("the runs are unchanged; the same command starts again") from None
+    comparison = compare(*options.runs, **chosen)
+    folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
+    written = write_comparison(comparison, folder)
     print_text(comparison.render(), "", *written)
 
 
-compare_command = Command("compare", "compare finished runs", _HELP, _add_arguments, _execute)
+_INTERRUPTED = "the runs are unchanged; the same command starts again"
+compare_command = Command("compare", "compare finished runs", _HELP, _add_arguments, _execute, _INTERRUPTED)

@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
 from longsumbench.formatting import print_text
 
 _HELP = """\
@@ -32,16 +31,12 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.inspect_page import write_inspection
     from longsumbench.analysis.runs.inspect_run import inspect_example, inspection_folder
-    from longsumbench.files import writable_folder
-    from longsumbench.runs.record import Results
 
-    results = Results(Path(options.results_dir).expanduser())
-    try:
-        inspection = inspect_example(options.run, options.example, results)
-        folder = Path(options.output).expanduser() if options.output else inspection_folder(results, inspection.record)
-        print_text(*write_inspection(inspection, writable_folder(folder, "--output")))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("the run is unchanged; the same command starts again") from None
+    results = results_of(options)
+    inspection = inspect_example(options.run, options.example, results)
+    folder = output_folder(options.output, inspection_folder(results, inspection.record))
+    print_text(*write_inspection(inspection, folder))
 
 
-inspect_command = Command("inspect", "show what a system looked at", _HELP, _add_arguments, _execute)
+_INTERRUPTED = "the run is unchanged; the same command starts again"
+inspect_command = Command("inspect", "show what a system looked at", _HELP, _add_arguments, _execute, _INTERRUPTED)

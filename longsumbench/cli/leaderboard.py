@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
@@ -48,12 +48,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.report import tables
-    from longsumbench.runs.record import Results
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
     check_choice("--measure", options.measure, tuple(parts))
     part = parts[options.measure]
-    results = Results(Path(options.results_dir).expanduser())
+    results = results_of(options)
     names = leaderboard.find_datasets(results, options.dataset)
     drawn = _draw_against(options, results, names)
     for name in names:

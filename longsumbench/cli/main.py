@@ -49,14 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in typed if word not in _LEVELS]  # records do not store them
     level = next((_LEVELS[word] for word in reversed(typed) if word in _LEVELS), None)
+    kept = "the same command starts again"
     try:
         with log_level(level):
             options = parse_words(words)
+            kept = options.interrupted
             options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        kept = f"{interrupt}" or "finished work is kept, the same command continues it"
-        print(escape_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
+        print(escape_line(f"longsumbench: interrupted; {f'{interrupt}' or kept}"), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # as in `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -128,7 +129,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for entry in COMMANDS:
         command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
-        command.set_defaults(parser=command, execute=entry.execute)
+        command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
         entry.add_arguments(command)
         _add_levels(command)
     return top

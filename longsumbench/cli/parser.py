@@ -5,9 +5,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from longsumbench.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from longsumbench.runs.record import Results
 
 _EXIT_CODES = """\
 exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
@@ -36,13 +39,14 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: its name, its line in the list of commands, its help, and its two functions."""
+    """A command: its name, its line in the list of commands, its help, its two functions, and a line after Ctrl-C."""
 
     name: str
     summary: str
     description: str
     add_arguments: Callable[[Parser], None]
     execute: Callable[[argparse.Namespace, Sequence[str]], None]
+    interrupted: str = "finished work is kept, the same command continues it"
 
 
 def add_results_dir(command: Parser) -> None:
@@ -50,6 +54,24 @@ def add_results_dir(command: Parser) -> None:
     command.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
+
+
+def results_of(options: argparse.Namespace) -> "Results":
+    """Return the results in the folder of `--results-dir`."""
+    from longsumbench.runs.record import Results
+
+    return Results(Path(options.results_dir).expanduser())
+
+
+def output_folder(name: str | None, default: Path) -> Path:
+    """Return the folder that `--output` names, or the default, after making it.
+
+    Raises:
+        EnvironmentProblem: nothing can be written there.
+    """
+    from longsumbench.files import writable_folder
+
+    return writable_folder(Path(name).expanduser() if name else default, "--output")
 
 
 def output_file(name: str | None, flag: str) -> Path | None:

@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.formatting import print_text
 
 _HELP = """\
@@ -27,19 +26,17 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.reproduce import reproduction_page
-    from longsumbench.runs.record import Results, RunRecord
+    from longsumbench.runs.record import RunRecord
 
-    folder = Results(Path(options.results_dir).expanduser()).find(options.run)
+    folder = results_of(options).find(options.run)
     record = RunRecord.read(folder)
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
     from longsumbench.analysis.runs.repeat import check_repeat
 
-    try:
-        print_text(check_repeat(folder, record))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("the run is unchanged; the same command starts again") from None
+    print_text(check_repeat(folder, record))
 
 
-repro_command = Command("repro", "repeat a finished run", _HELP, _add_arguments, _execute)
+_INTERRUPTED = "the run is unchanged; the same command starts again"
+repro_command = Command("repro", "repeat a finished run", _HELP, _add_arguments, _execute, _INTERRUPTED)

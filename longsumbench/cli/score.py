@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
@@ -47,19 +47,15 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
     from longsumbench.analysis.score.files import find_predictions
     from longsumbench.analysis.score.score import ScoreOptions, score_files
-    from longsumbench.runs.record import Results
 
     how = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
     table = output_file(options.per_example, "--per-example")
-    results = Results(Path(options.results_dir).expanduser())
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
-    try:
-        report = score_files(find_predictions(options.texts[0], results), references, how, options.intersect)
-        if table is not None:
-            report.write_per_example(table)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("nothing was written") from None
+    predictions = find_predictions(options.texts[0], results_of(options))
+    report = score_files(predictions, references, how, options.intersect)
+    if table is not None:
+        report.write_per_example(table)
     print_text(report.to_json() if options.json else report.render())
 
 
-score_command = Command("score", "score outputs of any system", _HELP, _add_arguments, _execute)
+score_command = Command("score", "score outputs of any system", _HELP, _add_arguments, _execute, "nothing was written")

@@ -78,10 +78,7 @@ def _description(options: argparse.Namespace) -> str:
     asked = plan_stats(options.overrides)
     table = output_file(options.csv, "--csv")
     folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
-    try:
-        stats = describe_dataset(*asked)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("nothing was written; the same command starts again") from None
+    stats = describe_dataset(*asked)
     if table is not None:
         write_atomically(table, stats_csv(stats))
     written = write_dataset_page(stats, folder) if folder is not None else []

@@ -40,12 +40,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         return
     if not seconds > 0:
         raise UsageError(f"--watch {seconds:g}: the number of seconds must be above 0")
-    try:
-        while True:
-            print("\x1b[2J\x1b[H" + for_stdout(render_status(results, options.sweep)), flush=True)
-            time.sleep(min(seconds, _LONGEST))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("a running sweep continues") from None
+    while True:
+        print("\x1b[2J\x1b[H" + for_stdout(render_status(results, options.sweep)), flush=True)
+        time.sleep(min(seconds, _LONGEST))
 
 
-status_command = Command("status", "show the progress of a sweep", _HELP, _add_arguments, _execute)
+status_command = Command(
+    "status", "show the progress of a sweep", _HELP, _add_arguments, _execute, "a running sweep continues"
+)

@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 
 _HELP = """\
 Summarize your own files with a trained system.
@@ -36,14 +35,11 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.runs.record import Results
     from longsumbench.runs.summarize import summarize_files
 
-    results = Results(Path(options.results_dir).expanduser())
-    try:
-        summarize_files(options.checkpoint, options.inputs, results, options.together, options.json, options.query)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("the printed summaries are complete") from None
+    results = results_of(options)
+    summarize_files(options.checkpoint, options.inputs, results, options.together, options.json, options.query)
 
 
-summarize_command = Command("summarize", "summarize your own files", _HELP, _add_arguments, _execute)
+_INTERRUPTED = "the printed summaries are complete"
+summarize_command = Command("summarize", "summarize your own files", _HELP, _add_arguments, _execute, _INTERRUPTED)

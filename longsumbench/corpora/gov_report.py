@@ -21,10 +21,9 @@ Recommends" of the highlights. The subsections of "Letter" stay and move up a le
 nothing else.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from longsumbench.api import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
 from longsumbench.corpora.formats.gov_report_files import reports_source
@@ -33,14 +32,13 @@ from longsumbench.corpora.reading.fields import (
     BadRow,
     Paragraphs,
     id_in,
-    list_in,
-    object_in,
+    line_paragraphs,
+    listed_paragraphs,
+    objects_in,
     optional_in,
     plain_document,
-    sentences_in,
     text_in,
 )
-from longsumbench.sentences import split_sentences
 
 _PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
@@ -53,7 +51,7 @@ def gov_report_hub_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
-    report, summary = _lines(row, "report"), _lines(row, "summary")
+    report, summary = (line_paragraphs(text_in(row, field) or "") for field in ("report", "summary"))
     return _example(row, plain_document(report), tuple(chain.from_iterable(summary)))
 
 
@@ -83,35 +81,32 @@ class _Part(NamedTuple):
 def _from_crs(row: Row) -> Example:
     field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
-    parts = _parts([report] if isinstance(report, dict) else list_in(report, field), field)
-    return _example(row, _document(parts), tuple(chain.from_iterable(_paragraphs(row, "summary", required=True))))
+    parts = _parts({field: [report] if isinstance(report, dict) else report}, field)
+    return _example(row, _document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
 
 
 def _from_gao(row: Row) -> Thinned:
-    report, letter = _without(_LETTER, _parts(list_in(row.get("report"), "report"), "report", skip=_LETTER))
-    highlights = _parts(list_in(row["highlight"], "highlight"), "highlight")
-    kept, recommended = _without(_RECOMMENDATIONS, highlights)
+    report, letter = _without(_LETTER, _parts(row, "report", skip=_LETTER))
+    kept, recommended = _without(_RECOMMENDATIONS, _parts(row, "highlight"))
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in kept)))
     example = _example(row, _document(report, optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
-def _parts(items: list[Any], field: str, skip: str | None = None) -> list[_Part]:
+def _parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
     """Return nested sections in reading order; subsections of `skip` move up a level."""
-    return list(_walk(items, field, skip))
-
-
-def _walk(items: list[Any], field: str, skip: str | None) -> Iterator[_Part]:
+    parts: list[_Part] = []
     parents: tuple[str, ...] = ()
-    stack = [(item, parents) for item in reversed(items)]
+    stack = [(section, parents) for section in reversed(objects_in(row, field))]
     while stack:
-        item, parents = stack.pop()
-        fields = object_in(item, field)
+        fields, parents = stack.pop()
         heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
         path = (*parents, heading) if heading else parents
-        yield _Part(_PATH_SEPARATOR.join(path), heading, _paragraphs(fields, "paragraphs"))
-        subsections = list_in(fields.get("subsections"), "subsections", required=False)
+        paragraphs = listed_paragraphs(fields, "paragraphs", required=False)
+        parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
+        subsections = objects_in(fields, "subsections", required=False)
         stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]
+    return parts
 
 
 def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
@@ -127,15 +122,6 @@ def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
 
 def _document(parts: list[_Part], source: str | None = None) -> Document:
     return Document(source, tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs))
-
-
-def _paragraphs(row: Row, field: str, required: bool = False) -> Paragraphs:
-    listed = list_in(row.get(field), field, required)
-    return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
-
-
-def _lines(row: Row, field: str) -> Paragraphs:
-    return tuple(filter(None, map(split_sentences, (text_in(row, field) or "").split("\n"))))
 
 
 def _example(row: Row, document: Document, summary: Sentences) -> Example:

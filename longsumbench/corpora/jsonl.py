@@ -7,14 +7,13 @@
 Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
-from typing import Any
-
 from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import (
-    BadRow,
+    given_field,
     id_in,
     list_in,
-    object_in,
+    listed_paragraphs,
+    objects_in,
     paragraphs_in,
     plain_document,
     sentences_in,
@@ -34,39 +33,29 @@ def jsonl_example(row: Row) -> Example:
 
 
 def _documents(row: Row) -> tuple[Document, ...]:
-    if _given_field(row, "document", "documents") == "document":
+    if given_field(row, "document", "documents") == "document":
         return (plain_document(paragraphs_in(text_in(row, "document") or "")),)
-    documents = tuple(_document(item) for item in list_in(row["documents"], "documents"))
+    documents = tuple(map(_document, objects_in(row, "documents")))
     return tuple(document for document in documents if document.sections)
 
 
-def _document(item: Any) -> Document:
-    fields = object_in(item, "documents")
-    sections = tuple(_section(section) for section in list_in(fields.get("sections"), "sections"))
+def _document(fields: Row) -> Document:
+    sections = tuple(map(_section, objects_in(fields, "sections")))
     return Document(text_in(fields, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
 
 
-def _section(item: Any) -> Section:
-    fields = object_in(item, "sections")
+def _section(fields: Row) -> Section:
     name = text_in(fields, "name", required=False) or None
-    if _given_field(fields, "paragraphs", "text") == "text":
+    if given_field(fields, "paragraphs", "text") == "text":
         return Section(name, paragraphs_in(text_in(fields, "text") or ""))
-    paragraphs = (sentences_in(value, "paragraphs") for value in list_in(fields["paragraphs"], "paragraphs"))
-    return Section(name, tuple(paragraph for paragraph in paragraphs if paragraph))
+    return Section(name, listed_paragraphs(fields, "paragraphs"))
 
 
 def _references(row: Row) -> tuple[Sentences, ...]:
-    if _given_field(row, "summary", "references") == "summary":
+    if given_field(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
     listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))
     return tuple(reference for reference in listed if reference) or ((),)
-
-
-def _given_field(fields: Row, one: str, other: str) -> str:
-    present = [name for name in (one, other) if fields.get(name) is not None]
-    if len(present) != 1:
-        raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if present else 'missing'}; give one of them")
-    return present[0]
 
 
 CORPUS = Corpus(

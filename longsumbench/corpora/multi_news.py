@@ -20,7 +20,14 @@ from pathlib import Path
 
 from longsumbench.api import Corpus, Entry, Example, Hub, Row, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
-from longsumbench.corpora.reading.files import ORDER, SPLITS, decoded, is_split_file, lines_of
+from longsumbench.corpora.reading.files import (
+    SPLITS,
+    decoded,
+    has_split_files,
+    lines_of,
+    local_source,
+    one_per_split,
+)
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
@@ -64,39 +71,27 @@ def _release_source(path: Path) -> Source | None:
         if path.is_file() and _FILE.fullmatch(path.name):
             raise DataError("half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt", path)
         return None
-    clusters, summaries = _halves(path, "src"), _halves(path, "tgt")
+    clusters, summaries = (one_per_split(_halves(path, half)) for half in ("src", "tgt"))
     if not clusters and not summaries:
-        if any(map(is_split_file, path.iterdir())):
+        if has_split_files(path):
             return None
         raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
-    for split in clusters.keys() - summaries.keys():
-        raise DataError("no .tgt for it; add the summaries", clusters[split])
-    for split in summaries.keys() - clusters.keys():
-        raise DataError("no .src.cleaned (or .src) for it; add the articles", summaries[split])
-    pairs = [(split, clusters[split], summaries[split]) for split in ORDER if split in clusters]
-    files = [file for _, *pair in pairs for file in pair]
-    file_stats = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    inputs = {"clusters": file_stats, "folder": str(path.resolve())}
-    facts = {"source": "local files", "files": [file.name for file in files]}
-    return Source(inputs, facts, partial(_entries, pairs))
+    for split, file in {**clusters, **summaries}.items():
+        if not (split in clusters and split in summaries):
+            raise DataError("half of a split: add the other file, .src.cleaned (or .src) or .tgt", file)
+    pairs = [(split, clusters[split], summaries[split]) for split in clusters]
+    return local_source(path, [file for _, *pair in pairs for file in pair], partial(_entries, pairs))
 
 
 def _paragraphs(text: str) -> Paragraphs:
     return tuple(filter(None, map(split_sentences, _LINE_BREAK.split(text))))
 
 
-def _halves(folder: Path, half: str) -> dict[str, Path]:
-    """Return split → file, of the articles ("src") or of the summaries ("tgt")."""
-    found: dict[str, Path] = {}
-    for file in sorted(folder.iterdir()):
-        match = _FILE.fullmatch(file.name)
-        if match is None or match[2] != half or not file.is_file():
-            continue
-        if other := found.get(SPLITS[match[1]]):
-            problem = f"two files for the split '{SPLITS[match[1]]}', {other.name} and {file.name}; remove one"
-            raise DataError(problem, folder)
-        found[SPLITS[match[1]]] = file
-    return found
+def _halves(folder: Path, half: str) -> Iterator[tuple[str, Path]]:
+    """Yield (split, file) of the articles ("src") or of the summaries ("tgt")."""
+    for file in folder.iterdir():
+        if (match := _FILE.fullmatch(file.name)) and match[2] == half and file.is_file():
+            yield match[1], file
 
 
 def _entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[Entry]:
@@ -121,8 +116,8 @@ def _check_lengths(clusters: Path, summaries: Path) -> None:
         raise DataError("the file is empty", clusters)
 
 
-def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> tuple[Example, ...]:
-    return (_example_of(identity, decoded(cluster), decoded(summary), summary_at),)
+def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
+    return _example_of(identity, decoded(cluster), decoded(summary), summary_at)
 
 
 CORPUS = Corpus(

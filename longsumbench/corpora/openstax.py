@@ -12,7 +12,7 @@ the section below it. A heading without text is left out and counted. The refere
 from itertools import chain
 
 from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences, Thinned
-from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, texts_in, words_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 
 MODULE_HEADING = "# "
@@ -25,7 +25,7 @@ def openstax_example(row: Row) -> Thinned:
     Raises:
         BadRow: a field is missing or has the wrong type, or no module has text.
     """
-    modules = modules_in(row)
+    modules = objects_in(row, "modules")
     read = [document_of(module, words_in(module, "title")) for module in modules]
     documents = tuple(document for document, _ in read if document.sections)
     if not documents:
@@ -33,15 +33,6 @@ def openstax_example(row: Row) -> Thinned:
     reference = tuple(chain.from_iterable(map(summary_of, modules)))
     example = Example(id_in(row, "id"), words_in(row, "chapter"), None, documents, (reference,))
     return Thinned(example, {BARE: sum(bare for _, bare in read)})
-
-
-def modules_in(row: Row) -> list[Row]:
-    """Return the modules of a chapter.
-
-    Raises:
-        BadRow: the modules are missing, or one is not an object.
-    """
-    return [object_in(item, "modules") for item in list_in(row.get("modules"), "modules")]
 
 
 def document_of(module: Row, source: str) -> tuple[Document, int]:

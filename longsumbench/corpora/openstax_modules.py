@@ -6,8 +6,8 @@ as long as those of `openstax`.
 """
 
 from longsumbench.api import Corpus, Example, Row, Thinned
-from longsumbench.corpora.openstax import BARE, document_of, modules_in, summary_of
-from longsumbench.corpora.reading.fields import BadRow, id_in, words_in
+from longsumbench.corpora.openstax import BARE, document_of, summary_of
+from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, words_in
 
 
 def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
@@ -16,7 +16,7 @@ def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no module.
     """
-    modules = modules_in(row)
+    modules = objects_in(row, "modules")
     if not modules:
         raise BadRow("the field 'modules' is empty")
     chapter, name = id_in(row, "id"), words_in(row, "chapter")

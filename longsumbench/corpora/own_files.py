@@ -17,7 +17,7 @@ from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source
 from longsumbench.corpora.reading.markdown import MarkdownReader
-from longsumbench.corpora.reading.rows import as_thinned
+from longsumbench.corpora.reading.rows import as_examples, as_thinned
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 
@@ -118,7 +118,7 @@ def _rows(file: str) -> Iterator[Input]:
     if path.is_file():
         for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
             try:
-                (read,) = entry.read()
+                (read,) = as_examples(entry.read())
                 example = as_thinned(read).example
                 yield check_input(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:

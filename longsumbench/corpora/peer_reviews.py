@@ -12,7 +12,7 @@ paper. Grades, confidences and the decision are ignored: they are not text, and 
 import re
 
 from longsumbench.api import Corpus, Document, Example, Row, Section
-from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, paragraphs_in, text_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, paragraphs_in, text_in
 from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other capitalized words before a colon are the reviewer's and stay in the text.
@@ -28,8 +28,8 @@ def peer_reviews_example(row: Row) -> Example:
     """
     documents = tuple(
         Document(f"review {number}", sections)
-        for number, review in enumerate(list_in(row.get("reviews"), "reviews"), start=1)
-        if (sections := _sections(text_in(object_in(review, "reviews"), "comments") or ""))
+        for number, review in enumerate(objects_in(row, "reviews"), start=1)
+        if (sections := _sections(text_in(review, "comments") or ""))
     )
     if not documents:
         raise BadRow("the field 'reviews' has no review with text")

@@ -28,9 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.api import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
-from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, text_in, words_in
-from longsumbench.corpora.reading.files import ORDER, SPLITS, row_in_file
-from longsumbench.errors import DataError
+from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, objects_in, text_in, words_in
+from longsumbench.corpora.reading.files import local_source, one_per_split, row_in_file
 from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
@@ -50,7 +49,7 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     examples = [
         Example(f"{meeting}-{kind}-{place}", None, words_in(item, "query"), (document,), (_answer(item),))
         for kind in ("general", "specific")
-        for place, item in enumerate(_objects(row, f"{kind}_query_list"))
+        for place, item in enumerate(objects_in(row, f"{kind}_query_list"))
     ]
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
@@ -66,17 +65,10 @@ def _release_source(path: Path) -> Source | None:
     Raises:
         DataError: a split has two folders.
     """
-    files: dict[str, list[Path]] = {}
-    for folder in sorted(path.iterdir()) if path.is_dir() else ():
-        meetings = sorted(folder.glob("*.json")) if folder.name in SPLITS else []
-        if meetings and files.setdefault(SPLITS[folder.name], meetings) is not meetings:
-            raise DataError(f"two folders for the split '{SPLITS[folder.name]}', one is {folder.name}; remove it", path)
-    if not files:
-        return None
-    named = [(split, file) for split in ORDER for file in files.get(split, ())]
-    file_stats = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
-    facts = {"source": "local files", "files": [f"{file.parent.name}/{file.name}" for _, file in named]}
-    return Source({"meetings": file_stats, "folder": str(path.resolve())}, facts, partial(_entries, named))
+    inside = path.iterdir() if path.is_dir() else ()
+    folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))
+    named = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
+    return local_source(path, [file for _, file in named], partial(_entries, named)) if named else None
 
 
 def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
@@ -89,10 +81,6 @@ def _read(file: Path) -> tuple[Thinned, ...]:
     return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
 
 
-def _objects(row: Row, field: str, required: bool = True) -> list[Row]:
-    return [object_in(item, field) for item in list_in(row.get(field), field, required)]
-
-
 def _answer(item: Row) -> Sentences:
     return split_sentences(text_in(item, "answer") or "")
 
@@ -100,7 +88,7 @@ def _answer(item: Row) -> Sentences:
 def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     """Return the transcript, and the counts of what was removed from it."""
     turns, marks = [], 0
-    for item in _objects(row, "meeting_transcripts"):
+    for item in objects_in(row, "meeting_transcripts"):
         words, found = _MARK.subn(" ", text_in(item, "content") or "")
         turns.append(_turn((text_in(item, "speaker") or "").strip(), words))
         marks += found
@@ -119,7 +107,7 @@ def _turn(speaker: str, words: str) -> Sentences:
 def _topics(row: Row, num_turns: int) -> list[str | None]:
     """Return the topic of every turn; if spans overlap, the one that begins last."""
     spans: list[tuple[int, int, str | None]] = []
-    for item in _objects(row, "topic_list", required=False):
+    for item in objects_in(row, "topic_list", required=False):
         name = " ".join((text_in(item, "topic") or "").split()) or None
         for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
             spans.append((*_span(span, num_turns), name))

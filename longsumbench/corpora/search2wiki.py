@@ -1,14 +1,10 @@
 """Search2Wiki: the pages that a search for an article's title finds → the whole Wikipedia article (SEAL, §4).
 
 Paper: https://arxiv.org/abs/2006.10213. Its data was not released. This module reads articles and search results that
-you collect yourself, in two layouts at `dataset.path=`:
+you collect yourself. JSON lines at `dataset.path=`, one article per line:
 
-* JSON lines, one article per line:
-
-      id, title?, lead? [paragraph], sections? [{title?, paragraphs [text] | text}],
-      results [{url? | source?, title?, paragraphs [text] | text}], clones?
-
-* folders of text and Markdown (`formats/search_results.py`).
+    id, title?, lead? [paragraph], sections? [{title?, paragraphs [text] | text}],
+    results [{url? | source?, title?, paragraphs [text] | text}], clones?
 
 Results are ordered, best first. The first 75 are used, each as a document whose source is its address. The reference is
 the article: its lead and sections, without headings. Clones of a section are left out and counted. `clones` names the
@@ -16,34 +12,57 @@ rule. With "search2wiki", the default, a clone has more than 20 % of a section's
 than 50 % of a section's words. Use "none" for results without clones.
 """
 
-from typing import Any
+from itertools import chain
 
-from longsumbench.api import Corpus, Document, Row, Section, Thinned
-from longsumbench.corpora.formats.search_results import NO_RULE, RULES, article_of, folders_source
+from longsumbench.api import Corpus, Document, Example, Row, Section, Thinned
+from longsumbench.corpora.reading.clones import PAGE_RULES
 from longsumbench.corpora.reading.fields import (
+    LEAVE_OUT,
     BadRow,
-    Paragraphs,
+    given_field,
     id_in,
-    list_in,
-    object_in,
+    listed_paragraphs,
+    objects_in,
     optional_in,
     paragraphs_in,
-    sentences_in,
     text_in,
+)
+
+MOST_RESULTS = 75  # the best results, which are used (SEAL, §4)
+NO_RULE = "none"
+RULES = (*PAGE_RULES, NO_RULE)  # the first is the default
+_BEYOND, _CLONES, _EMPTY = (  # names in the record of what is left out
+    f"search results beyond the first {MOST_RESULTS}",
+    "clone search results",
+    "empty search results",
 )
 
 
 def search2wiki_example(row: Row) -> Thinned:
-    """Turn one article and its search results into an Example without clones.
+    """Turn one article and its search results into an Example without clones. The title is the search query.
 
     Raises:
         BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
     """
-    lead = Section(None, _listed(row, "lead") if row.get("lead") is not None else ())
-    listed = list_in(row["sections"], "sections") if row.get("sections") is not None else []
-    results = [_result(item) for item in list_in(row.get("results"), "results")]
-    sections = [lead, *(_section(item, "sections") for item in listed)]
-    return article_of(id_in(row, "id"), optional_in(row, "title"), sections, results, _rule(row))
+    lead = Section(None, listed_paragraphs(row, "lead", required=False))
+    sections = [lead, *map(_section, objects_in(row, "sections", required=False))]
+    article = [tuple(section.sentences()) for section in sections]
+    results = [_result(fields) for fields in objects_in(row, "results")]
+    if not any(article):
+        raise BadRow("the article is empty", LEAVE_OUT)
+    top, rule = results[:MOST_RESULTS], _rule(row)
+    pages = [page for page in top if any(page.sentences())]
+    if not pages:
+        raise BadRow("no search result has text", LEAVE_OUT)
+    clones = [False] * len(pages)
+    if rule != NO_RULE:
+        clones = PAGE_RULES[rule].clones(article, (tuple(page.sentences()) for page in pages))
+    kept = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
+    if not kept:
+        raise BadRow("all search results are clones of the article", f"by the rule '{rule}'; {LEAVE_OUT}")
+    left_out = {_BEYOND: len(results) - len(top), _EMPTY: len(top) - len(pages), _CLONES: sum(clones)}
+    reference = tuple(chain.from_iterable(article))
+    return Thinned(Example(id_in(row, "id"), optional_in(row, "title"), None, kept, (reference,)), left_out)
 
 
 def _rule(row: Row) -> str:
@@ -53,37 +72,27 @@ def _rule(row: Row) -> str:
     return rule
 
 
-def _result(item: Any) -> Document:
-    fields = object_in(item, "results")
+def _result(fields: Row) -> Document:
     address, source = optional_in(fields, "url"), optional_in(fields, "source")
     if address and source:
         raise BadRow("the fields 'url' and 'source' are both given; give one of them")
-    return Document(address or source, (_section(fields, "results"),))
+    return Document(address or source, (_section(fields),))
 
 
-def _section(item: Any, field: str) -> Section:
-    fields = object_in(item, field)
-    given = [name for name in ("paragraphs", "text") if fields.get(name) is not None]
-    if len(given) != 1:
-        which = "both given" if given else "missing"
-        raise BadRow(f"the fields 'paragraphs' and 'text' are {which}; give one of them", f"in '{field}'")
-    text = _listed(fields, "paragraphs") if given == ["paragraphs"] else paragraphs_in(text_in(fields, "text") or "")
+def _section(fields: Row) -> Section:
+    if given_field(fields, "paragraphs", "text") == "paragraphs":
+        text = listed_paragraphs(fields, "paragraphs")
+    else:
+        text = paragraphs_in(text_in(fields, "text") or "")
     return Section(optional_in(fields, "title"), text)
-
-
-def _listed(row: Row, field: str) -> Paragraphs:
-    paragraphs = (sentences_in(item, field) for item in list_in(row[field], field))
-    return tuple(paragraph for paragraph in paragraphs if paragraph)
 
 
 CORPUS = Corpus(
     name="search2wiki",
-    title="Search2Wiki: your search results → whole Wikipedia articles: dataset.path=FOLDER of JSON lines, "
-    "or with one folder per article.",
+    title="Search2Wiki: your search results → whole Wikipedia articles: dataset.path=FOLDER of JSON lines.",
     licence="the articles: CC BY-SA, of Wikipedia; the pages: © their publishers",
     homepage="https://arxiv.org/abs/2006.10213",
     version=1,
     multi_document=True,
     from_file_row=search2wiki_example,
-    release=folders_source,
 )

@@ -15,8 +15,7 @@ from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,
     json_type,
-    list_in,
-    object_in,
+    objects_in,
     paragraphs_in,
     plain_document,
     references_in,
@@ -36,15 +35,14 @@ def squality_example(row: Row) -> tuple[Example, ...]:
         raise BadRow(f"the field 'metadata' must be an object, not {json_type(metadata)}")
     story = id_in(metadata, "passage_id")
     document = plain_document(paragraphs_in(words_in(row, "document")), story)
-    questions = [object_in(item, "questions") for item in list_in(row.get("questions"), "questions")]
+    questions = objects_in(row, "questions")
     if not questions:
         raise BadRow("the story has no question", f"'{story}'")
     return tuple(_example(story, document, question) for question in questions)
 
 
 def _example(story: str, document: Document, question: Row) -> Example:
-    responses = [object_in(item, "responses") for item in list_in(question.get("responses"), "responses")]
-    references = references_in(text_in(item, "response_text") or "" for item in responses)
+    references = references_in(text_in(item, "response_text") or "" for item in objects_in(question, "responses"))
     identity = f"{story}-{id_in(question, 'question_number')}"
     return Example(identity, None, words_in(question, "question_text"), (document,), references)
 

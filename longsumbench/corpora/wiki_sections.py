@@ -8,10 +8,9 @@ article's address, as the licence requires.
 """
 
 from itertools import chain
-from typing import Any
 
-from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences
-from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, sentences_in, text_in
+from longsumbench.api import Corpus, Document, Example, Row, Section
+from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
@@ -23,22 +22,16 @@ def wiki_sections_example(row: Row) -> Example:
         BadRow: a field is missing or has the wrong type, or the lead is empty.
     """
     identity = id_in(row, "id")
-    lead = tuple(chain.from_iterable(_paragraphs(row, "lead")))
+    lead = tuple(chain.from_iterable(listed_paragraphs(row, "lead")))
     if not lead:
         raise BadRow("the field 'lead' is empty")
-    sections = tuple(_section(item) for item in list_in(row.get("sections"), "sections"))
+    sections = tuple(map(_section, objects_in(row, "sections")))
     body = Document(_ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs))
     return Example(identity, text_in(row, "title") or None, None, (body,), (lead,))
 
 
-def _section(item: Any) -> Section:
-    fields = object_in(item, "sections")
-    return Section(text_in(fields, "title", required=False) or None, _paragraphs(fields, "paragraphs"))
-
-
-def _paragraphs(row: Row, field: str) -> tuple[Sentences, ...]:
-    paragraphs = (sentences_in(item, field) for item in list_in(row.get(field), field))
-    return tuple(paragraph for paragraph in paragraphs if paragraph)
+def _section(fields: Row) -> Section:
+    return Section(text_in(fields, "title", required=False) or None, listed_paragraphs(fields, "paragraphs"))
 
 
 CORPUS = Corpus(

@@ -16,22 +16,22 @@ neighbours are unknown. Clones of the summary (`reading/clones.py`) are left out
 because two pages can share one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from longsumbench.api import Corpus, Document, Example, Row, Sentences, Thinned
 from longsumbench.corpora.formats.wikisum_ranked import ranked_source
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.fields import (
     BadRow,
+    given_field,
     id_in,
-    json_type,
     list_in,
-    object_in,
+    objects_in,
     optional_in,
     plain_document,
     text_in,
+    texts_in,
 )
 from longsumbench.sentences import split_sentences
 
@@ -47,8 +47,7 @@ def wikisum_example(row: Row) -> Thinned:
         BadRow: a field is missing or has the wrong type, or there is no summary or no paragraph.
     """
     summary = _summary(row)
-    listed = (_paragraph(item) for item in list_in(row.get("paragraphs"), "paragraphs"))
-    paragraphs = [paragraph for paragraph in listed if paragraph[1]]
+    paragraphs = [paragraph for paragraph in _paragraphs(row) if paragraph[1]]
     if not paragraphs:
         raise BadRow("the field 'paragraphs' has no paragraph with text")
     clones = clones_of(summary, [text for _, text in paragraphs])
@@ -61,30 +60,19 @@ def wikisum_example(row: Row) -> Thinned:
 
 
 def _summary(row: Row) -> Sentences:
-    given = [field for field in ("summary", "lead") if row.get(field) is not None]
-    if len(given) != 1:
-        raise BadRow(f"the fields 'summary' and 'lead' are {'both given' if given else 'missing'}; give one of them")
-    if given == ["summary"]:
-        sentences = split_sentences(text_in(row, "summary") or "")
-    else:
-        sentences = tuple(chain.from_iterable(_text(item, "lead") for item in list_in(row["lead"], "lead")))
+    field = given_field(row, "summary", "lead")
+    texts = texts_in(row, "lead") if field == "lead" else [text_in(row, "summary") or ""]
+    sentences = tuple(chain.from_iterable(map(split_sentences, texts)))
     if not sentences:
-        raise BadRow(f"the field '{given[0]}' is empty")
+        raise BadRow(f"the field '{field}' is empty")
     return sentences
 
 
-def _paragraph(item: Any) -> _Paragraph:
-    if isinstance(item, str):
-        return None, _text(item, "paragraphs")
-    fields = object_in(item, "paragraphs")
-    text = split_sentences(text_in(fields, "text") or "")
-    return optional_in(fields, "source"), text
-
-
-def _text(item: Any, field: str) -> Sentences:
-    if not isinstance(item, str):
-        raise BadRow(f"the field '{field}' must be a list of text, not a list with {json_type(item)} in it")
-    return split_sentences(item)
+def _paragraphs(row: Row) -> Iterator[_Paragraph]:
+    listed = list_in(row.get("paragraphs"), "paragraphs")
+    described = [{"text": item} if isinstance(item, str) else item for item in listed]
+    for fields in objects_in({"paragraphs": described}, "paragraphs"):
+        yield optional_in(fields, "source"), split_sentences(text_in(fields, "text") or "")
 
 
 def _documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:

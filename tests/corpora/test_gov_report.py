@@ -247,13 +247,13 @@ def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
         read(release, stages, split_by_hash=True)
     (lists / "gao_test.ids").rename(lists / "kept")
-    assert problem(release, stages).startswith(f"{lists}: crs_test.ids, but no gao_test.ids; add it")
+    assert problem(release, stages).startswith(f"{lists}: crs_test.ids, but no such list of the other agency; add it")
     (lists / "gao_test.ids").write_text("")
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
     (lists / "crs_val.ids").write_text("R1\n")
-    assert "two lists for one split, crs_val.ids and crs_valid.ids" in problem(release, stages)
+    assert "two files for the split 'validation', crs_val.ids and crs_valid.ids" in problem(release, stages)
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)

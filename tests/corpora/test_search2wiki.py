@@ -1,8 +1,7 @@
-"""Search2Wiki: articles with their search results, as JSON lines and as folders, and which pages are clones."""
+"""Search2Wiki: articles with their search results, as JSON lines, and which pages are clones."""
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from support.toys import one_line
 
 from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.formats.search_results import MOST_RESULTS, RULES
-from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule, section_recall
+from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.search2wiki import search2wiki_example
-from longsumbench.errors import UsageError
+from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
 
 SHARED = SHARED_ROOT / "data" / "wiki_sections"
 LEAD = "Sheep are kept for wool by many people."
@@ -100,6 +97,12 @@ def test_the_row_chooses_the_rule() -> None:
     assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
 
 
+def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
+    """r(d, a, n) of one page."""
+    (recall,) = PageRule(words, 0).recalls(sections, [page])
+    return recall
+
+
 def test_section_recall_by_hand() -> None:
     """It is the best section's share of distinct n-grams, across sentences; sections without n-grams do not count."""
     sections = [("a b c. d e.",), ("x y", "z"), ("q",)]
@@ -153,103 +156,6 @@ def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.multi_document
     assert texts.facts["left_out"] == {"test": dict(zip(LEFT_OUT, (0, 0, 1), strict=True))}
     assert texts.facts["skipped"] == {"test": {"all search results are clones of the article": 1}}
-
-
-def write(folder: Path, **files: str | bytes) -> Path:
-    """Write the files of an article's folder; two underscores stand for the dot before the ending."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        data = content.encode() if isinstance(content, str) else content
-        (folder / name.strip("_").replace("__", ".")).write_bytes(data)
-    return folder
-
-
-MARKDOWN = f"# Sheep\n\n{LEAD}\n\n## History\n\n{HISTORY}\n"
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Path:
-    """A test split of one article, with three results."""
-    root = tmp_path / "search"
-    pages = {
-        "_10__txt": "Third. Page.\r\n\r\nEnd.",
-        "_2__md": "https://b.org\n# Page\n\nSecond.\n\n## More\n\nText.\n\n```\nrun this\n```\n",
-        "_01__txt": "https://a.org/x \n\nFirst.",
-    }
-    write(root / "test" / "sheep", article__md=MARKDOWN, **pages)
-    return root
-
-
-def test_folders(folders: Path, stages: ArtifactCache) -> None:
-    """The results come by their numbers; title and sections are the article's; Markdown's headings begin sections."""
-    (folders / "test" / ".hidden").write_text("")
-    texts = read(folders, stages)
-    documents = (
-        Document("https://a.org/x", (Section(None, (("First.",),)),)),
-        Document("https://b.org", (Section("Page", (("Second.",),)), Section("More", (("Text.",),)))),
-        Document(None, (Section(None, (("Third.", "Page."), ("End.",))),)),
-    )
-    reference = (LEAD, "They were wild once upon a time.", "Then they were tamed.")
-    assert list(texts.splits["test"]) == [Example("sheep", "Sheep", None, documents, (reference,))]
-    assert texts.facts["left_out"] == {"test": {**dict.fromkeys(LEFT_OUT, 0), "words of code and HTML": 2}}
-    assert texts.facts["files"] == ["test"]
-    assert texts.multi_document
-
-
-def test_a_changed_page_is_read_anew(folders: Path, stages: ArtifactCache) -> None:
-    """A result changed in place makes other texts; clones among the files are taken out."""
-    first = read(folders, stages).fingerprint
-    assert read(folders, stages).fingerprint == first
-    write(folders / "test" / "sheep", _01__txt=COPY)
-    os.utime(folders / "test" / "sheep" / "01.txt", ns=(1, 1))
-    texts = read(folders, stages)
-    assert texts.fingerprint != first
-    assert texts.facts["left_out"]["test"]["clone search results"] == 1
-
-
-BAD_FOLDERS: dict[str, tuple[dict[str, str | bytes], str]] = {
-    "no article": ({"_1__txt": "A."}, "there is no article.md"),
-    "no results": ({"article__md": MARKDOWN}, "no search result has text"),
-    "empty article": ({"article__md": "# Sheep\n", "_1__txt": "A."}, "the article is empty"),
-    "clones": ({"article__md": MARKDOWN, "_1__txt": COPY}, "all search results are clones of the article"),
-    "odd file": ({"article__md": MARKDOWN, "notes__txt": "A."}, "neither article.md nor a numbered .txt or .md: notes"),
-    "one number": (
-        {"article__md": MARKDOWN, "_1__txt": "A.", "_01__md": "B."},
-        "two search results have one number: 1;",
-    ),
-    "latin-1": ({"article__md": MARKDOWN, "_1__txt": "é".encode("latin-1")}, "not UTF-8: 1.txt, byte 1; convert"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FOLDERS)
-def test_a_bad_folder_is_named(name: str, folders: Path, stages: ArtifactCache) -> None:
-    """It ends the reading with the folder and the reason; not strict, it is left out and counted."""
-    files, expected = BAD_FOLDERS[name]
-    folder = write(folders / "test" / "bad", **files)
-    message = problem(folders, stages)
-    assert message.startswith(f"{folder}: ")
-    assert expected in message
-    texts = read(folders, stages, strict=False)
-    assert texts.splits["test"].ids == ["sheep"]
-    assert list(texts.facts["skipped"]["test"].values()) == [1]
-
-
-def test_what_is_no_folder_of_articles(folders: Path, stages: ArtifactCache) -> None:
-    """An empty split, a split twice, JSON lines beside it, or nothing at all is each said plainly."""
-    (folders / "val").mkdir()
-    assert problem(folders, stages).startswith(f"{folders / 'val'}: no article in it")
-    write(folders / "val" / "x", article__md=MARKDOWN, _1__txt="A.")
-    assert list(read(folders, stages).splits) == ["validation", "test"]
-    (folders / "dev").mkdir()
-    assert "two folders for the split 'validation', dev and val" in problem(folders, stages)
-    (folders / "dev").rmdir()
-    (folders / "train.jsonl").write_text(json.dumps(article(page("A."))))
-    assert "folders of articles and JSON lines in one folder" in problem(folders, stages)
-    assert "no folder train, validation or test of articles" in problem(folders / "test" / "sheep", stages)
-    assert "no such file or folder" in problem(folders / "nowhere", stages)
-    (folders / "train.jsonl").unlink()
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(folders, stages, split_by_hash=True)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)

@@ -4,7 +4,7 @@ JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence <
 [[sentences]], and in some datasets a title. Sentences stay as released; a section is one paragraph.
 """
 
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from longsumbench.api import Document, Example, Row, Section, Sentences
@@ -13,13 +13,13 @@ from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,
     json_type,
+    line_paragraphs,
     list_in,
     optional_in,
     plain_document,
     sentences_in,
     text_in,
 )
-from longsumbench.sentences import split_sentences
 
 
 def paper_of_release_row(row: Row) -> Example:
@@ -43,9 +43,8 @@ def paper_of_hub_row(row: Row) -> Example:
         BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     article, abstract = text_in(row, "article"), text_in(row, "abstract")
-    paragraphs = tuple(split_sentences(line) for line in (article or "").split("\n"))
-    reference = tuple(sentence for line in (abstract or "").split("\n") for sentence in split_sentences(line))
-    return _example(id_in(row, "id"), None, plain_document(paragraphs), reference)
+    reference = tuple(chain.from_iterable(line_paragraphs(abstract or "")))
+    return _example(id_in(row, "id"), None, plain_document(line_paragraphs(article or "")), reference)
 
 
 def _example(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:

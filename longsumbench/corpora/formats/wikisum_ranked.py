@@ -13,31 +13,22 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from longsumbench.api import Entry, Example, Sentences, Source
 from longsumbench.corpora.reading.fields import BadRow, plain_document
-from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
+from longsumbench.corpora.reading.files import ORDER, SPLITS, local_source
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 
 _MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
 _MARK = re.compile("|".join(_MARKS))
-_FILE = re.compile(rf"(?:(?P<set>.+)\.)?(?P<split>{'|'.join(SPLITS)})(?:\.(?P<shard>[0-9]+))?\.pt")
-
-
-@dataclass(frozen=True)
-class RankedFile:
-    """One file of the release; `shard` is its number (-1 without one), and ids begin with `name`."""
-
-    split: str
-    shard: int
-    name: str
-    path: Path
+_FILE = re.compile(rf"(?:.+\.)?({'|'.join(SPLITS)})(?:\.([0-9]+))?\.pt")
+_RankedFile = tuple[str, str, Path]  # split, and how the ids of its articles begin
 
 
 def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
@@ -52,7 +43,7 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
 
     Raises:
         UsageError: `dataset.tokenizer` is missing, or given without ranked files.
-        DataError: the tokenizer cannot be read, or the folder also has JSON lines, or files of several sets.
+        DataError: the tokenizer cannot be read.
     """
     files = _find(path)
     if not files:
@@ -60,17 +51,12 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
             raise UsageError(f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out")
         return None
     if tokenizer is None:
-        raise UsageError(f"{files[0].path} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
+        raise UsageError(f"{files[0][2]} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
     model = Path(tokenizer).expanduser()
-    pieces = _digest(model)
-    file_stats = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
-    inputs = {"ranked": file_stats, "folder": str(path.resolve()), "tokenizer": pieces}
-    facts = {
-        "source": "local files",
-        "files": [file.path.name for file in files],
-        "tokenizer": {"file": model.name, "sha256": pieces},
-    }
-    return Source(inputs, facts, partial(_entries, files, model))
+    sha256 = _digest(model)
+    used = {"tokenizer": {"file": model.name, "sha256": sha256}}
+    source = local_source(path, [file for *_, file in files], partial(_entries, files, model, sha256))
+    return replace(source, inputs={**source.inputs, **used}, facts={**source.facts, **used})
 
 
 class Pieces:
@@ -128,25 +114,17 @@ def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
     return Example(identity, None, None, documents, (summary,))
 
 
-def _find(path: Path) -> list[RankedFile]:
-    """Return the released files of a folder, sorted, or the one file."""
+def _find(path: Path) -> list[_RankedFile]:
+    """Return the released files of a folder in the order of splits and numbers, or the one file."""
     if path.is_file():
-        return [RankedFile("test", -1, path.stem, path)] if path.suffix == ".pt" else []
-    if not path.is_dir():
-        return []
-    found, sets = [], set()
-    for file in sorted(path.iterdir()):
+        return [("test", path.stem, path)] if path.suffix == ".pt" else []
+    found = []
+    for file in path.iterdir() if path.is_dir() else ():
         if (match := _FILE.fullmatch(file.name)) and file.is_file():
-            sets.add(match["set"])
-            split, shard = SPLITS[match["split"]], int(match["shard"] or -1)
-            name = split if shard < 0 else f"{split}-{shard}"
-            found.append(RankedFile(split, shard, name, file))
-    if len(sets) > 1:
-        names = " and ".join(sorted(f"{name or 'no name'}" for name in sets))
-        raise DataError(f"ranked files of several sets ({names}); use one folder each", path)
-    if found and any(map(is_split_file, path.iterdir())):
-        raise DataError("ranked files (.pt) and JSON lines in one folder; use one folder each", path)
-    return sorted(found, key=lambda file: (ORDER.index(file.split), file.shard))
+            split, number = SPLITS[match[1]], match[2]
+            name = split if number is None else f"{split}-{int(number)}"
+            found.append((ORDER.index(split), int(number or -1), (split, name, file)))
+    return [file for *_, file in sorted(found)]
 
 
 def _digest(model: Path) -> str:
@@ -157,20 +135,22 @@ def _digest(model: Path) -> str:
         raise DataError(problem, model) from error
 
 
-def _entries(files: list[RankedFile], model: Path, full: set[str]) -> Iterator[Entry]:
-    pieces = Pieces(model)
-    for file in files:
-        if file.split in full:
-            continue
-        for index, item in enumerate(_articles(file.path)):
-            if file.split in full:
+def _entries(files: list[_RankedFile], model: Path, sha256: str, full: set[str]) -> Iterator[Entry]:
+    Pieces(model)  # raises an error of the tokenizer before the files are read
+    for split, name, path in files:
+        for index, item in enumerate(_articles(path) if split not in full else ()):
+            if split in full:
                 break
-            read = partial(_read, item, f"{file.name}-{index}", pieces)
-            yield Entry(file.split, read, f"{file.path} article {index + 1}")
+            yield Entry(split, partial(_read, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}")
 
 
-def _read(item: Any, identity: str, pieces: Pieces) -> tuple[Example, ...]:
-    return (_example_of(item, identity, pieces),)
+@cache  # loaded once in each process
+def _pieces(model: Path, sha256: str) -> Pieces:
+    return Pieces(model)
+
+
+def _read(item: Any, identity: str, model: Path, sha256: str) -> Example:
+    return _example_of(item, identity, _pieces(model, sha256))
 
 
 def _articles(path: Path) -> list[Any]:

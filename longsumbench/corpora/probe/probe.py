@@ -14,6 +14,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from longsumbench.api import (
+    Between,
     BuiltIn,
     Corpus,
     DatasetSettings,
@@ -24,6 +25,7 @@ from longsumbench.api import (
     Sentences,
     check_choice,
     check_minimum,
+    check_value,
     names_deciding,
 )
 from longsumbench.corpora.probe.language import (
@@ -101,19 +103,15 @@ class Controls:
     def __post_init__(self) -> None:
         if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
             raise UsageError(f"kinds={self.kinds}: name 1 to {len(SITES)} of {', '.join(SUMMARIES)}")
-        if not 0 <= self.near <= 1:
-            raise UsageError(f"near={self.near} is not between 0 and 1")
-        for name in ("redundancy", "contradiction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name}={getattr(self, name)} is not between 0 and 1")
+        for name in ("near", "redundancy", "contradiction"):
+            check_value(name, getattr(self, name), Between(0, 1))
         if self.distance is not None and self.redundancy:
             raise UsageError(f"distance={self.distance} and repeated decisions exclude each other: leave one out")
         check_minimum("sources", self.sources, 1)
         check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1")
-        if self.section_length is not None and self.section_length < _MIN_LENGTH:
-            raise UsageError(f"section_length={self.section_length} is below {_MIN_LENGTH}")
+        check_minimum("section_length", self.section_length, _MIN_LENGTH)
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""

@@ -22,7 +22,6 @@ from typing import Any
 from longsumbench.api import BuiltIn, Corpus, Document, Example, Section, Sentences, count_words
 from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, parse_docstring
 from longsumbench.corpora.reading.clones import Clones
-from longsumbench.corpora.reading.fields import Paragraphs
 from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
@@ -192,20 +191,13 @@ def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> It
 
 
 def _sections(pieces: Iterable[Event]) -> Iterator[Section]:
-    name: str | None = None
-    paragraphs: list[Sentences] = []
+    headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
     for piece in pieces:
-        if piece.kind == HEADING and piece.text != name:
-            yield from _section(name, tuple(paragraphs))
-            name, paragraphs = piece.text, []
+        if piece.kind == HEADING and piece.text != headed[-1][0]:
+            headed.append((piece.text, []))
         elif piece.kind in (PARAGRAPH, ITEM) and (sentences := split_sentences(piece.text)):
-            paragraphs.append(sentences)
-    yield from _section(name, tuple(paragraphs))
-
-
-def _section(name: str | None, paragraphs: Paragraphs) -> Iterator[Section]:
-    if paragraphs:
-        yield Section(name, paragraphs)
+            headed[-1][1].append(sentences)
+    return (Section(name, tuple(paragraphs)) for name, paragraphs in headed if paragraphs)
 
 
 def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:

@@ -33,20 +33,6 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     return [common(wanted, bigrams) > _CLONE_RECALL * wanted.total() for bigrams in others]
 
 
-def section_recall(page: Sentences, sections: Iterable[Sentences], words: int) -> float:
-    """Return r(d, a, n): the largest share of a section's n-grams that a page has (SEAL, Appendix B), 0–1.
-
-    n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
-    Sections with fewer words than n do not count.
-
-    Args:
-        page: d.
-        sections: the sections of the article a.
-        words: n.
-    """
-    return _largest_share(_distinct(page, words), [_distinct(section, words) for section in sections])
-
-
 class PageRule(NamedTuple):
     """A page is a clone of an article if r(d, a, n) is above `share` (0–1); n is `words`."""
 
@@ -55,18 +41,23 @@ class PageRule(NamedTuple):
 
     def clones(self, sections: Sequence[Sentences], pages: Iterable[Sentences]) -> list[bool]:
         """Return for each page True if it is a clone of the article with these sections."""
-        wanted = [_distinct(section, self.words) for section in sections]
-        return [_largest_share(_distinct(page, self.words), wanted) > self.share for page in pages]
+        return [recall > self.share for recall in self.recalls(sections, pages)]
+
+    def recalls(self, sections: Sequence[Sentences], pages: Iterable[Sentences]) -> list[float]:
+        """Return r(d, a, n) of each page d: the largest share of a section's n-grams that it has (SEAL, Appendix B).
+
+        n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
+        Sections with fewer words than n do not count.
+        """
+        wanted = [grams for section in sections if (grams := _distinct(section, self.words))]
+        found = (_distinct(page, self.words) for page in pages)
+        return [max((len(page & grams) / len(grams) for grams in wanted), default=0.0) for page in found]
 
 
 PAGE_RULES = {
     "search2wiki": PageRule(6, 0.2),  # SEAL, Appendix B: "a near-clone is detected in Search2Wiki"
     "wikisum": PageRule(1, 0.5),  # Liu et al. 2018, as SEAL's Appendix B gives it
 }
-
-
-def _largest_share(found: _Grams, wanted: Iterable[_Grams]) -> float:
-    return max((len(found & grams) / len(grams) for grams in wanted if grams), default=0.0)
 
 
 def _distinct(text: Sentences, words: int) -> _Grams:

@@ -31,6 +31,11 @@ class BadRow(DataError):
         self.reason = reason
 
 
+def refuse_row(reason: str, detail: str) -> tuple[()]:
+    """Raise BadRow: the reader of a row that is known to be unusable."""
+    raise BadRow(reason, detail)
+
+
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
     """Return a field that holds text; None if it is optional and absent.
 
@@ -97,8 +102,22 @@ def sentences_in(value: Any, field: str) -> Sentences:
 
 def paragraphs_in(text: str) -> Paragraphs:
     """Split running text at blank lines into paragraphs, without empty ones."""
-    split = (split_sentences(paragraph) for paragraph in _BLANK_LINES.split(text))
-    return tuple(paragraph for paragraph in split if paragraph)
+    return tuple(filter(None, map(split_sentences, _BLANK_LINES.split(text))))
+
+
+def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
+    """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones.
+
+    Raises:
+        BadRow: the field holds something else, or is required and missing.
+    """
+    listed = list_in(row.get(field), field, required)
+    return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
+
+
+def line_paragraphs(text: str) -> Paragraphs:
+    """Split running text at line breaks into paragraphs, without empty ones."""
+    return tuple(filter(None, map(split_sentences, text.split("\n"))))
 
 
 def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
@@ -133,15 +152,28 @@ def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
     return value
 
 
-def object_in(value: Any, field: str) -> Row:
-    """Return an item of a list of objects.
+def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
+    """Return a field that holds a list of objects; an empty list if it is optional and absent.
 
     Raises:
-        BadRow: the item is not an object.
+        BadRow: the field holds something else, or is required and missing.
     """
-    if not isinstance(value, dict):
-        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_kind(value)} in it")
-    return value
+    objects = list_in(row.get(field), field, required)
+    if odd := [item for item in objects if not isinstance(item, dict)]:
+        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_kind(odd[0])} in it")
+    return objects
+
+
+def given_field(row: Row, one: str, other: str) -> str:
+    """Return the name of the field that is given, of two that exclude each other.
+
+    Raises:
+        BadRow: both fields are given, or none.
+    """
+    given = [name for name in (one, other) if row.get(name) is not None]
+    if len(given) != 1:
+        raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if given else 'missing'}; give one of them")
+    return given[0]
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:

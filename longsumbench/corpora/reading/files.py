@@ -1,19 +1,20 @@
 """Local files as a source of rows: the files of the splits, and their lines."""
 
 import gzip
+import hashlib
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Entry, Example, FromRow, Row, Source, Thinned
+from longsumbench.api import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.reading.fields import BadRow, json_type
-from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -45,15 +46,36 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     files = _find_splits(path)
     if split_by_hash and path.is_dir():
         raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
-    stats = [(file.name, file.stat()) for file in files.values()]
-    inputs = {
-        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats],
-        "folder": str(path.resolve()),
-        "split_by_hash": split_by_hash,
-    }
-    facts = {"source": "local files", "files": [name for name, _ in stats]}
     named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
-    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stats))
+    source = local_source(path, list(files.values()), partial(_entries, named, from_row))
+    inputs = {**source.inputs, "split_by_hash": split_by_hash}
+    return replace(source, inputs=inputs, size=sum(file.stat().st_size for file in files.values()))
+
+
+def local_source(
+    path: Path, files: list[Path], entries: Callable[[set[str]], Iterator[Entry]], others: Iterable[Path] = ()
+) -> Source:
+    """Return the source of rows in local files. Its inputs change with the size or the time of any file.
+
+    Args:
+        path: the folder of the files, or the one file.
+        files: those that the record names.
+        entries: yields the rows.
+        others: more files that are read.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    content = hashlib.sha256()
+    for file in (*files, *others):
+        try:
+            stat = file.stat()
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror or error})", file) from error
+        content.update(os.fsencode(f"{file.parent.name}/{file.name} {stat.st_size} {stat.st_mtime_ns}\n"))
+    names = [file.relative_to(path if path.is_dir() else path.parent).as_posix() for file in files]
+    inputs = {"path": str(path.resolve()), "files": names, "content": content.hexdigest()}
+    return Source(inputs, {"source": "local files", "files": names}, entries)
 
 
 def _find_splits(path: Path) -> dict[str, Path]:
@@ -63,25 +85,39 @@ def _find_splits(path: Path) -> dict[str, Path]:
     check_readable(path)
     if not path.is_dir():
         raise DataError("no such file or folder; correct dataset.path", path)
-    found: dict[str, Path] = {}
-    for file in sorted(path.iterdir()):
-        if not is_split_file(file):
-            continue
-        split = SPLITS[file.name.partition(".")[0]]
-        if split in found:
-            raise DataError(f"two files for the split '{split}', {found[split].name} and {file.name}; remove one", path)
-        found[split] = file
+    found = one_per_split((file.name.partition(".")[0], file) for file in path.iterdir() if _is_split_file(file))
     if not found:
         expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
         names = [file.name for file in sorted(path.iterdir())]
         there = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
         advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
         raise DataError(f"{expected}; {advice}", path)
+    return found
+
+
+def one_per_split(named: Iterable[tuple[str, Path]]) -> dict[str, Path]:
+    """Return split → file or folder, in the order train, validation, test.
+
+    Args:
+        named: (name of a split, file or folder); other names are ignored.
+
+    Raises:
+        DataError: a split has two.
+    """
+    found: dict[str, Path] = {}
+    for name, path in sorted(named, key=lambda pair: pair[1]):
+        if (split := SPLITS.get(name)) and (before := found.setdefault(split, path)) != path:
+            what = f"two {'folders' if path.is_dir() else 'files'} for the split '{split}'"
+            raise DataError(f"{what}, {before.name} and {path.name}; remove one", path.parent)
     return {split: found[split] for split in ORDER if split in found}
 
 
-def is_split_file(file: Path) -> bool:
-    """Return True if the file exists and has the name of a split."""
+def has_split_files(folder: Path) -> bool:
+    """Return True if a file in the folder has the name of a split ("test.jsonl.gz")."""
+    return any(map(_is_split_file, folder.iterdir()))
+
+
+def _is_split_file(file: Path) -> bool:
     return _SPLIT_FILE.fullmatch(file.name) is not None and file.is_file()
 
 
@@ -107,6 +143,15 @@ def lines_of(path: Path) -> Iterator[bytes]:
         DataError: the file cannot be read.
     """
     return (line for line, _ in _lines_with_position(path))
+
+
+def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number, name) for the names in a list, one a line; blank lines are skipped.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    return ((number, line.strip()) for number, line in enumerate(lines_of(path), start=1) if line.strip())
 
 
 def check_readable(path: Path) -> None:
@@ -153,13 +198,16 @@ def row_in(line: bytes) -> Row:
     Raises:
         BadRow: the line is not UTF-8, not JSON, or not an object.
     """
-    text = decoded(line)
+    return _json_object(decoded(line), "not a JSON object on one line")
+
+
+def _json_object(text: str, problem: str) -> Row:
     try:
         row: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadRow("not a JSON object on one line", f"{error}") from error
+        raise BadRow(problem, f"{error}") from error
     if not isinstance(row, dict):
-        raise BadRow("not a JSON object on one line", f"it is {json_type(row)}")
+        raise BadRow(problem, f"it is {json_type(row)}")
     return row
 
 
@@ -170,19 +218,24 @@ def row_in_file(path: Path) -> Row:
         BadRow: the file is not UTF-8, not JSON, or not an object.
         DataError: the file cannot be read.
     """
+    return _json_object(text_of_file(path), "not a JSON object")
+
+
+def text_of_file(path: Path) -> str:
+    """Return the text of a file that holds one example.
+
+    Raises:
+        BadRow: the file is not UTF-8.
+        DataError: the file cannot be read.
+    """
     try:
         check_readable(path)
-        row: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error
-    except (ValueError, RecursionError) as error:
-        raise BadRow("not a JSON object", f"{error}") from error
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
-    if not isinstance(row, dict):
-        raise BadRow("not a JSON object", f"it is {json_type(row)}")
-    return row
 
 
-def _read(line: bytes, from_row: FromRow) -> tuple[Example | Thinned, ...]:
-    return as_examples(from_row(row_in(line)))
+def _read(line: bytes, from_row: FromRow) -> Read:
+    return from_row(row_in(line))

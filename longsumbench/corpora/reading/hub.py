@@ -11,11 +11,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Corpus, Entry, Example, Hub, Source, Thinned
+from longsumbench.api import Corpus, Entry, Hub, Source
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.hub import unreachable
 from longsumbench.corpora.reading.files import SPLITS
-from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import EnvironmentProblem
 
 
@@ -92,6 +91,7 @@ def _cached_revisions(repository: str, config: str | None) -> list[str]:
 
 
 def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
+    assert corpus.from_hub_row is not None
     for name, rows in _download(corpus, hub, revision).items():
         split = (hub.splits or SPLITS).get(name)
         if split is None:
@@ -99,13 +99,8 @@ def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterato
         for index, row in enumerate(rows):
             if split in full:
                 break
-            where = f"{hub.repository} {name}"
-            yield Entry(split, partial(_read, corpus, {"id": f"{name}-{index}", **row}), where, index + 1)
-
-
-def _read(corpus: Corpus, row: Mapping[str, Any]) -> tuple[Example | Thinned, ...]:
-    assert corpus.from_hub_row is not None
-    return as_examples(corpus.from_hub_row(row))
+            read = partial(corpus.from_hub_row, {"id": f"{name}-{index}", **row})
+            yield Entry(split, read, f"{hub.repository} {name}", index + 1)
 
 
 def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:

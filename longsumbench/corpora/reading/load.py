@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from longsumbench import sentences
 from longsumbench.api import Corpus, DatasetSettings, Entry, Source, registry
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps, split_pairs
+from longsumbench.corpora.reading.files import ORDER
+from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.source import choose_source
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
@@ -33,7 +35,6 @@ _log = logging.getLogger(__name__)
 
 _VERSION = 3  # version of the normal form on disk
 _MEGABYTE = 1_000_000
-_SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
         for entry, outcome in _track(rows, f"reading {corpus.name}", source.size):
             reading.take(entry, outcome)
-    writers = {split: reading.writers[split] for split in _SPLITS if split in reading.writers}
+    writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
     for writer in writers.values():
         writer.close()
     skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
@@ -194,7 +195,7 @@ def _track(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
     """Return "test in train" → how many examples of test are also in train, and the id of the first."""
     found = {}
-    for later, earlier in split_pairs(writers):
+    for earlier, later in combinations(writers, 2):
         if counts := compare_splits(writers[later].hashes, writers[earlier].hashes):
             first = ReadSplit(later, folder / f"{later}.arrow", "")[counts.pop("place")]
             found[f"{later} in {earlier}"] = {**counts, "first": first.id}

@@ -1,54 +1,18 @@
 """Examples that occur twice in a dataset: ids within a split, texts and ids in two splits.
 
-Only 64-bit hashes are stored, about 30 bytes per example, so millions of examples need little memory. Two of ten
+Only 64-bit hashes are stored, so millions of examples need little memory. Two of ten
 million examples have the same hash in one of 400,000 such datasets.
 """
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import combinations
 from typing import Any
-
-_FEWEST_SLOTS = 1_024  # always a power of two
 
 
 def hash_of(texts: Iterable[str]) -> int:
-    """Return a 64-bit hash, never 0, of texts in their order."""
+    """Return a 64-bit hash of texts in their order."""
     joined = "\n".join(texts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "little") or 1
-
-
-class Seen:
-    """A set of hashes. Open addressing: one to two free slots for each taken one."""
-
-    def __init__(self) -> None:
-        self._slots = array("Q", bytes(8 * _FEWEST_SLOTS))
-        self._taken = 0
-
-    def __len__(self) -> int:
-        return self._taken
-
-    def __contains__(self, number: int) -> bool:
-        return self._slots[self._slot(number)] == number
-
-    def add(self, number: int) -> None:
-        """Add a hash that is not in the set yet."""
-        self._slots[self._slot(number)] = number
-        self._taken += 1
-        if 2 * self._taken > len(self._slots):
-            before, self._slots = self._slots, array("Q", bytes(16 * len(self._slots)))
-            for other in before:
-                if other:
-                    self._slots[self._slot(other)] = other
-
-    def _slot(self, number: int) -> int:
-        """Return the slot of a hash, or the free slot for it."""
-        last = len(self._slots) - 1
-        place = number & last
-        while self._slots[place] not in (0, number):
-            place = (place + 1) & last
-        return place
+    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "little")
 
 
 def compare_splits(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Sequence[int]]) -> dict[str, Any]:
@@ -69,11 +33,6 @@ def compare_splits(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Seq
         return {}
     counts = {f"same_{by}": int(found.sum()) for by, found in same.items()}
     return {"examples": int(either.sum()), **counts, "place": int(either.argmax())}
-
-
-def split_pairs(splits: Iterable[str]) -> list[tuple[str, str]]:
-    """Return every (later split, earlier split), in the order given."""
-    return [(later, earlier) for earlier, later in combinations(splits, 2)]
 
 
 def describe_overlaps(found: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:

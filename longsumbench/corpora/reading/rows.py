@@ -9,7 +9,6 @@ memory stays bounded. They always end with this process.
 """
 
 import hashlib
-import io
 import multiprocessing
 import os
 import pickle
@@ -22,6 +21,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -30,11 +30,9 @@ from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
 _SERIAL_BYTES = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
-_BATCH_BYTES = 1_000_000  # bytes of rows, or of their examples, that are sent together
+_BATCH_BYTES = 1_000_000  # about so many bytes of text are sent together
 _BATCHES_AHEAD = 3  # batches per process that are waiting or done
 _MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
-_MAX_SEND_RATIO = 4  # times its text; a row that takes more bytes to send is read faster here
-_Job = tuple[str | None, bytes]  # a row's split, and its pickled reader
 
 
 class MadeExample(NamedTuple):
@@ -97,27 +95,16 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
-            if done >= _SERIAL_BYTES and _is_worth_sending(entry, outcome):
+            if done >= _SERIAL_BYTES and _can_be_sent(entry):
                 yield from _read_in_processes(entries, min(workers, _MAX_PROCESSES), done // number)
 
 
-def _is_worth_sending(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
-    """Return True if another process can receive such a row, and faster than it can be read here."""
+def _can_be_sent(entry: Entry) -> bool:
+    """Return False for what another process cannot load: a lambda, and what the main script defines."""
     try:
-        _Pickler(sent := io.BytesIO()).dump(entry.read)
-    except Exception:  # pickling can raise any error, for example for a lambda of another package
+        return b"__main__" not in pickle.dumps(entry.read)
+    except Exception:  # pickling can raise any error
         return False
-    return sent.tell() < _MAX_SEND_RATIO * (1_000 + _size(outcome))
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles only what another process can load."""
-
-    def reducer_override(self, value: Any) -> Any:
-        """Refuse objects of the main script, which the other process does not run."""
-        if getattr(value, "__module__", None) == "__main__":
-            raise pickle.PicklingError(f"{value!r} is from the script itself")
-        return NotImplemented
 
 
 def _size(outcome: Sequence[MadeExample]) -> int:
@@ -125,27 +112,25 @@ def _size(outcome: Sequence[MadeExample]) -> int:
 
 
 def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
-    batches = _batches(entries, mean_size)
-    if (batch := next(batches, None)) is None:
-        return
     waiting: deque[tuple[list[Entry], Future[list[RowOutcome]]]] = deque()
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
-        while batch or waiting:
-            if batch:
-                rows, jobs = batch
-                with _without_main_script():  # processes start on the first job
-                    waiting.append((rows, pool.submit(_make_all, jobs)))
-                batch = next(batches, None)
-            if not batch or len(waiting) >= _BATCHES_AHEAD * processes:
-                rows, future = waiting.popleft()
-                yield from zip(rows, future.result(), strict=True)
+        for rows in _batches(entries, 1 + _BATCH_BYTES // max(1, mean_size)):
+            with _without_main_script():  # processes start on the first job
+                waiting.append((rows, pool.submit(_make_all, [(entry.split, entry.read) for entry in rows])))
+            if len(waiting) >= _BATCHES_AHEAD * processes:
+                yield from _outcomes(*waiting.popleft())
+        while waiting:
+            yield from _outcomes(*waiting.popleft())
     except BrokenProcessPool as error:
         problem = "a process that was reading texts has ended: it was killed, or the memory is full;"
         raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in one process") from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _outcomes(rows: list[Entry], made: "Future[list[RowOutcome]]") -> Iterator[tuple[Entry, RowOutcome]]:
+    return zip(rows, made.result(), strict=True)
 
 
 @contextmanager
@@ -163,23 +148,11 @@ def _without_main_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[_Job]]]:
-    """Yield rows and their pickled readers; an error of the source comes as a last row.
-
-    A row's size is that of its reader, and at least `mean_size`, because a reader may only name a file.
-    """
-    rows: list[Entry] = []
-    jobs: list[_Job] = []
-    size = 0
-    for entry in _with_source_error(entries):
-        rows.append(entry)
-        jobs.append((entry.split, pickle.dumps(entry.read)))
-        size += max(mean_size, len(jobs[-1][1]))
-        if size >= _BATCH_BYTES:
-            yield rows, jobs
-            rows, jobs, size = [], [], 0
-    if rows:
-        yield rows, jobs
+def _batches(entries: Iterator[Entry], length: int) -> Iterator[list[Entry]]:
+    """Yield the rows in lists; an error of the source comes as a last row."""
+    rows = _with_source_error(entries)
+    while batch := list(islice(rows, length)):
+        yield batch
 
 
 def _with_source_error(entries: Iterator[Entry]) -> Iterator[Entry]:
@@ -193,8 +166,8 @@ def _raise_error(error: Exception) -> tuple[()]:
     raise error
 
 
-def _make_all(jobs: list[_Job]) -> list[RowOutcome]:
-    return [make_examples(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
+def _make_all(jobs: list[tuple[str | None, Callable[[], Read]]]) -> list[RowOutcome]:
+    return [make_examples(split, read) for split, read in jobs]
 
 
 def _end_with_parent() -> None:

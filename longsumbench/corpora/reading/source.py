@@ -1,6 +1,7 @@
 """The source of a dataset's rows: local files (`dataset.path=`), the hub, or a built-in generator."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +9,6 @@ from longsumbench.api import Corpus, DatasetSettings, Entry, Example, Source, na
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.hub import hub_source
-from longsumbench.corpora.reading.rows import as_examples
 from longsumbench.errors import UsageError
 
 
@@ -38,7 +38,11 @@ def choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCac
 
 
 def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
-    if (source := _release_at(path, corpus, settings)) is not None:
+    if corpus.tokenized is not None:
+        source = corpus.tokenized(path, settings.tokenizer)
+    else:
+        source = corpus.release(path) if corpus.release else None
+    if source is not None:
         if settings.split_by_hash:
             raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
         return source
@@ -47,13 +51,7 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     return files_source(path, corpus.from_file_row, settings.split_by_hash)
 
 
-def _release_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source | None:
-    if corpus.tokenized is not None:
-        return corpus.tokenized(path, settings.tokenizer)
-    return None if corpus.release is None else corpus.release(path)
-
-
 def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
     for split, example in examples:
         if split not in full:
-            yield Entry(split, partial(as_examples, example))
+            yield Entry(split, partial(replace, example))

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
+import msgspec
+
 from longsumbench.api import Example, count_words
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.overlaps import Seen, hash_of
+from longsumbench.corpora.reading.overlaps import hash_of
 
 _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
@@ -57,7 +59,7 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
 
 
 class SplitWriter:
-    """Writes the examples of one split to a new Arrow file. Needs about 30 bytes of memory per example.
+    """Writes the examples of one split to a new Arrow file. Needs about 120 bytes of memory per example.
 
     Attributes:
         hashes: the "text" and "id" hashes of every example.
@@ -67,19 +69,13 @@ class SplitWriter:
 
     def __init__(self, path: Path) -> None:
         pa = _arrow()
-        self._schema = pa.schema(
-            [
-                ("id", pa.string()),
-                ("source_words", pa.int32()),
-                ("reference_words", pa.int32()),
-                ("example", pa.string()),
-            ]
-        )
+        columns = {"id": pa.string(), "source_words": pa.int32(), "reference_words": pa.int32(), "example": pa.string()}
+        self._schema = pa.schema(columns)
         self._writer = pa.ipc.new_file(str(path), self._schema)
-        self._columns: list[list[Any]] = [[], [], [], []]
+        self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._hash = hashlib.sha256()
-        self._ids = Seen()
+        self._ids: set[int] = set()  # hashes
         self.hashes = {"text": array("Q"), "id": array("Q")}
         self.multi_document = False
         self.queried = False
@@ -109,8 +105,7 @@ class SplitWriter:
             hashes.append(example.hashes[name])
         self.multi_document |= example.multi_document
         self.queried |= example.queried
-        for column, value in zip(self._columns, example, strict=False):  # the first fields are the columns
-            column.append(value)
+        self._rows.append(example[: len(self._schema)])  # the first fields are the columns
         self._bytes += len(example.text)
         if self._bytes >= _BATCH_BYTES:
             self._flush()
@@ -121,11 +116,10 @@ class SplitWriter:
         self._writer.close()
 
     def _flush(self) -> None:
-        pa = _arrow()
-        if self._columns[0]:
-            arrays = [pa.array(column, field.type) for column, field in zip(self._columns, self._schema, strict=True)]
-            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self._columns, self._bytes = [[], [], [], []], 0
+        if self._rows:
+            columns = dict(zip(self._schema.names, zip(*self._rows, strict=True), strict=True))
+            self._writer.write_batch(_arrow().record_batch(columns, schema=self._schema))
+        self._rows, self._bytes = [], 0
 
 
 class ReadSplit:
@@ -176,9 +170,7 @@ class ReadSplit:
         return self._example(self._table().column("example")[index % len(self)])
 
     def __iter__(self) -> Iterator[Example]:
-        for chunk in self._table().column("example").chunks:
-            for text in chunk:
-                yield self._example(text)
+        return map(self._example, self._table().column("example"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
@@ -188,7 +180,7 @@ class ReadSplit:
 
     def _example(self, text: Any) -> Example:
         with reading_artifact(self.path.parent):
-            return Example.from_dict(json.loads(text.as_py()))
+            return msgspec.json.decode(text.as_py(), type=Example)
 
     def _table(self) -> Any:
         if self._opened is None:
@@ -197,10 +189,7 @@ class ReadSplit:
         return self._opened
 
     def _numbers(self, column: str) -> Sequence[int]:
-        numbers = array("i")
-        for chunk in self._table().column(column).chunks:
-            numbers.frombytes(chunk.to_numpy().tobytes())
-        return numbers
+        return array("i", self._table().column(column).to_numpy())
 
 
 def _arrow() -> Any:

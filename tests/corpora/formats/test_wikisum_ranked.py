@@ -205,15 +205,11 @@ def test_files_of_another_shape(
     assert expected in problem(tmp_path, stages, model)
 
 
-def test_folders_that_are_not_clear(
+def test_settings_and_paths_that_do_not_fit(
     tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
-    """Two sets of files, or both layouts, in one folder are refused; splits come with the files."""
+    """Splits come with the files, and a missing folder is named."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
         read(tmp_path, stages, model, split_by_hash=True)
-    (tmp_path / "train.jsonl").write_text("{}\n")
-    assert "ranked files (.pt) and JSON lines in one folder" in problem(tmp_path, stages, model)
-    torch.save([released], tmp_path / "OTHER.test.0.pt")
-    assert "ranked files of several sets (OTHER and WIKI)" in problem(tmp_path, stages, model)
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages, model)

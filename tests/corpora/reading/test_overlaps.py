@@ -1,4 +1,4 @@
-"""Examples that stand in two splits: counted, told, an error where that is asked for; hashes that were met."""
+"""Examples that stand in two splits: counted, told, an error where that is asked for."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.overlaps import Seen, compare_splits, hash_of, split_pairs
+from longsumbench.corpora.reading.overlaps import compare_splits
 from longsumbench.errors import DataError
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
@@ -114,15 +114,6 @@ def test_dealt_and_generated_splits_are_looked_at(
     assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
 
 
-def test_seen_grows() -> None:
-    """Thousands of hashes are all found again, and no others."""
-    seen = Seen()
-    for number in range(5_000):
-        seen.add(hash_of((str(number),)))
-    assert all(hash_of((str(number),)) in seen for number in range(5_000))
-    assert not any(hash_of((str(number),)) in seen for number in range(5_000, 10_000))
-
-
 SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))
 
 
@@ -136,12 +127,3 @@ def test_overlap_by_the_definition(later: list[tuple[int, int]], earlier: list[t
     found = compare_splits(*columns)
     assert found.pop("place", None) == (either.index(True) if any(either) else None)
     assert found == expected
-
-
-def test_pairs_are_of_a_later_and_an_earlier_split() -> None:
-    """Three splits make three pairs, what is tested first."""
-    assert split_pairs(["train", "validation", "test"]) == [
-        ("validation", "train"),
-        ("test", "train"),
-        ("test", "validation"),
-    ]
