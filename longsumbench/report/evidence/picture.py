@@ -18,8 +18,6 @@ from longsumbench.report.evidence.views import (
     Scale,
     Selections,
     SourceText,
-    TokenMarks,
-    TokenWindows,
     View,
     Weights,
     scale_of,
@@ -44,16 +42,6 @@ _MOST_TOKENS = 90  # labels under a map
 _MOST_ROWS, _MOST_COLUMNS = 32, 20  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
-_MOST_WRITTEN = 1200  # source tokens; longer sources are drawn without text
-_LETTERS, _LINE, _MARGIN = 8.0, 0.215, 0.12  # source text: points, inches per line, inches of the left margin
-_TEXT_SHARE = 0.92  # of the width, with that margin
-_GAP = 1.5  # points between a token's letters and the edge of its box
-_MOST_LETTERS = 60  # of a source token
-_DEEP = 0.6  # darker shades have white text
-_CELL = 0.8  # inches of a head's windows
-_LOOK = COLOURS[2]  # of windows
-_MOST_BARS = 150  # of a head
-_FEWEST_HEADS = 4  # columns for heads
 _HEADS_IN_A_ROW = 4  # if there are at most 8
 _NAME_LENGTH = 24  # characters
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
@@ -89,18 +77,11 @@ def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
     from matplotlib.figure import Figure
 
     image = io.BytesIO()
-    with matplotlib.style.context("default"), _any_script():  # ignores the user's settings
+    with matplotlib.style.context("default"), warnings.catch_warnings():  # ignores the user's settings
+        warnings.filterwarnings("ignore", "Glyph")  # missing ones are drawn as boxes
         figure = Figure((_WIDTH, height), dpi=_RESOLUTION, layout="constrained")
         yield figure, image
         figure.savefig(image, format="png", metadata={"Software": None})
-
-
-@contextmanager
-def _any_script() -> Iterator[None]:
-    """Suppress warnings about missing glyphs, which are drawn as boxes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")
-        yield
 
 
 def _height(view: View) -> float:
@@ -113,8 +94,7 @@ def _height(view: View) -> float:
         case Relations():
             return 0.35 + _height_of_layer(view) * len(view.layers)
         case SourceText():
-            marks = _height_of_marks(view) if view.marks else 0.0
-            return marks + (0.9 + _CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
+            return sum(_heights_of_source(view))
         case Plane():
             return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
 
@@ -140,7 +120,7 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
     plot.set_ylabel("unit")
     plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
-    _number(plot.yaxis, tall, _MOST_ROWS)
+    _number(plot.yaxis, range(tall), _MOST_ROWS)
     plot.tick_params(axis="x", labelbottom=False)
     _draw_strip(strip, view)
     if _names_tokens(view):
@@ -151,7 +131,7 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
         for label in strip.get_xticklabels():
             label.set_parse_math(False)
     else:
-        _number(strip.xaxis, view.values.shape[1], _MOST_COLUMNS)
+        _number(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
 
 
@@ -198,8 +178,8 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     plot.set_ylim(num_segments - 0.5, -0.5)
     plot.set_xlabel("unit")
     plot.set_ylabel("segment")
-    _number(plot.xaxis, num_units, _MOST_COLUMNS)
-    _number(plot.yaxis, num_segments, _MOST_ROWS)
+    _number(plot.xaxis, range(num_units), _MOST_COLUMNS)
+    _number(plot.yaxis, range(num_segments), _MOST_ROWS)
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
@@ -232,7 +212,7 @@ def _draw_relations(panel: "SubFigure", view: Relations) -> None:
         image = _draw_square(plot, view.means[layer], scale, _short(name))
         plot.set(xlabel="attended unit", ylabel="unit")
         for axis in (plot.xaxis, plot.yaxis):
-            _number_some(axis, view.units)
+            _number(axis, view.units, _MOST_COLUMNS)
         _draw_scale(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
         if view.heads[1:]:
             _draw_heads(right, view, layer)
@@ -255,164 +235,63 @@ def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name
     return image
 
 
-def _number_some(axis: "Axis", units: Sequence[int]) -> None:
-    """Write the numbers of units, some of which may be missing."""
-    numbers = {number - 1 for number in tick_numbers(units[-1] + 1, _MOST_COLUMNS)}
-    places = [place for place, unit in enumerate(units) if unit in numbers]
-    axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
-    axis.set_tick_params(labelsize=8, length=2)
-
-
 def _beginning(text: str) -> str:
     lines = textwrap.wrap(" ".join(text.split()), _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …")
     return "\n".join(lines)
-
-
-def _draw_source(panel: "SubFigure", view: SourceText) -> None:
-    marks, windows = panel, panel
-    if view.marks and view.windows:
-        above = _height_of_marks(view)
-        marks, windows = panel.subfigures(2, 1, height_ratios=(above, _height(view) - above), squeeze=False)[:, 0]
-    if view.marks and _is_written(view):
-        _draw_marked_text(marks, view, view.marks)
-    elif view.marks:
-        _draw_marks(marks, view.marks)
-    if view.windows:
-        _draw_windows(windows, view.windows)
-
-
-def _is_written(view: SourceText) -> bool:
-    return view.tokens is not None and len(view.tokens) <= _MOST_WRITTEN
-
-
-def _height_of_marks(view: SourceText) -> float:
-    return 0.75 + _LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
-
-
-def _about_marks(marks: TokenMarks) -> str:
-    steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
-    return f"{marks.name} of the source tokens{steps}"
-
-
-def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
-    """Return the lines of the source: for each token its index, its letters, its left end and its width in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
-    assert view.tokens is not None
-    font, measure, room = FontProperties(size=_LETTERS), TextToPath(), 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)
-    lines: list[list[tuple[int, str, float, float]]] = [[]]
-    left, before = 0.0, ""
-    for place, token in enumerate(view.tokens):
-        letters = "".join(letter for letter in token.strip() if letter.isprintable())[:_MOST_LETTERS] or "·"
-        with _any_script():
-            width, _, _ = measure.get_text_width_height_descent(letters, font, ismath=False)
-        left += _LETTERS / 3 if token[:1].isspace() or before[-1:].isspace() else 0.0
-        if lines[-1] and left + width > room:
-            lines.append([])
-        left = left if lines[-1] else 0.0
-        lines[-1].append((place, letters, left, width))
-        left, before = left + width + 2 * _GAP, token
-    return lines
-
-
-def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: TokenMarks) -> None:
-    """Write the source, each token on a box with the shade of its mean."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Rectangle
-
-    lines, means = _lines(view), marks.mean
-    tall = _height_of_marks(view)
-    text, top, bar = _LINE * len(lines) / tall, 1 - 0.4 / tall, min(2.5, _LINE * max(3, len(lines))) / tall
-    plot = panel.add_axes((_MARGIN / _WIDTH, top - text, _TEXT_SHARE - _MARGIN / _WIDTH, text))
-    plot.set(xlim=(0, 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)), ylim=(len(lines), 0))
-    plot.set_axis_off()
-    plot.set_title(_about_marks(marks), **_HEADING)
-    scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[_SHADES]
-    for row, (place, letters, left, width) in ((row, one) for row, line in enumerate(lines) for one in line):
-        shade = float(shades[place])
-        box = Rectangle((left, row + 0.06), width + 2 * _GAP, 0.88, color=colours(shade), linewidth=0)
-        plot.add_patch(box)
-        ink = "white" if shade > _DEEP else "black"
-        plot.text(left + _GAP, row + 0.7, letters, size=_LETTERS, color=ink, parse_math=False)
-    within = panel.add_axes((_TEXT_SHARE + 0.025, top - bar, 0.011, bar))
-    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
-
-
-def _draw_marks(panel: "Figure | SubFigure", marks: TokenMarks) -> None:
-    plot, means = panel.subplots(), marks.mean[None]
-    _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
-    plot.set_title(_about_marks(marks), **_HEADING)
-    plot.set_yticks([])
-    plot.set_xlabel("source token")
-    _number(plot.xaxis, means.shape[1], _MOST_COLUMNS)
-
-
-def _draw_windows(panel: "Figure | SubFigure", windows: TokenWindows) -> None:
-    """Draw a cell per head: the windows of all source tokens, the first on top, and the shade of their mean width."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    plot, means = panel.subplots(), windows.mean_widths
-    num_layers, num_heads = means.shape
-    scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[_SHADES]
-    for layer, head in np.ndindex(num_layers, num_heads):
-        _draw_bars(plot, windows, layer, head)
-        shade, mean = shades[layer, head], means[layer, head]
-        plot.broken_barh([(head - 0.46, 0.92)], (layer + 0.27, 0.2), color=[colours(shade)], linewidth=0)
-        text = f"{mean:.3g}" if np.isfinite(mean) else "no number"
-        ink = "white" if shade > _DEEP else "black"
-        plot.text(head, layer + 0.37, text, size=7.5, color=ink, ha="center", va="center_baseline")
-    plot.set(xlim=(-0.5, max(num_heads, _FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
-    plot.spines[:].set_visible(False)
-    plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **_HEADING)
-    for axis, names in ((plot.xaxis, windows.heads), (plot.yaxis, windows.layers)):
-        axis.set_ticks(range(len(names)), [_short(name) for name in names])
-        axis.set_tick_params(labelsize=8, length=0)
-        for label in axis.get_ticklabels():
-            label.set_parse_math(False)
-    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
-
-
-def _draw_bars(plot: "Axes", windows: TokenWindows, layer: int, head: int) -> None:
-    """Draw the windows of a head in its cell: a row per source token, with the source from left to right."""
-    from matplotlib.collections import PolyCollection
-    from matplotlib.patches import Rectangle
-
-    plot.add_patch(Rectangle((head - 0.46, layer - 0.46), 0.92, 0.7, facecolor="#F6F7F9", linewidth=0))
-    places = windows.places(_MOST_BARS)
-    tall = 0.7 / len(places)
-    begins, ends = (edge[layer, head, places] for edge in windows.edges())
-    middles = windows.centers()[layer, head, places]
-    tops = layer - 0.46 + tall * np.arange(len(places))
-    for lefts, rights, opacity in ((begins, ends, 0.4), (middles - 0.008, middles + 0.008, 1.0)):
-        left, right = (head - 0.46 + 0.92 * np.clip(edge, 0, 1) for edge in (lefts, rights))
-        corners = np.array([[left, tops], [right, tops], [right, tops + tall], [left, tops + tall]])
-        bars = corners.transpose(2, 0, 1)[np.isfinite(left)]
-        plot.add_collection(PolyCollection(bars.tolist(), facecolor=_LOOK, alpha=opacity, linewidth=0))
 
 
 def _short(name: str) -> str:
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
+def _draw_source(panel: "SubFigure", view: SourceText) -> None:
+    """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
+    marks, windows = view.marks, view.windows
+    heights = [height for height, drawn in zip(_heights_of_source(view), (marks, windows), strict=True) if drawn]
+    panels = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    if marks:
+        steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
+        heading = f"{marks.name} of the source tokens{steps}"
+        means = marks.mean[None]
+        plot = _draw_map(next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token"))
+        plot.set_yticks([])
+    if windows:
+        means, heading = windows.mean_widths, f"{windows.name}: the mean width of the windows of each head"
+        _draw_map(next(panels), means, scale_of_weights(means), f"width of {windows.name}", heading, ("layer", "head"))
+
+
+def _heights_of_source(view: SourceText) -> tuple[float, float]:
+    """Return the heights of the marks and of the windows."""
+    windows = 0.9 + min(5.0, max(0.5, 0.2 * len(view.windows.layers))) if view.windows else 0.0
+    return (1.3 if view.marks else 0.0), windows
+
+
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
-    plot = panel.subplots()
-    plot.set_title(about_plane(view), **_HEADING)
-    if not view.values.size:
+    if view.values.size:
+        rows, columns = ("", "", *view.axes)[-2:]
+        _draw_map(panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns))
+    else:
+        plot = panel.subplots()
+        plot.set_title(about_plane(view), **_HEADING)
         plot.set_axis_off()
-        return
-    _heat(panel, plot, view.values, scale_of(view.values), view.name, [plot])
-    *_, rows, columns = ("", "", *view.axes)
-    plot.set_ylabel(rows)
-    plot.set_xlabel(columns)
-    _number(plot.yaxis, view.values.shape[0], _MOST_ROWS)
-    _number(plot.xaxis, view.values.shape[1], _MOST_COLUMNS)
+
+
+def _draw_map(
+    panel: "Figure | SubFigure",
+    values: "NDArray[np.float64]",
+    scale: Scale,
+    name: str,
+    heading: str,
+    axes: tuple[str, str],
+) -> "Axes":
+    """Draw rows and columns of values as shades; `axes` has their names."""
+    plot = panel.subplots()
+    _heat(panel, plot, values, scale, name, [plot])
+    plot.set_title(heading, **_HEADING)
+    plot.set(ylabel=axes[0], xlabel=axes[1])
+    _number(plot.yaxis, range(len(values)), _MOST_ROWS)
+    _number(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
+    return plot
 
 
 def about_plane(view: Plane) -> str:
@@ -461,9 +340,11 @@ def _draw_scale(
     bar.ax.tick_params(labelsize=8)
 
 
-def _number(axis: "Axis", count: int, most: int) -> None:
-    numbers = tick_numbers(count, most)
-    axis.set_ticks([number - 1 for number in numbers], [f"{number}" for number in numbers])
+def _number(axis: "Axis", indices: Sequence[int], most: int) -> None:
+    """Write the numbers of some units, steps or tokens, of which some may be missing, at their places."""
+    numbers = tick_numbers(indices[-1] + 1, most)
+    places = [place for place, index in enumerate(indices) if index + 1 in numbers]
+    axis.set_ticks(places, [f"{indices[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
 
 
