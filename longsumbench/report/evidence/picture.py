@@ -39,10 +39,10 @@ _SHADES = "Blues"  # a darker shade is a higher value
 _GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
 _LIGHT = COLOURS[3:6]  # colours with black text
 _MOST_TOKENS = 90  # labels under a map
-_MOST_ROWS, _MOST_COLUMNS = 32, 20  # numbers at an axis
+_MOST_ROWS, _MOST_COLUMNS, _MOST_UNITS = 32, 20, 10  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
-_HEADS_IN_A_ROW = 4  # if there are at most 8
+_MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
 
@@ -92,7 +92,7 @@ def _height(view: View) -> float:
         case Selections():
             return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
         case Relations():
-            return 0.35 + _height_of_layer(view) * len(view.layers)
+            return 0.35 + 2.6 * _rows_of_layer(view) * len(view.layers)
         case SourceText():
             return sum(_heights_of_source(view))
         case Plane():
@@ -125,8 +125,7 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     _draw_strip(strip, view)
     if _names_tokens(view):
         assert view.tokens is not None
-        names = [token.strip() for token in view.tokens]
-        names = [name if len(name) <= _TOKEN_LENGTH else f"{name[: _TOKEN_LENGTH - 1]}…" for name in names]
+        names = [_shortened(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
         for label in strip.get_xticklabels():
             label.set_parse_math(False)
@@ -187,52 +186,31 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
             label.set_parse_math(False)
 
 
-def _height_of_layer(view: Relations) -> float:
-    rows, _ = _grid(len(view.heads))
-    return 0.7 + max(1.95 * rows, min(3.4, max(1.9, 0.25 * len(view.units))))
-
-
-def _grid(num_heads: int) -> tuple[int, int]:
-    """Return the number of rows and columns of the maps of heads; a single head has no map."""
-    columns = max(_HEADS_IN_A_ROW, -(-num_heads // 2))
-    return (-(-num_heads // columns), columns) if num_heads > 1 else (0, columns)
+def _rows_of_layer(view: Relations) -> int:
+    return -(-(len(view.heads) + 1) // _MAPS_IN_A_ROW) if len(view.heads) > 1 else 1
 
 
 def _draw_relations(panel: "SubFigure", view: Relations) -> None:
-    """Draw a row per layer: maps (units × attended units) of the mean over heads and of each head."""
-    num_heads = len(view.heads)
-    heads = f": the mean over {num_heads} heads, and each head with its scale, from – to" if num_heads > 1 else ""
-    heading = f"{view.name} of units to units{heads}"
+    """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
+    heads = f": the mean over {len(view.heads)} heads, and each head" if len(view.heads) > 1 else ""
+    heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
     panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
-    scale = scale_of_weights(view.means)
-    layers = panel.subfigures(len(view.layers), 1, squeeze=False)[:, 0]
-    for layer, (row, name) in enumerate(zip(layers, view.layers, strict=True)):
-        left, right = row.subfigures(1, 2, width_ratios=(1, 1.8))
-        plot = left.subplots()
-        image = _draw_square(plot, view.means[layer], scale, _short(name))
-        plot.set(xlabel="attended unit", ylabel="unit")
-        for axis in (plot.xaxis, plot.yaxis):
-            _number(axis, view.units, _MOST_COLUMNS)
-        _draw_scale(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
-        if view.heads[1:]:
-            _draw_heads(right, view, layer)
-
-
-def _draw_heads(panel: "SubFigure", view: Relations, layer: int) -> None:
-    plots = panel.subplots(*_grid(len(view.heads)), squeeze=False).flat
-    for plot, name, values in zip(plots, view.heads, view.values[layer], strict=False):
-        scale = scale_of_weights(values)
-        _draw_square(plot, values, scale, f"{_short(name)}: {scale.low:.2g} – {scale.high:.2g}")
-        plot.set(xticks=[], yticks=[])
-    for plot in plots[len(view.heads) :]:
-        plot.set_axis_off()
-
-
-def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name: str) -> "ScalarMappable":
-    image = _shade(plot, values, scale)
-    plot.set_aspect("equal", anchor="NW")
-    plot.set_title(name, **{**_HEADING, "fontsize": 9})
-    return image
+    rows = _rows_of_layer(view)
+    plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(len(view.layers), -1)
+    for layer, name in enumerate(view.layers):
+        maps = [(name, view.means[layer], scale_of_weights(view.means))]
+        if len(view.heads) > 1:
+            of_heads = zip(view.heads, view.values[layer], strict=True)
+            maps += [(head, values, scale_of_weights(values)) for head, values in of_heads]
+        for plot, (title, values, scale) in zip(plots[layer], maps, strict=False):
+            _shade(plot, values, scale)
+            plot.set_aspect("equal", anchor="NW")
+            shown = f"{_shortened(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
+            plot.set_title(shown, **{**_HEADING, "fontsize": 9})
+            for axis in (plot.xaxis, plot.yaxis):
+                _number(axis, view.units, _MOST_UNITS)
+        for plot in plots[layer][len(maps) :]:
+            plot.set_axis_off()
 
 
 def _beginning(text: str) -> str:
@@ -240,8 +218,8 @@ def _beginning(text: str) -> str:
     return "\n".join(lines)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+def _shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _draw_source(panel: "SubFigure", view: SourceText) -> None:
@@ -314,7 +292,11 @@ def _heat(
     shades: "Colormap | str" = _SHADES,
 ) -> None:
     """Draw values as shades, and a colour bar at the right of `axes`."""
-    _draw_scale(panel, _shade(plot, values, scale, shades), name, axes)
+    image = _shade(plot, values, scale, shades)
+    tall = panel.bbox.height / _RESOLUTION  # inches
+    bar = panel.colorbar(image, ax=list(axes), pad=0.01, fraction=0.05, aspect=5 * tall)
+    bar.set_label(name, fontsize=9, parse_math=False)
+    bar.ax.tick_params(labelsize=8)
 
 
 def _shade(
@@ -323,21 +305,6 @@ def _shade(
     finite = np.ma.masked_invalid(values)
     plot.set_facecolor("white")  # for values that are not finite
     return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
-
-
-def _draw_scale(
-    panel: "Figure | SubFigure",
-    shades: "ScalarMappable",
-    name: str,
-    axes: "Sequence[Axes]",
-    within: "Axes | None" = None,
-) -> None:
-    """Draw a colour bar at the right of `axes`, or within other axes."""
-    tall = panel.bbox.height / _RESOLUTION  # inches
-    room: dict[str, Any] = {"ax": list(axes), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
-    bar = panel.colorbar(shades, **({"cax": within} if within else room))
-    bar.set_label(name, fontsize=9, parse_math=False)
-    bar.ax.tick_params(labelsize=8)
 
 
 def _number(axis: "Axis", indices: Sequence[int], most: int) -> None:
