@@ -1,14 +1,12 @@
 """The overlap of two texts, from which precision and recall are computed."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from longsumbench.rouge.lcs import match_bits, sequence_length, union_words
 from longsumbench.rouge.vocabulary import END
-
-Gram = TypeVar("Gram", bound=Hashable)
 
 
 class Overlap(NamedTuple):
@@ -44,7 +42,7 @@ def counted_words(text: Sequence[int]) -> tuple[Counter[int], Counter[tuple[int,
     return Counter(words), Counter(pairwise(words))
 
 
-def common(one: Mapping[Gram, int], other: Mapping[Gram, int]) -> int:
+def common(one: Mapping[Any, int], other: Mapping[Any, int]) -> int:
     """Count the n-grams in both, each with the smaller of its two counts."""
     if len(one) > len(other):
         one, other = other, one

@@ -60,10 +60,8 @@ def scale_of_weights(values: NDArray[np.float64]) -> Scale:
 
 def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Return the mean of the finite values along an axis; NaN if there are none."""
-    finite = np.isfinite(values)
-    counts = finite.sum(axis=axis)
-    sums = np.where(finite, values, 0.0).sum(axis=axis)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    means: NDArray[np.float64] = np.ma.masked_invalid(values).mean(axis=axis).filled(np.nan)
+    return means
 
 
 class StepRange(NamedTuple):
