@@ -1,15 +1,11 @@
 """Read and write files; JSON from a file is checked against a type: a dataclass, a TypedDict, `dict[str, int]`."""
 
 import errno
-import glob
 import hashlib
 import json
 import os
 import stat
 import tempfile
-import time
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +15,6 @@ from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming_path
 from longsumbench.formatting import escape_line
 
 _T = TypeVar("_T")
-_LEFT_FOR = 86_400.0  # seconds after which no process still writes a temporary file
 
 
 class BadFile(ValueError):
@@ -89,7 +84,6 @@ def writable_folder(folder: Path, chosen_by: str) -> Path:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file (text in UTF-8) atomically: readers see the old content or the new; a full disk keeps the old."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming_path(path), os.fdopen(handle, "wb") as file:
@@ -101,14 +95,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-@cache  # once per process
-def _remove_leftovers(path: Path) -> None:
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
-        with suppress(OSError):  # another process or user may own or delete it
-            if time.time() - leftover.stat().st_mtime > _LEFT_FOR:
-                leftover.unlink()
 
 
 def digest(value: Any) -> str:

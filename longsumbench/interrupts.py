@@ -32,44 +32,32 @@ def sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class SignalNote:
-    """A handler that records the first SIGINT and SIGTERM; a repeated signal raises KeyboardInterrupt at once."""
+@contextmanager
+def delayed_interrupts() -> Iterator[list[int]]:
+    """Delay the KeyboardInterrupt of SIGINT and SIGTERM inside; yield the list of signals so far.
 
-    def __init__(self) -> None:
-        self._process = os.getpid()
-        self._noted: set[int] = set()
+    The code inside raises it at a safe point; otherwise it is raised on exit. A repeated signal raises it at once.
+    """
+    process, received = os.getpid(), list[int]()
 
-    def __bool__(self) -> bool:
-        return bool(self._noted)
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
-        if number in self._noted:
+    def handler(number: int, frame: FrameType | None) -> None:
+        if number in received:
             signal.default_int_handler(number, frame)
-        first = not self._noted
-        self._noted.add(number)
-        if first and os.getpid() == self._process:  # not in a process that loads batches
+        received.append(number)
+        if len(received) == 1 and os.getpid() == process:  # not in a process that loads batches
             line = "interrupted: saves a checkpoint after this step; interrupt again to end at once\n"
             with suppress(OSError):
                 os.write(2, line.encode())  # the signal may have interrupted a print
 
-
-@contextmanager
-def delayed_interrupts() -> Iterator[SignalNote]:
-    """Delay the KeyboardInterrupt of SIGINT and SIGTERM inside.
-
-    The code inside raises it at a safe point; otherwise it is raised on exit.
-    """
-    handler = SignalNote()
     changed = [kind for kind in _ENDING if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler]
     for kind in changed:
         signal.signal(kind, handler)
     try:
-        yield handler
+        yield received
     finally:
         for kind in changed:
             signal.signal(kind, signal.default_int_handler)
-    if handler:
+    if received:
         raise KeyboardInterrupt
 
 

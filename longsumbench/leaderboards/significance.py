@@ -17,7 +17,7 @@ from longsumbench.errors import DataError
 from longsumbench.leaderboards.blocks import best_runs, numbers_shown
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
+from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
 from longsumbench.report.tables import TIED
 from longsumbench.runs.record import Results, RunRecord, measured_mean
 
@@ -107,7 +107,7 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
         return AgainstBest({}, "No row is tested against the best: scores.csv is missing." if untested else "")
     table = pd.DataFrame(dict(enumerate(differences.values()))).sort_index()
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
-    corrected = holm(randomization_p_values(table.fillna(0).to_numpy(), resamples))
+    corrected = holm(approximate_randomization(table.fillna(0).to_numpy(), resamples))
     note = _note(table, resamples)
     if untested:
         names = ", ".join(untested.values())

@@ -1,13 +1,12 @@
 """Intervals of means and tests of differences, by seeded resampling over examples.
 
 A mean has a percentile bootstrap interval. Two systems are compared by the differences of their scores on the same
-examples, with `approximate_randomization` (used in the suite's tables) or `paired_bootstrap`. `holm` corrects several
-comparisons. Values may be 0–1 or 0–100; every interval and difference is in their unit.
+examples, with `approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every
+interval and difference is in their unit.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import scipy.special
@@ -17,62 +16,41 @@ from longsumbench.errors import DataError
 
 _NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
+_TAIL = 0.025  # outside a 95 % interval, on each side
 _ROUNDING = 1e-12  # per term of a sum: sums that differ by less are equal
 
 
-class PairedTest(NamedTuple):
-    """The result of a test on the differences of two systems.
-
-    Attributes:
-        difference: the mean.
-        low, high: its 95 % interval; NaN from approximate randomization.
-        p: two-sided; the probability of this or a larger difference between equal systems.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p: float
-
-
-def bootstrap_interval(
-    values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
-) -> tuple[float, float]:
-    """Return the percentile interval of the mean of some values, in their unit.
+def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
+    """Return the 95 % percentile interval of the mean of some values, in their unit.
 
     Args:
         values: one per example.
         resamples: number of samples of the same size, drawn with replacement.
         seed: of the resamples.
-        confidence: share of the resampled means inside.
 
     Raises:
         DataError: there are no values, or one is not finite.
     """
     columns = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-    low, high = bootstrap_intervals(columns, resamples, seed, confidence)[0]
+    low, high = bootstrap_intervals(columns, resamples, seed)[0]
     return float(low), float(high)
 
 
-def interval_of_shares(
-    values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
-) -> tuple[float, float]:
+def interval_of_shares(values: NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
     arguments are those of `bootstrap_interval`.
     """
-    bound = ((1 - confidence) / 2) ** (1 / len(values)) if len(values) else 0.0
+    bound = _TAIL ** (1 / len(values)) if len(values) else 0.0
     if len(values) and (values == 0).all():
         return 0.0, 1 - bound
     if len(values) and (values == 1).all():
         return bound, 1.0
-    return bootstrap_interval(values, resamples, seed, confidence)
+    return bootstrap_interval(values, resamples, seed)
 
 
-def bootstrap_intervals(
-    values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
-) -> NDArray[np.float64]:
+def bootstrap_intervals(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
@@ -84,13 +62,10 @@ def bootstrap_intervals(
         DataError: there are no values, or one is not finite.
     """
     means = resampled_means(_finite(values, "an interval"), resamples, seed)
-    tail = (1 - confidence) / 2
-    return np.quantile(means, [tail, 1 - tail], axis=0).T
+    return np.quantile(means, [_TAIL, 1 - _TAIL], axis=0).T
 
 
-def intervals_over_repeats(
-    values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
-) -> NDArray[np.float64]:
+def intervals_over_repeats(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """Return the percentile intervals of the means of several columns that were measured repeatedly (once per seed).
 
     Both examples and repeats are drawn with replacement, so that an interval covers other examples and other seeds.
@@ -102,7 +77,6 @@ def intervals_over_repeats(
         values: [examples, repeats, columns]; NaN where a column does not apply to an example.
         resamples: number of samples of the same size, drawn with replacement.
         seed: of the resamples.
-        confidence: share of the resampled means inside.
 
     Returns:
         [columns, 2]: low and high, in the unit of the values; NaN for a column that applies to no example.
@@ -117,10 +91,9 @@ def intervals_over_repeats(
     centre = means.mean(axis=1)
     stretch = math.sqrt(repeats / (repeats - 1)) if repeats > 1 else 1.0
     mixed = centre + stretch * ((times[:, :, None] * means).sum(axis=1) / repeats - centre)
-    tail = (1 - confidence) / 2
     bounds = np.full((columns, 2), np.nan)
     known = applies.any(axis=0)
-    bounds[known] = np.nanquantile(mixed[:, known], [tail, 1 - tail], axis=0).T
+    bounds[known] = np.nanquantile(mixed[:, known], [_TAIL, 1 - _TAIL], axis=0).T
     return bounds
 
 
@@ -172,69 +145,23 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
     return np.stack([means.mean(axis=0), *bounds], axis=1)
 
 
-def paired_bootstrap(
-    differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
-) -> PairedTest:
-    """Test whether two systems differ, by drawing examples with replacement.
-
-    The p-value is the share of resampled means that are as far from the mean as the mean is from 0. Resamples vary
-    less than new examples: at 5 %, the test rejects 11 % of equal systems on ten examples, 6 % on fifty.
-
-    Args:
-        differences: one per example, first system's score minus the second's.
-        resamples: number of samples of the same size.
-        seed: of the resamples.
-
-    Raises:
-        DataError: there are no differences, or one is not finite.
-    """
-    values = _finite(differences, "a paired test")
-    means = resampled_means(values.reshape(-1, 1), resamples, seed)[:, 0]
-    low, high = np.quantile(means, [0.025, 0.975])
-    (p,) = _bootstrap_p_values(values.reshape(-1, 1), means.reshape(-1, 1))
-    return PairedTest(float(values.mean()), float(low), float(high), float(p))
-
-
-def bootstrap_p_values(differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1) -> NDArray[np.float64]:
-    """Return the p-values of the paired bootstrap of several columns: [examples, columns] → [columns].
-
-    All columns have the same resamples.
-
-    Raises:
-        DataError: there are no differences, or one is not finite.
-    """
-    values = _finite(differences, "a paired test")
-    return _bootstrap_p_values(values, resampled_means(values, resamples, seed))
-
-
 def approximate_randomization(
     differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
-) -> PairedTest:
-    """Test whether two systems differ, by swapping their outputs at random, example by example.
+) -> NDArray[np.float64]:
+    """Test whether two systems differ, by swapping their outputs at random, example by example; return p-values.
 
-    The p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
+    A p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
     examples: at 5 %, the test rejects at most 5 % of equal systems.
 
     Args:
-        differences: one per example, first system's score minus the second's.
+        differences: [examples] or [examples, columns], first system's score minus the second's. All columns have the
+            same swaps. A difference of 0 has no effect, so it can replace the value of an example to which a column
+            does not apply.
         resamples: number of random swaps of all examples.
         seed: of the swaps.
 
-    Raises:
-        DataError: there are no differences, or one is not finite.
-    """
-    values = _finite(differences, "a paired test")
-    (p,) = randomization_p_values(values.reshape(-1, 1), resamples, seed)
-    return PairedTest(float(values.mean()), math.nan, math.nan, float(p))
-
-
-def randomization_p_values(
-    differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1
-) -> NDArray[np.float64]:
-    """Return the p-values of approximate randomization of several columns: [examples, columns] → [columns].
-
-    All columns have the same swaps. A difference of 0 has no effect, so it can replace the value of an example to
-    which a column does not apply.
+    Returns:
+        A single p-value, or [columns].
 
     Raises:
         DataError: there are no differences, or one is not finite.
@@ -291,15 +218,6 @@ def smallest_detectable_difference(
         return math.inf
     deviations = scipy.special.stdtrit(len(values) - 1, [1 - significance / 2, power]).sum()
     return float(deviations * values.std(ddof=1) / math.sqrt(len(values)))
-
-
-def _bootstrap_p_values(values: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compare the resampled means, [resamples, columns], with those of the values, [examples, columns]."""
-    if len(values) == 1:  # the spread is unknown
-        return np.ones(values.shape[1])
-    mean = values.mean(axis=0)
-    far = np.abs(means - mean) >= np.abs(mean) - _ROUNDING * np.abs(values).mean(axis=0)
-    return np.asarray((far.sum(axis=0) + 1) / (len(means) + 1))
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from html import escape
 
 from longsumbench.rouge.scorer import RougeScorer
@@ -28,12 +28,11 @@ def stems(text: str) -> set[str]:
     return {stem for word in _WORD.findall(text) for stem in _word_stems(word)}
 
 
-@lru_cache(maxsize=1 << 16)
-def _word_stems(word: str) -> tuple[str, ...]:
+def _word_stems(word: str) -> list[str]:
     """Return the stem of a word; several in a script without blanks."""
-    return tuple(_scorer().words(word))
+    return _scorer().words(word)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _scorer() -> RougeScorer:
     return RougeScorer(tokenizer="unicode", kernels="python")

@@ -8,18 +8,21 @@ for ROUGE-2. So one good pair rules out most others, and few pairs are scored. L
 summary sentence, K distinct bigrams or words of the summary, A and B subsets of the source sentences.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.api import check_choice
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
-from longsumbench.rouge.cut_lcs import TextsToMatch
+from longsumbench.rouge.lcs import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
+_Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]  # a bigram, the sentences that end and that begin with it
 _ROUNDING = 1e-9  # tolerance of bounds and differences of scores
 _PAIRS_AT_ONCE = 1 << 20  # in memory
 _PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
@@ -54,19 +57,18 @@ class SourcePair(NamedTuple):
         return all(least < score < most for score in self.alone)
 
 
-class _Shared(Protocol):
+class _Shared(NamedTuple):
     """What source sentences have in common with one summary sentence.
 
     Args:
         alone: [N], each sentence alone.
         seam: [N], the maximum in common at the seam of a pair that begins with the sentence.
+        together: returns what pairs have in common, [A, B]; valid if the first sentence precedes the second.
     """
 
     alone: Ints
     seam: Ints
-
-    def together(self, first: Ints, second: Ints) -> Ints:
-        """Return what the pairs have in common, [A, B]; valid if the first sentence precedes the second."""
+    together: Callable[[Ints, Ints], Ints]
 
 
 def best_pairs(
@@ -97,13 +99,14 @@ def best_pairs(
     source, targets = number_words(sentences, summary)
     unit = 2 if kind == "rouge2" else 1
     lengths = np.array([len(ids) for ids in source], np.int64)
-    shared: Iterator[_Shared] = _subsequences(source, targets) if kind == "rougeL" else _ngrams(source, targets, unit)
+    shared = _subsequences(source, targets) if kind == "rougeL" else _ngrams(source, targets, unit)
     return [
         _Search(counts, lengths, unit, max(0, len(ids) - unit + 1), measure).best()
         for ids, counts in zip(targets, shared, strict=True)
     ]
 
 
+@dataclass(frozen=True)
 class _Search:
     """The search over all pairs for one summary sentence.
 
@@ -115,11 +118,14 @@ class _Search:
         measure: as in `best_pairs`.
     """
 
-    def __init__(self, shared: _Shared, lengths: Ints, unit: int, size: int, measure: str) -> None:
-        self._shared, self._lengths, self._unit, self._size, self._measure = shared, lengths, unit, size, measure
+    shared: _Shared
+    lengths: Ints
+    unit: int
+    size: int
+    measure: str
 
     def best(self) -> SourcePair:
-        alone = score_counts(self._shared.alone, self._num_ngrams(self._lengths), self._size, self._measure)
+        alone = score_counts(self.shared.alone, self._num_ngrams(self.lengths), self.size, self.measure)
         promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
         values, needed = self._values(score_to_beat)
@@ -139,8 +145,8 @@ class _Search:
         rows_at_once = max(1, _PAIRS_AT_ONCE // max(1, len(second)))
         for start in range(0, len(first), rows_at_once):
             rows = first[start : start + rows_at_once]
-            sizes = self._num_ngrams(self._lengths[rows, None] + self._lengths[second])
-            scores = score_counts(self._shared.together(rows, second), sizes, self._size, self._measure)
+            sizes = self._num_ngrams(self.lengths[rows, None] + self.lengths[second])
+            scores = score_counts(self.shared.together(rows, second), sizes, self.size, self.measure)
             scores[rows[:, None] >= second] = 0.0
             row, column = divmod(int(scores.argmax()), len(second))
             if scores[row, column] > best[2]:
@@ -154,99 +160,77 @@ class _Search:
         when c · common − bound · p · words reaches bound · (r · size − p · (n − 1)). The left side is at most a sum
         over the two sentences. The bound is at least the smallest score above 0.
         """
-        factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[self._measure]
-        largest = of_size * self._size + of_pair * 2 * int(self._lengths.max())
+        factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[self.measure]
+        largest = of_size * self.size + of_pair * 2 * int(self.lengths.max())
         least = max(least, factor / max(1, largest))
-        values = factor * (self._shared.alone + self._shared.seam) - least * of_pair * self._lengths
-        return values, least * (of_size * self._size - of_pair * (self._unit - 1)) - _ROUNDING
+        values = factor * (self.shared.alone + self.shared.seam) - least * of_pair * self.lengths
+        return values, least * (of_size * self.size - of_pair * (self.unit - 1)) - _ROUNDING
 
     def _num_ngrams(self, words: Ints) -> Ints:
-        return np.maximum(words - self._unit + 1, 0)
+        return np.maximum(words - self.unit + 1, 0)
 
 
-class _Seam(NamedTuple):
-    """A bigram at the seam of two sentences."""
-
-    gram: int
-    ends: NDArray[np.bool_]
-    begins: NDArray[np.bool_]
-
-
-class _Ngrams:
-    """N-grams in common with one summary sentence.
-
-    Args:
-        in_source: [K, N], counts of its n-grams in the source sentences.
-        counts: [K], counts of its n-grams in itself.
-        seams: its bigrams that are possible at a seam: row in `in_source`, and the sentences that end with the first
-            word and that begin with the second, [N] each.
-    """
-
-    def __init__(self, in_source: Ints, counts: Ints, seams: Sequence[_Seam]) -> None:
-        self._in_source, self._counts, self._seams = np.minimum(in_source, counts[:, None]), counts, seams
-        self.alone = self._in_source.sum(axis=0)
-        self.seam = np.zeros_like(self.alone)
-        for seam in seams:
-            self.seam[seam.ends] = 1
-
-    def together(self, first: Ints, second: Ints) -> Ints:
-        """Return min(c, a + b), summed over n-grams, as min(c, a) + min(c, b) − the overlap of both.
-
-        Of the c copies of an n-gram in the summary sentence, the first sentence covers the first min(c, a) and the
-        second the last min(c, b). So one matrix product counts the copies that both cover.
-        """
-        copies = np.repeat(np.arange(len(self._counts)), self._counts)
-        before = np.arange(len(copies)) - np.repeat(self._counts.cumsum() - self._counts, self._counts)
-        after = self._counts[copies] - 1 - before
-        of_first = (self._in_source[:, first][copies] > before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
-        of_second = (self._in_source[:, second][copies] > after[:, None]).astype(np.float32)
-        both = (of_first.T @ of_second).astype(np.int64)
-        common: Ints = self.alone[first, None] + self.alone[second] - both
-        for seam in self._seams:
-            rows, columns = np.flatnonzero(seam.ends[first]), np.flatnonzero(seam.begins[second])
-            found = self._in_source[seam.gram, first[rows], None] + self._in_source[seam.gram, second[columns]]
-            common[np.ix_(rows, columns)] += found < self._counts[seam.gram]
-        return common
-
-
-def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterator[_Ngrams]:
+def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterator[_Shared]:
+    """Yield the n-grams in common with each summary sentence."""
     in_source, in_targets = shared_ngrams(source, targets, unit)
-    grams = sorted({gram for ids in targets for gram in pairwise(ids)}) if unit == 2 else []
     lasts = np.array([ids[-1] if ids else -1 for ids in source])
     firsts = np.array([ids[0] if ids else -1 for ids in source])
-    ending, beginning = set(lasts.tolist()), set(firsts.tolist())
-    seams = {
-        row: _Seam(row, lasts == first, firsts == second)
-        for row, (first, second) in enumerate(grams)
-        if first in ending and second in beginning
-    }
+    grams = sorted({gram for ids in targets for gram in pairwise(ids)}) if unit == 2 else []
+    seams = [(lasts == first, firsts == second) for first, second in grams]
     for counts in in_targets:
         own = np.flatnonzero(counts)
-        at_seams = [seams[row]._replace(gram=place) for place, row in enumerate(own.tolist()) if row in seams]
-        yield _Ngrams(in_source[own], counts[own], at_seams)
+        counts_of_own = counts[own]
+        counts_in_source = np.minimum(in_source[own], counts_of_own[:, None])
+        possible = [
+            (place, *seams[row]) for place, row in enumerate(own.tolist()) if grams and all(map(np.any, seams[row]))
+        ]
+        alone, seam = counts_in_source.sum(axis=0), np.zeros(len(source), np.int64)
+        for _, ends, _ in possible:
+            seam[ends] = 1
+        yield _Shared(alone, seam, partial(_common_ngrams, counts_in_source, counts_of_own, alone, possible))
 
 
-class _Subsequences:
-    """Longest common subsequences with one summary sentence.
+def _common_ngrams(
+    in_source: Ints, counts: Ints, alone: Ints, seams: Sequence[_Seam], first: Ints, second: Ints
+) -> Ints:
+    """Return min(c, a + b), summed over n-grams, as min(c, a) + min(c, b) − the overlap of both.
+
+    Of the c copies of an n-gram in the summary sentence, the first sentence covers the first min(c, a) and the second
+    the last min(c, b). So one matrix product counts the copies that both cover.
 
     Args:
-        before: [N, L + 1], with its first 0, 1, … L words.
-        after: [N, L + 1], with the remaining words.
+        in_source: [K, N], counts of the n-grams in the source sentences, at most those of `counts`.
+        counts: [K], counts in the summary sentence.
+        alone: [N], as in `_Shared`.
+        seams: its bigrams that are possible at a seam.
+        first: [A], indices of sentences.
+        second: [B], indices of sentences.
     """
+    copies = np.repeat(np.arange(len(counts)), counts)
+    before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)
+    after = counts[copies] - 1 - before
+    of_first = (in_source[:, first][copies] > before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
+    of_second = (in_source[:, second][copies] > after[:, None]).astype(np.float32)
+    common: Ints = alone[first, None] + alone[second] - (of_first.T @ of_second).astype(np.int64)
+    for gram, ends, begins in seams:
+        rows, columns = np.flatnonzero(ends[first]), np.flatnonzero(begins[second])
+        found = in_source[gram, first[rows], None] + in_source[gram, second[columns]]
+        common[np.ix_(rows, columns)] += found < counts[gram]
+    return common
 
-    def __init__(self, before: NDArray[np.int32], after: NDArray[np.int32]) -> None:
-        self._before, self._after = before, after
-        self.alone = before[:, -1].astype(np.int64)
-        self.seam = np.zeros_like(self.alone)
 
-    def together(self, first: Ints, second: Ints) -> Ints:
-        """Return the maximum over all cuts of the summary sentence."""
-        common = np.zeros((len(first), len(second)), np.int32)
-        for before, after in zip(self._before[first].T, self._after[second].T, strict=True):
-            np.maximum(common, before[:, None] + after, out=common)
-        return common.astype(np.int64)
+def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Shared]:
+    """Yield the longest common subsequences with each summary sentence."""
+    before = lengths_of_prefixes(source, targets)
+    after = lengths_of_prefixes([ids[::-1] for ids in source], [ids[::-1] for ids in targets])
+    for befores, afters in zip(before, after, strict=True):
+        alone = befores[-1].astype(np.int64)
+        yield _Shared(alone, np.zeros_like(alone), partial(_common_subsequences, befores, afters[::-1]))
 
 
-def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Subsequences]:
-    texts = TextsToMatch(source)
-    return (_Subsequences(*texts.lcs_of_cuts(ids)) for ids in targets)
+def _common_subsequences(before: Lengths, after: Lengths, first: Ints, second: Ints) -> Ints:
+    """Return the maximum over all cuts of the summary sentence: [L + 1, N] before them and after them."""
+    common = np.zeros((len(first), len(second)), np.int32)
+    for of_first, of_second in zip(before[:, first], after[:, second], strict=True):
+        np.maximum(common, of_first[:, None] + of_second, out=common)
+    return common.astype(np.int64)

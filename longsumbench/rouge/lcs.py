@@ -9,9 +9,16 @@ previous row. All sentences of a candidate are in one integer. The mark that end
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.rouge.vocabulary import END
+
+Lengths = NDArray[np.int32]
+_NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 def match_bits(candidate: Sequence[int], wanted: Mapping[int, int]) -> tuple[dict[int, int], int]:
@@ -90,3 +97,35 @@ def _backtrack(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int
             column = risen & -risen
             at |= (1 << (match & column - 1).bit_length()) >> 2
             risen ^= column
+
+
+def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Iterator[Lengths]:
+    """Yield, for each target, the LCS of its first 0, 1, … L words with every text: [L + 1, N].
+
+    All texts are in one row of bits. Bits of zero follow each text up to the end of a byte.
+
+    Args:
+        texts: N texts, as numbers of words from 0 on.
+        targets: texts of L words each.
+    """
+    wanted = set(chain.from_iterable(targets))
+    kept = [[word for word in text if word in wanted] for text in texts]  # the other words match nothing
+    padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in kept]
+    joined = np.fromiter(chain.from_iterable(padded), np.int64)
+    starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]
+    lengths = np.array([len(text) for text in kept], np.int32)
+    bits = {word: _as_bits(joined == word) for word in wanted}
+    free = _as_bits(joined >= 0)
+    for target in targets:
+        rows = [free]
+        for word in target:
+            rising = rows[-1] & bits[word]
+            rows.append(((rows[-1] + rising) | (rows[-1] ^ rising)) & free)
+        width = len(joined) // 8
+        in_bytes = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
+        num_ones = np.add.reduceat(_NUM_ONES[in_bytes.reshape(-1, width)], starts, axis=1, dtype=np.int32)
+        yield lengths - num_ones
+
+
+def _as_bits(flags: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")

@@ -1,10 +1,12 @@
 """The overlap of two texts, from which precision and recall are computed."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from longsumbench.rouge.lcs import match_bits, sequence_length, union_words
-from longsumbench.rouge.ngrams import common, counted_words
+from longsumbench.rouge.vocabulary import END
 
 
 class Overlap(NamedTuple):
@@ -32,3 +34,16 @@ def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap
         sequence_length(reference, bits, length),
         common(union_words(reference, bits, marks, length), candidate_words),
     )
+
+
+def counted_words(text: Sequence[int]) -> tuple[Counter[int], Counter[tuple[int, int]]]:
+    """Count a text's words and its bigrams, which cross the ends of sentences."""
+    words = [word for word in text if word != END]
+    return Counter(words), Counter(pairwise(words))
+
+
+def common(one: Mapping[Any, int], other: Mapping[Any, int]) -> int:
+    """Count the n-grams in both, each with the smaller of its two counts."""
+    if len(one) > len(other):
+        one, other = other, one
+    return sum(min(count, other[gram]) for gram, count in one.items() if gram in other)

@@ -4,7 +4,6 @@ Words of up to three letters and words with characters beyond a–z and 0–9 st
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,28 +79,16 @@ def read_exceptions(wordnet: str | None = None) -> Exceptions:
 
 
 def _folder(wordnet: str | None) -> Path:
-    if wordnet is not None:
-        given = Path(wordnet).expanduser()
-        for folder in (given, given / "dict"):
-            if _has_lists(folder):
-                return folder
-        raise UsageError(f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'")
-    for folder in _places():
+    given = Path(wordnet).expanduser() if wordnet else None
+    for folder in (given, given / "dict") if given else map(Path, _PLACES):
         if _has_lists(folder):
             return folder
+    if given:
+        raise UsageError(f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'")
     raise EnvironmentProblem(
         f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
         "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or set wordnet=none"
     )
-
-
-def _places() -> list[Path]:
-    named = []
-    if folder := os.environ.get("WNSEARCHDIR"):
-        named.append(Path(folder))
-    if home := os.environ.get("WNHOME"):
-        named.append(Path(home, "dict"))
-    return [*named, *map(Path, _PLACES)]
 
 
 def _has_lists(folder: Path) -> bool:

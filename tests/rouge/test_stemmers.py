@@ -85,17 +85,9 @@ def test_versions_tell_lists_apart(lists: Path) -> None:
     assert read_exceptions(str(inner.parent)).version != before.version
 
 
-def test_found_by_variable(lists: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """WordNet's own variable says where to look first."""
-    monkeypatch.setenv("WNSEARCHDIR", str(lists))
-    assert read_exceptions().bases["axes"] == "ax"
-
-
 def test_missing_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the lists there is no silent fallback: the error names the package and the way to do without."""
     monkeypatch.setattr(stemmers, "_PLACES", (str(tmp_path),))
-    for name in ("WNHOME", "WNSEARCHDIR"):
-        monkeypatch.delenv(name, raising=False)
     with pytest.raises(EnvironmentProblem, match=r"wordnet-base.*wordnet=FOLDER.*wordnet=none"):
         read_exceptions()
     with pytest.raises(UsageError, match=r"does not have adj\.exc"):

@@ -162,19 +162,6 @@ def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
-    """A day after, the next writer of the same file removes what was begun; what is younger or no such file stays."""
-    young, old, other = (tmp_path / name for name in (".a.json.abcd1234", ".a.json.efgh5678", ".a.json.original.bak"))
-    for path in (young, old, other):
-        path.touch()
-    for path in (old, other):
-        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 90_000))
-    write_atomically(tmp_path / "b.json", "b")
-    assert old.exists()
-    write_atomically(tmp_path / "a.json", "a")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.json", young.name, other.name}
-
-
 def test_an_atomic_file_is_readable_by_others(tmp_path: Path) -> None:
     """Folders are made, the content is there in UTF-8, and the file has an ordinary file's permissions."""
     path = tmp_path / "deep" / "file.txt"

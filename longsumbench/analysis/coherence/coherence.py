@@ -90,7 +90,7 @@ class CoherenceFound:
             gaps = gaps[np.isfinite(gaps)]
             if name != self.baseline and len(gaps):
                 row |= {"difference": gaps.mean(), "tested": len(gaps)}
-                p_values[name] = approximate_randomization(gaps, RESAMPLES).p
+                p_values[name] = float(approximate_randomization(gaps, RESAMPLES))
             rows.append(row)
         corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
         columns = [*(name for name in rows[0] if name not in ("difference", "tested")), "difference", "tested"]

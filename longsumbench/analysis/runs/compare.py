@@ -26,8 +26,8 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
     approximate_randomization,
+    bootstrap_interval,
     holm,
-    paired_bootstrap,
     smallest_detectable_difference,
 )
 from longsumbench.report.tables import TIED, Block, Tied, terminal
@@ -446,15 +446,15 @@ def compare_measure(
 ) -> ComparisonRow:
     """Test one measure of the baseline (`before`) and the run (`after`), one score per example; `p_holm` equals `p`."""
     gaps = after - before
-    resampled, p = paired_bootstrap(gaps, resamples), approximate_randomization(gaps, resamples).p
+    (low, high), p = bootstrap_interval(gaps, resamples, 1), float(approximate_randomization(gaps, resamples))
     return ComparisonRow(
         measure=measure,
         n=len(gaps),
         baseline_mean=float(before.mean()),
         mean=float(after.mean()),
-        difference=resampled.difference,
-        low=resampled.low,
-        high=resampled.high,
+        difference=float(gaps.mean()),
+        low=low,
+        high=high,
         p=p,
         p_holm=p,
         detectable=smallest_detectable_difference(gaps),

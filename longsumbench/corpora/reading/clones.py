@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from longsumbench.api import Sentences
-from longsumbench.rouge.ngrams import common, counted_words
+from longsumbench.rouge.overlap import common, counted_words
 from longsumbench.rouge.tokenizer import MARK, default_words
 from longsumbench.rouge.vocabulary import Vocabulary
 

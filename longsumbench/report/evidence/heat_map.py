@@ -8,7 +8,7 @@ A unit's number links to its text at `#unit-<number>`. The script is optional. I
 keyboard, and highlights a token together with its column.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 import numpy as np
@@ -34,7 +34,7 @@ _TICK = 34  # least pixels between the numbers of steps
 _UNIT_WIDTH = 13  # pixels of a unit's column
 _SQUARE, _SMALLEST, _LARGEST = 500, 13, 24  # pixels of a map of units by units, and limits of its cells
 _MOST_CELLS = 100_000  # cells of single heads on a page
-BEGINNING = 200  # characters of a unit in the tooltip of its number
+_BEGINNING = 200  # characters of a unit in the tooltip of its number
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
 _READOUT = '<p class="readout soft"></p>'
 HEAT_MAP_STYLE = (
@@ -180,17 +180,12 @@ def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = fo
 def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
     num_units, num_steps = view.values.shape
     width = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps))
-    rows = []
-    for unit in range(num_units):
-        cells = [
-            f'<td{_shade(shades[unit, step])} title="{_tooltip(view, unit, step)}"></td>' for step in range(num_steps)
-        ]
-        rows.append(f'<tr><th class="name" scope="row">{_link(unit, "unit ")}</th>{"".join(cells)}</tr>')
-    cells = [
-        f'<td class="{colour(unit)}" title="{_tooltip(view, unit, step)}"></td>'
-        for step, unit in enumerate(view.strongest)
+    rows = [
+        _row(_link(unit, "unit "), (_cell(_about(view, unit, step), shades[unit, step]) for step in range(num_steps)))
+        for unit in range(num_units)
     ]
-    rows.append(f'<tr class="strongest"><th class="name" scope="row">strongest</th>{"".join(cells)}</tr>')
+    strongest = (_cell(_about(view, unit, step), kind=colour(unit)) for step, unit in enumerate(view.strongest))
+    rows.append(_row("strongest", strongest).replace("<tr>", '<tr class="strongest">'))
     head = f'<tr><th class="name">step</th>{_ticks(num_steps, width)}</tr>'
     kind = "roomy" if width >= _ROOMY else "narrow"
     return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + _READOUT
@@ -205,13 +200,19 @@ def _map(kind: str, width: str, num_columns: int, head: str, rows: Sequence[str]
     )
 
 
-def _shade(shade: float) -> str:
-    return f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
+def _row(name: str, cells: Iterable[str], kind: str = "name") -> str:
+    return f'<tr><th class="{kind}" scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
-def _tooltip(view: Weights, unit: int, step: int) -> str:
+def _cell(title: str, shade: float = 0.0, kind: str = "") -> str:
+    colours = f' class="{kind}"' if kind else ""
+    style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
+    return f'<td{colours}{style} title="{escape(title)}"></td>'
+
+
+def _about(view: Weights, unit: int, step: int) -> str:
     token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
-    return escape(f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}")
+    return f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}"
 
 
 def _link(unit: int, before: str = "") -> str:
@@ -234,13 +235,11 @@ def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
     parts = []
     for step in run.steps:
         token = view.tokens[step]
-        blank = token[: len(token) - len(token.lstrip())] if step == run.steps[0] else ""
-        mark = f"<sup>{_link(run.unit)}</sup>" if step == run.steps[0] else ""
-        shade, title = shades[run.unit, step], _tooltip(view, run.unit, step)
-        text = escape(token[len(blank) :])
-        parts.append(
-            f'{blank}{mark}<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{title}">{text}</span>'
-        )
+        if step == run.steps[0]:
+            parts.append(f"{token[: len(token) - len(token.lstrip())]}<sup>{_link(run.unit)}</sup>")
+            token = token.lstrip()
+        shade, title = shades[run.unit, step], escape(_about(view, run.unit, step))
+        parts.append(f'<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{title}">{escape(token)}</span>')
     return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
 
 
@@ -265,9 +264,8 @@ def _map_of_selections(view: Selections, scale: Scale | None) -> str:
     rows = []
     for segment in range(num_segments):
         text = f" {escape(view.texts[segment])}" if view.texts else ""
-        cells = [_selection_cell(view, segment, unit, shades[segment, unit]) for unit in range(num_units)]
-        name = f'<th class="name {colour(segment)}" scope="row"><b>{segment + 1}</b>{text}</th>'
-        rows.append(f"<tr>{name}{''.join(cells)}</tr>")
+        cells = (_selection_cell(view, segment, unit, shades[segment, unit]) for unit in range(num_units))
+        rows.append(_row(f"<b>{segment + 1}</b>{text}", cells, f"name {colour(segment)}"))
     units = "".join(f'<th class="unit" scope="col">{_link(unit)}</th>' for unit in range(num_units))
     head = f'<tr><th class="name">segment</th>{units}</tr>'
     width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * _UNIT_WIDTH}px)"
@@ -279,8 +277,7 @@ def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> 
     title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
     if view.scores is not None:
         title += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
-    kind = f' class="{colour(segment)}"' if taken else ""
-    return f'<td{kind}{_shade(shade)} title="{escape(title)}"></td>'
+    return _cell(title, shade, colour(segment) if taken else "")
 
 
 def relations(view: Relations) -> str:
@@ -346,17 +343,14 @@ def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple
 def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
     """Return a map of units by units, with its colour scale above it."""
     write, shades = _percent if view.shares else format_weight, scale.shades(values)
-    numbers = [_unit(view, unit) for unit in view.units]
     rows = []
     for row, unit in enumerate(view.units):
-        cells = [
-            f'<td{_shade(shades[row, column])} title="'
-            + escape(f"{name}, unit {unit + 1} to unit {other + 1}: {write(values[row, column])}")
-            + '"></td>'
+        titles = (
+            f"{name}, unit {unit + 1} to unit {other + 1}: {write(values[row, column])}"
             for column, other in enumerate(view.units)
-        ]
-        rows.append(f'<tr><th class="name" scope="row"{numbers[row]}</th>{"".join(cells)}</tr>')
-    units = "".join(f'<th class="unit" scope="col"{number}</th>' for number in numbers)
+        )
+        rows.append(_row(_unit(view, unit), map(_cell, titles, shades[row])))
+    units = "".join(f'<th class="unit" scope="col">{_unit(view, unit)}</th>' for unit in view.units)
     head = f'<tr><th class="name">from ↓ to →</th>{units}</tr>'
     width = f"calc(4.8rem + {len(view.units) * cell}px)"
     drawn = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
@@ -364,7 +358,7 @@ def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], sc
 
 
 def _unit(view: Relations, unit: int) -> str:
-    """Return the end of a heading's tag and its content: the unit's number, with its beginning as tooltip."""
+    """Return the unit's number, with its beginning as tooltip."""
     text = " ".join(view.texts[unit].split())
-    beginning = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
-    return f' title="{escape(beginning)}">{_link(unit)}'
+    beginning = text if len(text) <= _BEGINNING else f"{text[: _BEGINNING - 1]}…"
+    return f'<span title="{escape(beginning)}">{_link(unit)}</span>'

@@ -18,8 +18,6 @@ from longsumbench.report.evidence.views import (
     Scale,
     Selections,
     SourceText,
-    TokenMarks,
-    TokenWindows,
     View,
     Weights,
     scale_of,
@@ -41,20 +39,10 @@ _SHADES = "Blues"  # a darker shade is a higher value
 _GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
 _LIGHT = COLOURS[3:6]  # colours with black text
 _MOST_TOKENS = 90  # labels under a map
-_MOST_ROWS, _MOST_COLUMNS = 32, 20  # numbers at an axis
+_MOST_ROWS, _MOST_COLUMNS, _MOST_UNITS = 32, 20, 10  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
-_MOST_WRITTEN = 1200  # source tokens; longer sources are drawn without text
-_LETTERS, _LINE, _MARGIN = 8.0, 0.215, 0.12  # source text: points, inches per line, inches of the left margin
-_TEXT_SHARE = 0.92  # of the width, with that margin
-_GAP = 1.5  # points between a token's letters and the edge of its box
-_MOST_LETTERS = 60  # of a source token
-_DEEP = 0.6  # darker shades have white text
-_CELL = 0.8  # inches of a head's windows
-_LOOK = COLOURS[2]  # of windows
-_MOST_BARS = 150  # of a head
-_FEWEST_HEADS = 4  # columns for heads
-_HEADS_IN_A_ROW = 4  # if there are at most 8
+_MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
 
@@ -89,18 +77,11 @@ def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
     from matplotlib.figure import Figure
 
     image = io.BytesIO()
-    with matplotlib.style.context("default"), _any_script():  # ignores the user's settings
+    with matplotlib.style.context("default"), warnings.catch_warnings():  # ignores the user's settings
+        warnings.filterwarnings("ignore", "Glyph")  # missing ones are drawn as boxes
         figure = Figure((_WIDTH, height), dpi=_RESOLUTION, layout="constrained")
         yield figure, image
         figure.savefig(image, format="png", metadata={"Software": None})
-
-
-@contextmanager
-def _any_script() -> Iterator[None]:
-    """Suppress warnings about missing glyphs, which are drawn as boxes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")
-        yield
 
 
 def _height(view: View) -> float:
@@ -111,10 +92,9 @@ def _height(view: View) -> float:
         case Selections():
             return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
         case Relations():
-            return 0.35 + _height_of_layer(view) * len(view.layers)
+            return 0.35 + 2.6 * _rows_of_layer(view) * len(view.layers)
         case SourceText():
-            marks = _height_of_marks(view) if view.marks else 0.0
-            return marks + (0.9 + _CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
+            return sum(_heights_of_source(view))
         case Plane():
             return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
 
@@ -140,18 +120,17 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
     plot.set_ylabel("unit")
     plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
-    _number(plot.yaxis, tall, _MOST_ROWS)
+    _number(plot.yaxis, range(tall), _MOST_ROWS)
     plot.tick_params(axis="x", labelbottom=False)
     _draw_strip(strip, view)
     if _names_tokens(view):
         assert view.tokens is not None
-        names = [token.strip() for token in view.tokens]
-        names = [name if len(name) <= _TOKEN_LENGTH else f"{name[: _TOKEN_LENGTH - 1]}…" for name in names]
+        names = [_shortened(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
         for label in strip.get_xticklabels():
             label.set_parse_math(False)
     else:
-        _number(strip.xaxis, view.values.shape[1], _MOST_COLUMNS)
+        _number(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
 
 
@@ -198,8 +177,8 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     plot.set_ylim(num_segments - 0.5, -0.5)
     plot.set_xlabel("unit")
     plot.set_ylabel("segment")
-    _number(plot.xaxis, num_units, _MOST_COLUMNS)
-    _number(plot.yaxis, num_segments, _MOST_ROWS)
+    _number(plot.xaxis, range(num_units), _MOST_COLUMNS)
+    _number(plot.yaxis, range(num_segments), _MOST_ROWS)
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
@@ -207,60 +186,31 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
             label.set_parse_math(False)
 
 
-def _height_of_layer(view: Relations) -> float:
-    rows, _ = _grid(len(view.heads))
-    return 0.7 + max(1.95 * rows, min(3.4, max(1.9, 0.25 * len(view.units))))
-
-
-def _grid(num_heads: int) -> tuple[int, int]:
-    """Return the number of rows and columns of the maps of heads; a single head has no map."""
-    columns = max(_HEADS_IN_A_ROW, -(-num_heads // 2))
-    return (-(-num_heads // columns), columns) if num_heads > 1 else (0, columns)
+def _rows_of_layer(view: Relations) -> int:
+    return -(-(len(view.heads) + 1) // _MAPS_IN_A_ROW) if len(view.heads) > 1 else 1
 
 
 def _draw_relations(panel: "SubFigure", view: Relations) -> None:
-    """Draw a row per layer: maps (units × attended units) of the mean over heads and of each head."""
-    num_heads = len(view.heads)
-    heads = f": the mean over {num_heads} heads, and each head with its scale, from – to" if num_heads > 1 else ""
-    heading = f"{view.name} of units to units{heads}"
+    """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
+    heads = f": the mean over {len(view.heads)} heads, and each head" if len(view.heads) > 1 else ""
+    heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
     panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
-    scale = scale_of_weights(view.means)
-    layers = panel.subfigures(len(view.layers), 1, squeeze=False)[:, 0]
-    for layer, (row, name) in enumerate(zip(layers, view.layers, strict=True)):
-        left, right = row.subfigures(1, 2, width_ratios=(1, 1.8))
-        plot = left.subplots()
-        image = _draw_square(plot, view.means[layer], scale, _short(name))
-        plot.set(xlabel="attended unit", ylabel="unit")
-        for axis in (plot.xaxis, plot.yaxis):
-            _number_some(axis, view.units)
-        _draw_scale(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
-        if view.heads[1:]:
-            _draw_heads(right, view, layer)
-
-
-def _draw_heads(panel: "SubFigure", view: Relations, layer: int) -> None:
-    plots = panel.subplots(*_grid(len(view.heads)), squeeze=False).flat
-    for plot, name, values in zip(plots, view.heads, view.values[layer], strict=False):
-        scale = scale_of_weights(values)
-        _draw_square(plot, values, scale, f"{_short(name)}: {scale.low:.2g} – {scale.high:.2g}")
-        plot.set(xticks=[], yticks=[])
-    for plot in plots[len(view.heads) :]:
-        plot.set_axis_off()
-
-
-def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name: str) -> "ScalarMappable":
-    image = _shade(plot, values, scale)
-    plot.set_aspect("equal", anchor="NW")
-    plot.set_title(name, **{**_HEADING, "fontsize": 9})
-    return image
-
-
-def _number_some(axis: "Axis", units: Sequence[int]) -> None:
-    """Write the numbers of units, some of which may be missing."""
-    numbers = {number - 1 for number in tick_numbers(units[-1] + 1, _MOST_COLUMNS)}
-    places = [place for place, unit in enumerate(units) if unit in numbers]
-    axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
-    axis.set_tick_params(labelsize=8, length=2)
+    rows = _rows_of_layer(view)
+    plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(len(view.layers), -1)
+    for layer, name in enumerate(view.layers):
+        maps = [(name, view.means[layer], scale_of_weights(view.means))]
+        if len(view.heads) > 1:
+            of_heads = zip(view.heads, view.values[layer], strict=True)
+            maps += [(head, values, scale_of_weights(values)) for head, values in of_heads]
+        for plot, (title, values, scale) in zip(plots[layer], maps, strict=False):
+            _shade(plot, values, scale)
+            plot.set_aspect("equal", anchor="NW")
+            shown = f"{_shortened(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
+            plot.set_title(shown, **{**_HEADING, "fontsize": 9})
+            for axis in (plot.xaxis, plot.yaxis):
+                _number(axis, view.units, _MOST_UNITS)
+        for plot in plots[layer][len(maps) :]:
+            plot.set_axis_off()
 
 
 def _beginning(text: str) -> str:
@@ -268,151 +218,58 @@ def _beginning(text: str) -> str:
     return "\n".join(lines)
 
 
+def _shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 def _draw_source(panel: "SubFigure", view: SourceText) -> None:
-    marks, windows = panel, panel
-    if view.marks and view.windows:
-        above = _height_of_marks(view)
-        marks, windows = panel.subfigures(2, 1, height_ratios=(above, _height(view) - above), squeeze=False)[:, 0]
-    if view.marks and _is_written(view):
-        _draw_marked_text(marks, view, view.marks)
-    elif view.marks:
-        _draw_marks(marks, view.marks)
-    if view.windows:
-        _draw_windows(windows, view.windows)
+    """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
+    marks, windows = view.marks, view.windows
+    heights = [height for height, drawn in zip(_heights_of_source(view), (marks, windows), strict=True) if drawn]
+    panels = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    if marks:
+        steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
+        heading = f"{marks.name} of the source tokens{steps}"
+        means = marks.mean[None]
+        plot = _draw_map(next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token"))
+        plot.set_yticks([])
+    if windows:
+        means, heading = windows.mean_widths, f"{windows.name}: the mean width of the windows of each head"
+        _draw_map(next(panels), means, scale_of_weights(means), f"width of {windows.name}", heading, ("layer", "head"))
 
 
-def _is_written(view: SourceText) -> bool:
-    return view.tokens is not None and len(view.tokens) <= _MOST_WRITTEN
-
-
-def _height_of_marks(view: SourceText) -> float:
-    return 0.75 + _LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
-
-
-def _about_marks(marks: TokenMarks) -> str:
-    steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
-    return f"{marks.name} of the source tokens{steps}"
-
-
-def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
-    """Return the lines of the source: for each token its index, its letters, its left end and its width in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
-    assert view.tokens is not None
-    font, measure, room = FontProperties(size=_LETTERS), TextToPath(), 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)
-    lines: list[list[tuple[int, str, float, float]]] = [[]]
-    left, before = 0.0, ""
-    for place, token in enumerate(view.tokens):
-        letters = "".join(letter for letter in token.strip() if letter.isprintable())[:_MOST_LETTERS] or "·"
-        with _any_script():
-            width, _, _ = measure.get_text_width_height_descent(letters, font, ismath=False)
-        left += _LETTERS / 3 if token[:1].isspace() or before[-1:].isspace() else 0.0
-        if lines[-1] and left + width > room:
-            lines.append([])
-        left = left if lines[-1] else 0.0
-        lines[-1].append((place, letters, left, width))
-        left, before = left + width + 2 * _GAP, token
-    return lines
-
-
-def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: TokenMarks) -> None:
-    """Write the source, each token on a box with the shade of its mean."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Rectangle
-
-    lines, means = _lines(view), marks.mean
-    tall = _height_of_marks(view)
-    text, top, bar = _LINE * len(lines) / tall, 1 - 0.4 / tall, min(2.5, _LINE * max(3, len(lines))) / tall
-    plot = panel.add_axes((_MARGIN / _WIDTH, top - text, _TEXT_SHARE - _MARGIN / _WIDTH, text))
-    plot.set(xlim=(0, 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)), ylim=(len(lines), 0))
-    plot.set_axis_off()
-    plot.set_title(_about_marks(marks), **_HEADING)
-    scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[_SHADES]
-    for row, (place, letters, left, width) in ((row, one) for row, line in enumerate(lines) for one in line):
-        shade = float(shades[place])
-        box = Rectangle((left, row + 0.06), width + 2 * _GAP, 0.88, color=colours(shade), linewidth=0)
-        plot.add_patch(box)
-        ink = "white" if shade > _DEEP else "black"
-        plot.text(left + _GAP, row + 0.7, letters, size=_LETTERS, color=ink, parse_math=False)
-    within = panel.add_axes((_TEXT_SHARE + 0.025, top - bar, 0.011, bar))
-    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
-
-
-def _draw_marks(panel: "Figure | SubFigure", marks: TokenMarks) -> None:
-    plot, means = panel.subplots(), marks.mean[None]
-    _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
-    plot.set_title(_about_marks(marks), **_HEADING)
-    plot.set_yticks([])
-    plot.set_xlabel("source token")
-    _number(plot.xaxis, means.shape[1], _MOST_COLUMNS)
-
-
-def _draw_windows(panel: "Figure | SubFigure", windows: TokenWindows) -> None:
-    """Draw a cell per head: the windows of all source tokens, the first on top, and the shade of their mean width."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    plot, means = panel.subplots(), windows.mean_widths
-    num_layers, num_heads = means.shape
-    scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[_SHADES]
-    for layer, head in np.ndindex(num_layers, num_heads):
-        _draw_bars(plot, windows, layer, head)
-        shade, mean = shades[layer, head], means[layer, head]
-        plot.broken_barh([(head - 0.46, 0.92)], (layer + 0.27, 0.2), color=[colours(shade)], linewidth=0)
-        text = f"{mean:.3g}" if np.isfinite(mean) else "no number"
-        ink = "white" if shade > _DEEP else "black"
-        plot.text(head, layer + 0.37, text, size=7.5, color=ink, ha="center", va="center_baseline")
-    plot.set(xlim=(-0.5, max(num_heads, _FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
-    plot.spines[:].set_visible(False)
-    plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **_HEADING)
-    for axis, names in ((plot.xaxis, windows.heads), (plot.yaxis, windows.layers)):
-        axis.set_ticks(range(len(names)), [_short(name) for name in names])
-        axis.set_tick_params(labelsize=8, length=0)
-        for label in axis.get_ticklabels():
-            label.set_parse_math(False)
-    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
-
-
-def _draw_bars(plot: "Axes", windows: TokenWindows, layer: int, head: int) -> None:
-    """Draw the windows of a head in its cell: a row per source token, with the source from left to right."""
-    from matplotlib.collections import PolyCollection
-    from matplotlib.patches import Rectangle
-
-    plot.add_patch(Rectangle((head - 0.46, layer - 0.46), 0.92, 0.7, facecolor="#F6F7F9", linewidth=0))
-    places = windows.places(_MOST_BARS)
-    tall = 0.7 / len(places)
-    begins, ends = (edge[layer, head, places] for edge in windows.edges())
-    middles = windows.centers()[layer, head, places]
-    tops = layer - 0.46 + tall * np.arange(len(places))
-    for lefts, rights, opacity in ((begins, ends, 0.4), (middles - 0.008, middles + 0.008, 1.0)):
-        left, right = (head - 0.46 + 0.92 * np.clip(edge, 0, 1) for edge in (lefts, rights))
-        corners = np.array([[left, tops], [right, tops], [right, tops + tall], [left, tops + tall]])
-        bars = corners.transpose(2, 0, 1)[np.isfinite(left)]
-        plot.add_collection(PolyCollection(bars.tolist(), facecolor=_LOOK, alpha=opacity, linewidth=0))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+def _heights_of_source(view: SourceText) -> tuple[float, float]:
+    """Return the heights of the marks and of the windows."""
+    windows = 0.9 + min(5.0, max(0.5, 0.2 * len(view.windows.layers))) if view.windows else 0.0
+    return (1.3 if view.marks else 0.0), windows
 
 
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
-    plot = panel.subplots()
-    plot.set_title(about_plane(view), **_HEADING)
-    if not view.values.size:
+    if view.values.size:
+        rows, columns = ("", "", *view.axes)[-2:]
+        _draw_map(panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns))
+    else:
+        plot = panel.subplots()
+        plot.set_title(about_plane(view), **_HEADING)
         plot.set_axis_off()
-        return
-    _heat(panel, plot, view.values, scale_of(view.values), view.name, [plot])
-    *_, rows, columns = ("", "", *view.axes)
-    plot.set_ylabel(rows)
-    plot.set_xlabel(columns)
-    _number(plot.yaxis, view.values.shape[0], _MOST_ROWS)
-    _number(plot.xaxis, view.values.shape[1], _MOST_COLUMNS)
+
+
+def _draw_map(
+    panel: "Figure | SubFigure",
+    values: "NDArray[np.float64]",
+    scale: Scale,
+    name: str,
+    heading: str,
+    axes: tuple[str, str],
+) -> "Axes":
+    """Draw rows and columns of values as shades; `axes` has their names."""
+    plot = panel.subplots()
+    _heat(panel, plot, values, scale, name, [plot])
+    plot.set_title(heading, **_HEADING)
+    plot.set(ylabel=axes[0], xlabel=axes[1])
+    _number(plot.yaxis, range(len(values)), _MOST_ROWS)
+    _number(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
+    return plot
 
 
 def about_plane(view: Plane) -> str:
@@ -435,7 +292,11 @@ def _heat(
     shades: "Colormap | str" = _SHADES,
 ) -> None:
     """Draw values as shades, and a colour bar at the right of `axes`."""
-    _draw_scale(panel, _shade(plot, values, scale, shades), name, axes)
+    image = _shade(plot, values, scale, shades)
+    tall = panel.bbox.height / _RESOLUTION  # inches
+    bar = panel.colorbar(image, ax=list(axes), pad=0.01, fraction=0.05, aspect=5 * tall)
+    bar.set_label(name, fontsize=9, parse_math=False)
+    bar.ax.tick_params(labelsize=8)
 
 
 def _shade(
@@ -446,24 +307,11 @@ def _shade(
     return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
 
 
-def _draw_scale(
-    panel: "Figure | SubFigure",
-    shades: "ScalarMappable",
-    name: str,
-    axes: "Sequence[Axes]",
-    within: "Axes | None" = None,
-) -> None:
-    """Draw a colour bar at the right of `axes`, or within other axes."""
-    tall = panel.bbox.height / _RESOLUTION  # inches
-    room: dict[str, Any] = {"ax": list(axes), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
-    bar = panel.colorbar(shades, **({"cax": within} if within else room))
-    bar.set_label(name, fontsize=9, parse_math=False)
-    bar.ax.tick_params(labelsize=8)
-
-
-def _number(axis: "Axis", count: int, most: int) -> None:
-    numbers = tick_numbers(count, most)
-    axis.set_ticks([number - 1 for number in numbers], [f"{number}" for number in numbers])
+def _number(axis: "Axis", indices: Sequence[int], most: int) -> None:
+    """Write the numbers of some units, steps or tokens, of which some may be missing, at their places."""
+    numbers = tick_numbers(indices[-1] + 1, most)
+    places = [place for place, index in enumerate(indices) if index + 1 in numbers]
+    axis.set_ticks(places, [f"{indices[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
 
 

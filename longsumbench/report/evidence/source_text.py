@@ -4,21 +4,19 @@
                                 the windows of a selected token, a lane per head; mean widths, a cell per head
 
 Without the script the page shows means only. The script shows single steps and tokens. Its data are attributes of the
-text: 4,095 levels from the lowest to the highest value, two characters each.
+text: 32-bit floats in base 64.
 """
 
+import base64
 from collections.abc import Iterator, Sequence
 from html import escape
-from string import ascii_letters, digits
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.report.evidence.heat_map import format_weight, legend, section
-from longsumbench.report.evidence.views import Scale, SourceText, TokenMarks, TokenWindows, scale_of, scale_of_weights
+from longsumbench.report.evidence.views import SourceText, TokenMarks, TokenWindows, scale_of_weights
 
-DIGITS = ascii_letters + digits + "-_"  # of base 64
-NOTHING = 64 * 64 - 1  # code of a value that is not a number; levels are below it
 _MOST_VALUES = 1_000_000  # of an array on a page
 _SIZE = 48  # pixels of a cell's picture, and its rows
 SOURCE_TEXT_STYLE = """
@@ -68,30 +66,14 @@ SOURCE_TEXT_STYLE = """
 """
 SOURCE_TEXT_SCRIPT = """
 {
-const share = (codes, place) => {
-  const code = 64 * "DIGITS".indexOf(codes[2 * place]) + "DIGITS".indexOf(codes[2 * place + 1]);
-  return code === NOTHING ? NaN : code / (NOTHING - 1);
-};
-const value = (codes, place, [low, high]) => low + share(codes, place) * (high - low);
-const text = number => isNaN(number) ? "no number" : `${+number.toPrecision(3)}`.replace("-", "−");
+const floats = codes => codes && new Float32Array(Uint8Array.from(atob(codes), one => one.charCodeAt(0)).buffer);
+const text = number => !isFinite(number) ? "no number" : `${+number.toPrecision(3)}`.replace("-", "−");
 const clip = number => Math.min(1, Math.max(0, number));
-const across = (all, now, way) => {
-  const spot = one => { const box = one.getClientRects()[0]; return [box.left + box.width / 2, box.top]; };
-  const [left, top] = spot(all[now]), away = place => Math.abs(spot(all[place])[0] - left);
-  let best = now, line = null;
-  for (let place = now + way; all[place]; place += way) {
-    const here = spot(all[place])[1];
-    if (way * (here - top) < 4) continue;
-    if (Math.abs(here - (line ??= here)) > 4) break;
-    if (best === now || away(place) < away(best)) best = place;
-  }
-  return best;
-};
 const explore = source => {
   const view = source.closest(".view"), one = name => view.querySelector(name);
-  const { rows, middles, widths } = source.dataset;
-  const [scale, ofMiddles, ofWidths] = ["rowsScale", "middlesScale", "widthsScale"].map(
-    name => source.dataset[name]?.split(" ").map(Number));
+  const [rows, middles, widths] = ["rows", "middles", "widths"].map(name => floats(source.dataset[name]));
+  const scale = source.dataset.scale?.split(" ").map(Number);
+  const share = place => clip((rows[place] - scale[0]) / (scale[1] - scale[0]) || 0).toFixed(3);
   const all = { s: true, o: rows, lane: middles, wide: middles };
   for (const kind in all) all[kind] = all[kind] ? [...view.querySelectorAll(`.${kind}`)] : [];
   const chosen = { s: -1, o: -1, lane: middles ? 0 : -1 }, count = all.s.length;
@@ -104,9 +86,9 @@ const explore = source => {
   const shade = () => {
     const [step, token] = [chosen.o, chosen.s];
     all.s.forEach((other, place) => other.style.setProperty(
-      "--v", step < 0 ? means[place] : (share(rows, step * count + place) || 0).toFixed(3)));
+      "--v", step < 0 ? means[place] : share(step * count + place)));
     all.o.forEach((other, place) => other.style.setProperty(
-      "--v", token < 0 ? "0" : (share(rows, place * count + token) || 0).toFixed(3)));
+      "--v", token < 0 ? "0" : share(place * count + token)));
     steps?.classList.toggle("weighed", token >= 0 && all.o.length > 0);
     if (column) column.hidden = token < 0 || !all.o.length;
     if (column && token >= 0) column.querySelector(".whom").textContent = named("s", token);
@@ -117,7 +99,7 @@ const explore = source => {
   };
   const windowOf = (lane, token) => {
     const place = lane * count + token;
-    return token < 0 ? [NaN, NaN] : [value(middles, place, ofMiddles), value(widths, place, ofWidths)];
+    return token < 0 ? [NaN, NaN] : [middles[place], widths[place]];
   };
   const look = () => {
     const token = chosen.s;
@@ -139,7 +121,7 @@ const explore = source => {
     });
   };
   const describe = token => {
-    const at = chosen.o < 0 ? "" : `; ${text(value(rows, chosen.o * count + token, scale))} at ${named("o", chosen.o)}`;
+    const at = chosen.o < 0 ? "" : `; ${text(rows[chosen.o * count + token])} at ${named("o", chosen.o)}`;
     one(".status").textContent = token < 0 ? hint : all.s[token].title + at;
   };
   const choose = (kind, place) => {
@@ -164,12 +146,11 @@ const explore = source => {
   view.addEventListener("keydown", event => {
     const [kind, place] = locate(event.target), { key } = event, list = all[kind];
     if (!kind || event.ctrlKey || event.altKey || event.metaKey) return;
-    const side = { ArrowLeft: -1, ArrowRight: 1 }[key], up = { ArrowUp: -1, ArrowDown: 1 }[key];
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[key];
     const ends = { Home: 0, End: list.length - 1, Escape: kind === "lane" ? place : -1, Enter: place, " ": place }[key];
-    const step = side ?? (kind === "lane" ? up : undefined);
-    if ((side ?? up ?? ends) === undefined) return;
+    if ((step ?? ends) === undefined) return;
     event.preventDefault();
-    const next = ends ?? (chosen[kind] < 0 ? place : step ? place + step : across(list, place, up));
+    const next = ends ?? (chosen[kind] < 0 ? place : place + step);
     if (next >= list.length || next < -1 || (next < 0 && key !== "Escape")) return;
     choose(kind, next);
     list[Math.max(next, 0)].focus();
@@ -186,7 +167,7 @@ const explore = source => {
 };
 document.querySelectorAll(".source").forEach(explore);
 }
-""".replace("DIGITS", DIGITS).replace("NOTHING", str(NOTHING))
+"""
 
 
 def source_text(view: SourceText) -> str:
@@ -285,16 +266,21 @@ def _number(value: float) -> str:
 
 
 def _data(view: SourceText) -> dict[str, str]:
-    """Return the encoded values of single steps and of windows, and their scales, if they fit on the page."""
+    """Return the encoded values of single steps, with their scale, and of windows, if they fit on the page."""
     data: dict[str, str] = {}
     if _can_choose_steps(view.marks):
         assert view.marks is not None
-        data |= _coded("rows", view.marks.values, scale_of_weights(view.marks.values))
+        low, high = scale_of_weights(view.marks.values)
+        data |= {"rows": _encoded(view.marks.values), "scale": f"{low:.6g} {high:.6g}"}
     if _can_choose_windows(view.windows):
         assert view.windows is not None
-        for name, values in zip(("middles", "widths"), view.windows.numbers(), strict=True):
-            data |= _coded(name, values, scale_of(values))
+        data |= {"middles": _encoded(view.windows.middles), "widths": _encoded(view.windows.widths)}
     return data
+
+
+def _encoded(values: NDArray[np.float64]) -> str:
+    with np.errstate(over="ignore"):  # becomes infinite: no number
+        return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
 
 
 def _can_choose_steps(marks: TokenMarks | None) -> bool:
@@ -303,20 +289,6 @@ def _can_choose_steps(marks: TokenMarks | None) -> bool:
 
 def _can_choose_windows(windows: TokenWindows | None) -> bool:
     return windows is not None and windows.middles.size <= _MOST_VALUES
-
-
-def _coded(name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, str]:
-    return {name: coded(values, scale), f"{name}-scale": f"{scale.low:.6g} {scale.high:.6g}"}
-
-
-def coded(values: NDArray[np.float64], scale: Scale) -> str:
-    """Encode values in base 64, two digits each: 0 for the lowest value on the scale, 4,094 for the highest.
-
-    4,095 encodes values that are not finite.
-    """
-    levels = np.where(np.isfinite(values), np.rint(scale.shades(values) * (NOTHING - 1)), NOTHING).astype(np.int64)
-    letters = np.frombuffer(DIGITS.encode("ascii"), np.uint8)
-    return letters[np.stack([levels // 64, levels % 64], axis=-1)].tobytes().decode("ascii")
 
 
 def _lanes(windows: TokenWindows) -> str:
@@ -369,14 +341,13 @@ def _widths(windows: TokenWindows) -> str:
 
 def _picture(windows: TokenWindows, layer: int, head: int) -> str:
     """Return an SVG of a head's windows: a row per source token, evenly sampled if there are many."""
-    places = windows.places(_SIZE)
-    height = _SIZE / len(places)
-    begins, ends = (_SIZE * edge[layer, head, places] for edge in windows.edges())
-    middles = _SIZE * windows.centers()[layer, head, places]
-    rows = [(height * (row + 0.5), *one) for row, one in enumerate(zip(begins, ends, middles, strict=True))]
-    rows = [row for row in rows if not np.isnan(row[-1])]
-    bars = "".join(f"M{begin:.3g},{y:.3g}H{end:.3g}" for y, begin, end, _ in rows)
-    centers = "".join(f"M{middle - 0.5:.3g},{y:.3g}h1" for y, _, _, middle in rows)
+    num_rows = min(windows.num_tokens, _SIZE)
+    sampled = ((np.arange(num_rows) + 0.5) * windows.num_tokens / num_rows).astype(int)
+    height = _SIZE / num_rows
+    rows = [(height * (row + 0.5), *one) for row, one in enumerate(_SIZE * windows.shares()[:, layer, head, sampled].T)]
+    rows = [row for row in rows if not np.isnan(row[1])]
+    bars = "".join(f"M{begin:.3g},{y:.3g}H{end:.3g}" for y, begin, _, end in rows)
+    centers = "".join(f"M{middle - 0.5:.3g},{y:.3g}h1" for y, _, middle, _ in rows)
     paths = f'<path class="far" d="{bars}"></path><path d="{centers}"></path>'
     box = f'viewBox="0 0 {_SIZE} {_SIZE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
     return f"<svg {box}>{paths}</svg>"

@@ -60,10 +60,8 @@ def scale_of_weights(values: NDArray[np.float64]) -> Scale:
 
 def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Return the mean of the finite values along an axis; NaN if there are none."""
-    finite = np.isfinite(values)
-    counts = finite.sum(axis=axis)
-    sums = np.where(finite, values, 0.0).sum(axis=axis)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    means: NDArray[np.float64] = np.ma.masked_invalid(values).mean(axis=axis).filled(np.nan)
+    return means
 
 
 class StepRange(NamedTuple):
@@ -203,8 +201,8 @@ class TokenWindows:
 
     Attributes:
         name: name of the array.
-        middles: [layer, head, source token], positions in source tokens, from 0.
-        widths: [layer, head, source token], in source tokens.
+        middles: [layer, head, source token], positions in source tokens, from 0; NaN without a window.
+        widths: [layer, head, source token], in source tokens; NaN without a window.
         layers: names of the layers.
         heads: names of the heads.
     """
@@ -225,33 +223,14 @@ class TokenWindows:
         """[layer, head], over the source tokens."""
         return _mean_of(self.widths, axis=2)
 
-    def centers(self) -> NDArray[np.float64]:
-        """Return the middles as shares of the text, 0–1, [layer, head, source token].
+    def shares(self) -> NDArray[np.float64]:
+        """Return the starts, middles and ends of windows as shares of the text, 0–1: [3, layer, head, source token].
 
-        A token counts by its center: the first of four is at 0.125. Tokens without a window have NaN.
+        A token counts by its center: the first of four is at 0.125.
         """
-        middles, _ = self.numbers()
-        return self._shares(middles)
-
-    def edges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the starts and the ends of windows as shares of the text, 0–1, [layer, head, source token]."""
-        middles, widths = self.numbers()
-        return self._shares(middles - widths), self._shares(middles + widths)
-
-    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return middles and widths, both NaN if one is not finite."""
-        there = np.isfinite(self.middles) & np.isfinite(self.widths)
-        return np.where(there, self.middles, np.nan), np.where(there, self.widths, np.nan)
-
-    def _shares(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        places = np.stack([self.middles - self.widths, self.middles, self.middles + self.widths])
         shares: NDArray[np.float64] = np.clip((places + 0.5) / self.num_tokens, 0, 1)
         return shares
-
-    def places(self, most: int) -> NDArray[np.int64]:
-        """Return the indices of all source tokens, or of `most` evenly sampled ones."""
-        rows = min(self.num_tokens, most)
-        places: NDArray[np.int64] = ((np.arange(rows) + 0.5) * self.num_tokens / rows).astype(np.int64)
-        return places
 
 
 @dataclass(frozen=True)
@@ -383,7 +362,7 @@ def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
 
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
-    middles, widths = np.moveaxis(array.astype(np.float64), 3, 0)
+    middles, widths = np.where(np.isfinite(array).all(axis=3), np.moveaxis(array.astype(np.float64), 3, 0), np.nan)
     return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 

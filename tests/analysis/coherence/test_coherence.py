@@ -81,7 +81,7 @@ def test_rows_and_tests() -> None:
     assert table.loc[other, "tested"] == 4
     assert math.isnan(table.loc[run, "p"])
     expected = [
-        approximate_randomization(gaps[np.isfinite(gaps)]).p
+        approximate_randomization(gaps[np.isfinite(gaps)])
         for gaps in (100 * (found.scores[name] - found.scores[run]) for name in (REFERENCE, SHUFFLED, other))
     ]
     assert table.loc[[REFERENCE, SHUFFLED, other], "p"].tolist() == expected

@@ -54,7 +54,7 @@ def test_relations_by_hand() -> None:
         ("0 relation", " checked", "mean of 2 heads"),
         *(("0 relation", "", "head 1"), ("0 relation", "", "head 2")),
     ]
-    assert 'title="The rain came."><a href="#unit-2">2</a></th>' in text
+    assert 'title="The rain came."><a href="#unit-2">2</a></span></th>' in text
     assert "Unit 1 has no text and is left out." in text
 
 

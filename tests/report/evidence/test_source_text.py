@@ -15,7 +15,7 @@ from support.requirements import CHROMIUM_PROGRAM
 from longsumbench.api import REFERENCE_AXIS, Evidence
 from longsumbench.report.evidence import source_text as module
 from longsumbench.report.evidence.picture import draw_views
-from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, TokenWindows, views
+from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
 
 BY_STEP = np.array([[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)  # two steps, three source tokens
 MIDDLES = np.array([[[0.0, 1.0, 2.0], [2.0, 2.0, 2.0]]])  # one layer, two heads
@@ -64,14 +64,13 @@ def test_means_by_hand() -> None:
 
 def test_windows_by_hand() -> None:
     """A window goes from its middle − width to its middle + width, as shares of the text and inside it."""
-    middles, widths = np.array([[[0.0, 1.0, 3.0, 1.0]]]), np.array([[[1.0, 1.0, 1.5, np.nan]]])
-    windows = TokenWindows("", middles, widths, ("l",), ("h",))
-    begins, ends = windows.edges()
+    focus = np.array([[[[0.0, 1.0], [1.0, 1.0], [3.0, 1.5], [1.0, np.nan]]]])
+    view = only(alone("focus", focus))
+    assert view.windows is not None
+    begins, middles, ends = view.windows.shares()
     np.testing.assert_array_equal(begins[0, 0], [0.0, 0.125, 0.5, np.nan])
     np.testing.assert_array_equal(ends[0, 0], [0.375, 0.625, 1.0, np.nan])
-    np.testing.assert_array_equal(windows.centers()[0, 0], [0.125, 0.375, 0.875, np.nan])
-    assert windows.places(10).tolist() == [0, 1, 2, 3]
-    assert windows.places(2).tolist() == [1, 3]
+    np.testing.assert_array_equal(middles[0, 0], [0.125, 0.375, 0.875, np.nan])
 
 
 def spans(text: str, kind: str) -> list[tuple[str, str, str]]:
