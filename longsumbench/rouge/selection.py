@@ -1,59 +1,73 @@
-"""Greedy selection by ROUGE, exact.
+"""Greedy selection by ROUGE, exact; one array operation scores all candidates.
 
 `greedy_selection` scores the joined text of the selected sentences, for the oracle. `sequential_selection` adds up the
 n-grams of the selected texts without joining them, for SEAL's labels. Letters: T texts, K n-grams.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.api import check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
 
 _Words = Sequence[str]
-_Gram = tuple[str | None, ...]  # a word or a bigram
-_Joints = Sequence[tuple[_Gram, int]]  # bigrams, each with 1 if it is made, −1 if it is undone
+Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
 LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 
 
-def _count_grams(words: _Words) -> Counter[_Gram]:
-    return Counter[_Gram](chain(zip(words, strict=True), pairwise(words)))
-
-
-class _Overlap:
-    """The words and bigrams that the selected sentences share with one reference."""
+class SharedGrams:
+    """N-grams that the selected sentences share with one reference, alone and with each further non-empty candidate."""
 
     def __init__(self, reference: _Words, sentences: Sequence[_Words]) -> None:
-        self._length, self._wanted = len(reference), _count_grams(reference)
-        counts = map(_count_grams, sentences)
-        self._own = [{gram: count for gram, count in own.items() if gram in self._wanted} for own in counts]
-        self._selected: Counter[_Gram] = Counter()
-        self._shared = [0, 0]
+        unigrams, bigrams = Counter(reference), Counter(pairwise(reference))
+        self._length, self._num_unigrams = len(reference), len(unigrams)
+        self._columns: dict[str | Joint, int] = {
+            gram: column for column, gram in enumerate(chain[str | Joint](unigrams, bigrams))
+        }
+        self._limits = np.array([*unigrams.values(), *bigrams.values(), 0])  # last column: n-grams not in the reference
+        self._own = self._count(sentences)
+        self._selected = np.zeros_like(self._limits)
+        self._with_each = self._own
 
-    def with_sentence(self, index: int, joints: _Joints) -> tuple[dict[_Gram, int], list[int]]:
-        """Return the counts that a sentence and the joints to its neighbours add, and the shared words and bigrams."""
-        added, shared = self._own[index].copy(), self._shared.copy()
-        for gram, count in joints:
-            if gram in self._wanted:
-                added[gram] = added.get(gram, 0) + count
-        for gram, count in added.items():
-            before, wanted = self._selected[gram], self._wanted[gram]
-            shared[len(gram) - 1] += min(before + count, wanted) - min(before, wanted)
-        return added, shared
+    def _count(self, sentences: Sequence[_Words]) -> NDArray[np.int64]:
+        """Count the reference's n-grams in every sentence: [sentences, columns]."""
+        width = len(self._limits)
+        cells = [
+            row * width + self._columns[gram]
+            for row, words in enumerate(sentences)
+            for gram in chain[str | Joint](words, pairwise(words))
+            if gram in self._columns
+        ]
+        counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * width)
+        return counts.reshape(len(sentences), width)
 
-    def f1(self, index: int, joints: _Joints, length: int) -> list[float]:
-        """Return ROUGE-1 and ROUGE-2 F1 of the selection with a sentence added, `length` words in total."""
-        _, shared = self.with_sentence(index, joints)
-        return [2 * shared[n] / max(length + self._length - 2 * n, 1) for n in (0, 1)]
+    def f1(
+        self, lengths: NDArray[np.int64], made: Sequence[Sequence[Joint]], undone: Sequence[Joint]
+    ) -> NDArray[np.float64]:
+        """Return ROUGE-1 and ROUGE-2 F1 of the selection with each candidate added: [2, sentences].
 
-    def select(self, index: int, joints: _Joints) -> None:
-        """Add a sentence to the selection."""
-        added, self._shared = self.with_sentence(index, joints)
-        self._selected.update(added)
+        Args:
+            lengths: words of each of these texts.
+            made: the bigrams between a candidate and its neighbours: two lists with an entry per candidate.
+            undone: the bigram between these neighbours, an entry per candidate.
+        """
+        self._with_each = self._own + self._selected
+        rows = np.arange(len(lengths))
+        for sign, joints in ((1, made[0]), (1, made[1]), (-1, undone)):
+            self._with_each[rows, [self._columns.get(joint, -1) for joint in joints]] += sign
+        shared = np.minimum(self._with_each, self._limits)
+        unigram = 2 * shared[:, : self._num_unigrams].sum(axis=1) / np.maximum(lengths + self._length, 1)
+        bigram = 2 * shared[:, self._num_unigrams :].sum(axis=1) / np.maximum(lengths + self._length - 2, 1)
+        return np.stack([unigram, bigram])
+
+    def select(self, row: int) -> None:
+        """Add a candidate to the selection, after a call of `f1`."""
+        self._selected = self._with_each[row]
 
 
 def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) -> list[int]:
@@ -68,33 +82,38 @@ def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) 
     """
     candidates = [index for index, words in enumerate(sentences) if words]
     texts = [sentences[index] for index in candidates]
-    overlaps = [_Overlap(reference, texts) for reference in references]
+    overlaps = [SharedGrams(reference, texts) for reference in references]
+    lengths = np.array([len(words) for words in texts])
     selected: list[int] = []
-    best, length = 0.0, 0
-    while rest := [index for index in range(len(texts)) if index not in selected]:
-        joints = {index: _joints(texts, selected, index) for index in rest}
-        scores = {}
-        for index in rest:
-            total = length + len(texts[index])
-            of_references = [overlap.f1(index, joints[index], total) for overlap in overlaps]
-            scores[index] = sum(map(max, zip(*of_references, strict=True))) / 2
-        top = max(scores.values())
-        chosen = next(index for index in rest if scores[index] >= top - LEAST_RISE)
+    best = 0.0
+    while len(selected) < len(texts):
+        made, undone = _joints(texts, selected)
+        total = lengths + lengths[selected].sum()
+        scores = np.max([overlap.f1(total, made, undone) for overlap in overlaps], axis=0).mean(axis=0)
+        scores[selected] = 0.0
+        chosen = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
         if scores[chosen] <= best + LEAST_RISE:
             break
+        best = float(scores[chosen])
+        selected.insert(bisect_left(selected, chosen), chosen)
         for overlap in overlaps:
-            overlap.select(chosen, joints[chosen])
-        best, length = scores[chosen], length + len(texts[chosen])
-        insort(selected, chosen)
+            overlap.select(chosen)
     return [candidates[index] for index in selected]
 
 
-def _joints(texts: Sequence[_Words], selected: Sequence[int], index: int) -> _Joints:
-    """Return the bigrams that selecting a text makes on its left and right, and the one it undoes."""
-    place = bisect_left(selected, index)
-    before = texts[selected[place - 1]][-1] if place > 0 else None
-    after = texts[selected[place]][0] if place < len(selected) else None
-    return ((before, texts[index][0]), 1), ((texts[index][-1], after), 1), ((before, after), -1)
+def _joints(texts: Sequence[_Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
+    """Return the bigrams that selecting each text would make on its left and right, and the one it would undo."""
+    left: list[Joint] = []
+    right: list[Joint] = []
+    undone: list[Joint] = []
+    for index, words in enumerate(texts):
+        place = bisect_left(selected, index)
+        before = texts[selected[place - 1]][-1] if place > 0 else None
+        after = texts[selected[place]][0] if place < len(selected) else None
+        left.append((before, words[0]))
+        right.append((words[-1], after))
+        undone.append((before, after))
+    return (left, right), undone
 
 
 def sequential_selection(
