@@ -51,11 +51,6 @@ class EtadsConfig:
             "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers
         )
 
-    def dimension(self, name: Text) -> int:
-        """Return the width or depth `name`."""
-        size: int = getattr(self, name)
-        return size
-
 
 def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
     """Return sorted layer numbers of a stack, counted from 1; None means all.

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from transformers import PreTrainedModel
-
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.nn.initialization import sinusoidal
-from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
 
@@ -20,9 +16,3 @@ class EtadsNetwork(Network):
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions."""
         return {"max_position_embeddings": max(self.config.input_length, self.config.decode_length)}
-
-    def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights."""
-        model = super().build(reader)
-        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return model

@@ -18,6 +18,6 @@ class EtadsReader(UnitReader):
             sentences[0].insert(0, example.title)
         encoded = [self.encode(document) for document in sentences]
         longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
+        units = split_snippets(encoded, longest, len(encoded))
         query = self.query(example, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)

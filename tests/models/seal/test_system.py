@@ -15,7 +15,7 @@ from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
 from longsumbench.models.seal.gate import select
-from longsumbench.models.seal.readers import CAReader, EAReader, SealReader
+from longsumbench.models.seal.readers import CAReader, EAReader
 from longsumbench.models.seal.system import EANetwork
 
 GREEDY = Decoding(max_length=20, device="cpu")
@@ -88,7 +88,7 @@ def test_vectors_of_a_group(multi_document: bool, settings: dict[str, int], vect
 
 def test_labels_of_a_training_row() -> None:
     """Target 1 2 3 4 end, segments of 3: 1 2 3 | 4. Snippet 1 2 3 labels them 1, 0; snippet 2 3 9 4: 2·1/(3+2), 0."""
-    segments = SealReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
+    segments = EAReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
     whole = EAReader(EAConfig(snippet_length=4, extractive_length=8))
     segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)  # type: ignore[assignment]
     row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0], "query_length": 0}
