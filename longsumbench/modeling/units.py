@@ -118,7 +118,9 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
     """Return the units in another order, a permutation of their indices; the ledger stays."""
-    ids, documents, words = (tuple(of[index] for index in order) for of in (units.ids, units.documents, units.words))
+    ids = tuple(units.ids[index] for index in order)
+    documents = tuple(units.documents[index] for index in order)
+    words = tuple(units.words[index] for index in order)
     return replace(units, ids=ids, documents=documents, words=words)
 
 
