@@ -95,10 +95,8 @@ class PageCache(FoldedCache):
         num_documents: B.
     """
 
-    def __init__(self, *caches: Any) -> None:
-        super().__init__(*caches)
-        self.documents: Tensor | None = None
-        self.num_documents = 0
+    documents: Tensor | None = None
+    num_documents = 0
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""

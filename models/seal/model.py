@@ -76,11 +76,9 @@ class SelectionCache(FoldedCache):
         history_mask: [Q, j], True where a segment holds a token.
     """
 
-    def __init__(self, *caches: Any) -> None:
-        super().__init__(*caches)
-        self.mask: Tensor | None = None
-        self.history: Tensor | None = None
-        self.history_mask: Tensor | None = None
+    mask: Tensor | None = None
+    history: Tensor | None = None
+    history_mask: Tensor | None = None
 
     def forget_memory(self) -> None:
         """Drop the memory's keys and values, when a segment begins."""
