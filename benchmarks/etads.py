@@ -1,6 +1,6 @@
 """What ETADS's focus and saliency cost, beside its own basic model, at the paper's size.
 
-    python benchmarks/etads.py [--only training decoding forms] [--repeats 5] [--device cpu]
+    python benchmarks/etads.py [--only training decoding attention] [--repeats 5] [--device cpu]
 
 Random weights, float32, 4 + 4 layers of width 512 and 2,048, 50,000 words, 8 texts of 400 words, 100 target words,
 dropout 0.2 in training. What is compared takes turns in one process, behind a first turn that does not count, and a
@@ -9,8 +9,7 @@ ratio is the median of those of the turns.
 training: forward and backward, with focus, saliency or both in all four layers, beside the basic model.
 decoding: 10 beams write 100 words (Wu's length penalty and the summary coverage penalty for all), reading included;
     and the same search by length alone, so that what following the coverage costs shows.
-forms: the forms of the focus bias, forward and backward of one layer's attention, with foci of a quarter of the text or
-    more, beside attention without any; flex on CUDA only.
+attention: forward and backward of one layer's focus attention, beside attention without a focus.
 """
 
 import argparse
@@ -27,8 +26,8 @@ from torch.nn import functional as F
 
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import FocusWindows, flex_focus, plain_focus, rank_two_focus
-from longsumbench.models.etads.network import EtadsNetwork
+from longsumbench.models.etads.focus import FocusWindows, focus_attention
+from longsumbench.models.etads.system import EtadsNetwork
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10
@@ -112,23 +111,19 @@ def show_decoding(options: argparse.Namespace) -> None:
     print("asked: both at most 1.3 times the basic model's time")
 
 
-def show_forms(options: argparse.Namespace) -> None:
-    """Print what the forms of the bias cost."""
+def show_attention(options: argparse.Namespace) -> None:
+    """Print what the bias costs."""
     torch.manual_seed(0)
     shape = (TEXTS, PAPER.num_heads, SOURCE, PAPER.d_model // PAPER.num_heads)
     states = [torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3)]
     centres, shares = torch.rand(2, *shape[:3], device=options.device)
     windows = FocusWindows((SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_())
     real = torch.ones(TEXTS, SOURCE, dtype=torch.bool, device=options.device)
-    forms: dict[str, Callable[..., Tensor]] = {"plain": plain_focus, "rank_two": rank_two_focus}
-    if options.device == "cuda":
-        forms["flex"] = flex_focus
-
-    def attend(form: Callable[..., Tensor]) -> Callable[[], object]:
-        return lambda: torch.autograd.grad(form(*states, windows, real).sum(), [*states, *windows])
-
-    works = {"no focus": lambda: torch.autograd.grad(F.scaled_dot_product_attention(*states).sum(), states)}
-    turns = in_turns({**works, **{name: attend(form) for name, form in forms.items()}}, options.repeats, options.device)
+    works = {
+        "no focus": lambda: torch.autograd.grad(F.scaled_dot_product_attention(*states).sum(), states),
+        "focus": lambda: torch.autograd.grad(focus_attention(*states, windows, real).sum(), [*states, *windows]),
+    }
+    turns = in_turns(works, options.repeats, options.device)
     print("one layer's attention, forward and backward")
     show(turns)
 
@@ -140,7 +135,7 @@ def show(turns: dict[str, list[float]]) -> None:
     print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
 
 
-SHOWN = {"training": show_training, "decoding": show_decoding, "forms": show_forms}
+SHOWN = {"training": show_training, "decoding": show_decoding, "attention": show_attention}
 
 
 if __name__ == "__main__":

@@ -1,16 +1,23 @@
 """Readers of the best paragraphs of an example, in the order of a ranker."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import datasets
 
 from longsumbench.api import RANKABLE_UNITS, Example, Split
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.modeling.paragraph_orders import Orders
+from longsumbench.modeling.collate import stored_rows
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
 from longsumbench.modeling.ranked_systems import RankedConfig
-from longsumbench.modeling.unit_reader import Rows, UnitReader
-from longsumbench.modeling.units import EncodedSentence, Units, group_units, prepend_query
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.units import EncodedSentence, Units, group_units, pack_sentences, prepend_query
+from longsumbench.progress import track
+
+_ORDERS_VERSION = 1  # rises, with the version of every learned ranker, when the same scores give another order
+_ORDERS = datasets.Features({"order": datasets.List(datasets.Value("int32"))})
 
 
 class BestParagraphs(UnitReader):
@@ -20,22 +27,29 @@ class BestParagraphs(UnitReader):
     """
 
     config: RankedConfig
-    _orders: Orders | None = None  # set while `rows` runs
+    _orders: Iterator[list[int]] | None = None  # set while `read_rows` runs
 
-    def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
+    def read_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[dict[str, Any]]:
         """As UnitReader, except: the orders of a learned ranker are cached, and shared between systems."""
-        unit = self.config.unit
-
-        def rank(example: Example) -> list[int]:
-            return self.ranking.order(example, [paragraph.text for paragraph in paragraphs_of(example, unit)])
-
-        if self.ranking.learned and unit in RANKABLE_UNITS:
-            decided_by = {**self.ranking.fitted_identity(), "unit": unit}
-            self._orders = Orders(split, examples, rank, decided_by, stages)
+        if self.ranking.learned and self.config.unit in RANKABLE_UNITS:
+            self._orders = self.stored_orders(split, examples, stages)
         try:
-            return super().rows(split, examples, stages)
+            yield from super().read_rows(split, examples, stages)
         finally:
             self._orders = None
+
+    def stored_orders(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[list[int]]:
+        """Return the orders of the paragraphs of a split's first examples: the stage "orders"."""
+        unit, counts = self.config.unit, {"split": split.fingerprint, "examples": examples}
+        inputs = {**self.ranking.fitted_identity(), "unit": unit, **counts, "version": _ORDERS_VERSION}
+
+        def ranked() -> Iterator[dict[str, list[int]]]:
+            for index in track(range(examples), f"ranking {split.name}", examples):
+                example = split[index]
+                texts = [paragraph.text for paragraph in paragraphs_of(example, unit)]
+                yield {"order": self.ranking.order(example, texts)}
+
+        return iter(stored_rows("orders", inputs, _ORDERS, ranked(), stages)["order"])
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""
@@ -68,7 +82,7 @@ class BestParagraphs(UnitReader):
         paragraphs, encoded = self.paragraphs(example, limits.paragraph_length)
         title = self.encode([example.title])[0] if example.title else None
         texts = [paragraph.text for paragraph in paragraphs]
-        order = self._orders(example.id) if self._orders else self.ranking.order(example, texts)
+        order = next(self._orders) if self._orders else self.ranking.order(example, texts)
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
         units = best_paragraphs(title, [encoded[index] for index in order], documents, limits)
@@ -93,23 +107,11 @@ def _packed(
     sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
 ) -> tuple[list[Paragraph], list[EncodedSentence]]:
     """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
-    groups: list[list[int]] = []
-    tokens = 0
-    for index, (sentence, encoding) in enumerate(zip(sentences, encoded, strict=True)):
-        same_document = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
-        if not same_document or tokens + len(encoding.ids) > length:
-            groups.append([])
-            tokens = 0
-        groups[-1].append(index)
-        tokens += len(encoding.ids)
-    texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
-    places = [sentences[group[0]].place[0] for group in groups]
-    counts: Counter[int] = Counter()
-    numbered = []
-    for document in places:
-        numbered.append((document, counts[document]))
-        counts[document] += 1
-    return (
-        [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
-        [join_sentences([encoded[index] for index in group]) for group in groups],
-    )
+    snippets, packed = [], []
+    for document, members in groupby(range(len(sentences)), key=lambda index: sentences[index].place[0]):
+        indices = list(members)
+        for number, span in enumerate(pack_sentences([encoded[index] for index in indices], length)):
+            texts = tuple(text for index in indices[span] for text in sentences[index].sentences)
+            snippets.append(Paragraph((document, number), texts))
+            packed.append(join_sentences([encoded[index] for index in indices[span]]))
+    return snippets, packed

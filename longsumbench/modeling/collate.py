@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 import torch
@@ -61,8 +61,13 @@ def stored_rows(
 
 @dataclass(frozen=True)
 class UnitCollator:
-    """Collates rows of units; pads to the maxima of the batch, `input_ids` with `pad_token_id`."""
+    """Collates rows of units; pads to the maxima of the batch, `input_ids` with `pad_token_id`.
 
+    Attributes:
+        matrices: columns of rows with a number for each unit in each of some lines, which are collated if they exist.
+    """
+
+    matrices: ClassVar[tuple[str, ...]] = ()
     pad_token_id: int
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
@@ -70,7 +75,8 @@ class UnitCollator:
 
         Returns:
             `input_ids` [B, U, L]; `unit_mask` [B, U, L], True where a token is real; `unit_documents` [B, U], 0 for an
-            absent unit; `labels` [B, T], -100 after the end, left out if no row has any.
+            absent unit; `labels` [B, T], -100 after the end, left out if no row has any; matrices [B, lines, U], 0
+            for absent units and lines.
         """
         sizes = [torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows]
         lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[:-1]  # [B, U], U ≥ 1
@@ -85,4 +91,10 @@ class UnitCollator:
         targets = [torch.as_tensor(item["labels"], dtype=torch.long) for item in rows]
         if any(len(target) for target in targets):
             batch["labels"] = pad_sequence(targets, batch_first=True, padding_value=IGNORED)
+        for name in self.matrices:
+            if name in rows[0]:
+                batch[name] = torch.zeros(len(rows), max(len(item[name]) for item in rows), lengths.shape[1])
+                for whole, item in zip(batch[name], rows, strict=True):
+                    for line, values in zip(whole, item[name], strict=False):
+                        line[: len(values)] = torch.as_tensor(values)
         return batch

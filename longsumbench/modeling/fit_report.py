@@ -7,7 +7,7 @@ from pathlib import Path
 import datasets
 
 from longsumbench.api import Cut, FitReport, Truncation
-from longsumbench.files import write_atomically
+from longsumbench.files import read_json, write_atomically
 
 _REPORT = "fit.json"  # written last
 
@@ -36,9 +36,4 @@ def write_report(folder: Path, report: FitReport, rows: datasets.Dataset, specia
 
 def read_report(folder: Path) -> FitReport:
     """Read the report of a checkpoint stage."""
-    content = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
-    ledger = content.pop("targets")
-    cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
-    for name in ("validation_losses", "kept", "averaged"):  # missing in files of earlier versions
-        content[name] = tuple((step, loss) for step, loss in content.get(name, ()))
-    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))
+    return read_json(folder / _REPORT, FitReport)

@@ -52,9 +52,10 @@ class Network:
     def model_config(
         self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
     ) -> PreTrainedConfig:
-        """Return the model's configuration: settings of the same name, sizes, special tokens, and `own_settings`.
+        """Return the model's configuration: sizes, dropout, special tokens, settings of the same name, `own_settings`.
 
-        Source, target and output share scaled embeddings.
+        Only entries that the library's class does not have are copied by name, so no setting changes one of the
+        library's by accident. Source, target and output share scaled embeddings.
 
         Args:
             vocabulary: number of entries of the tokenizer.
@@ -64,12 +65,14 @@ class Network:
         kind: Any = self.Model.config_class
         dimension = getattr(self.config, "dimension", partial(getattr, self.config))
         pad, start, end = special
-        entries = {item.name: getattr(self.config, item.name, None) for item in fields(kind)}
-        entries = {name: value for name, value in entries.items() if value is not None}
+        library: Any = next(base for base in kind.__mro__ if base.__module__.startswith("transformers."))
+        own = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
+        entries = {name: value for name in own if (value := getattr(self.config, name, None)) is not None}
         for stack in ("encoder", "decoder"):
             entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = dimension("d_ff"), dimension(f"{stack}_layers")
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
-        entries |= {"vocab_size": vocabulary, "d_model": dimension("d_model"), "scale_embedding": True}
+        entries |= {"vocab_size": vocabulary, "d_model": dimension("d_model"), "dropout": self.config.dropout}
+        entries["scale_embedding"] = True
         entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
         entries["decoder_start_token_id"] = pad if start is None else start
         made: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})

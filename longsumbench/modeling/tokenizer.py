@@ -12,7 +12,6 @@ sources and references of the training split. Any other word is `<unk>`, which s
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -100,14 +99,11 @@ def trained_tokenizer(
         texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
-    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **_decided_by(kind)}
+    decided_by = {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
+    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by}
     folder = stages.get("tokenizer", inputs, build)
     with reading_artifact(folder):
         return load_tokenizer(folder)
-
-
-def _decided_by(kind: str) -> dict[str, Any]:
-    return {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
 
 
 def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:

@@ -1,7 +1,7 @@
 """How a neural system reads: an example → its units → rows on disk → batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import datasets
@@ -111,8 +111,12 @@ class UnitReader(ABC):
     def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units"."""
         inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
-        rows = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
-        return stored_rows("units", inputs, self.features(), rows, stages)
+        return stored_rows("units", inputs, self.features(), self.read_rows(split, examples, stages), stages)
+
+    def read_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the first examples of a split."""
+        for index in track(range(examples), f"tokenizing {split.name}", examples):
+            yield self.row(split[index])
 
     def features(self) -> datasets.Features:
         """Return the columns of a row; a reader whose units have more `columns` overrides this."""

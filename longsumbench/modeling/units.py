@@ -10,7 +10,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from longsumbench.api import Cut, Truncation, check_minimum
+from longsumbench.api import Cut, Truncation
 
 QUERIES_VERSION = 1  # rises when units with queries change
 
@@ -93,17 +93,12 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
     A snippet ends when the next sentence would exceed `snippet_length`, and at the end of a document. A sentence longer
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
-
-    Raises:
-        UsageError: a limit is below 1.
     """
-    check_minimum("snippet_length", snippet_length, 1)
-    check_minimum("num_snippets", num_snippets, 1)
     every = (
-        (index, packed)
+        (index, document[span])
         for index, document in enumerate(encoded)
-        for packed in _pack(document, snippet_length)
-        if any(sentence.ids for sentence in packed)
+        for span in pack_sentences(document, snippet_length)
+        if any(sentence.ids for sentence in document[span])
     )
     kept = list(islice(every, num_snippets))
     heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in kept]
@@ -126,18 +121,14 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
     ids = tuple(units.ids[index] for index in order)
     documents = tuple(units.documents[index] for index in order)
     words = tuple(units.words[index] for index in order)
-    return Units(ids, documents, words, units.truncation)
+    return replace(units, ids=ids, documents=documents, words=words)
 
 
 def join_units(units: Units, input_length: int) -> Units:
     """Join the units into one and cut it at `input_length` tokens, the cause in the ledger (Trunc: SEAL, §3.2).
 
     Words of the unit that crosses the limit are counted as in `EncodedSentence.head`.
-
-    Raises:
-        UsageError: the limit is below 1.
     """
-    check_minimum("input_length", input_length, 1)
     if not units.ids:
         return units
     joined: list[int] = []
@@ -149,7 +140,7 @@ def join_units(units: Units, input_length: int) -> Units:
     left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
     ledger = units.truncation
     cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts
-    return Units((joined,), units.documents[:1], (words,), Truncation(ledger.tokens, ledger.words, cuts))
+    return Units((joined,), units.documents[:1], (words,), replace(ledger, cuts=cuts))
 
 
 def group_units(units: Units, keys: Sequence[int]) -> Units:
@@ -183,11 +174,7 @@ def number_documents(units: Units, max_documents: int) -> Units:
     """Number the documents that have units from 0; those beyond `max_documents` share the last number.
 
     The ledger counts the documents beyond the limit; nothing is cut.
-
-    Raises:
-        UsageError: the limit is below 1.
     """
-    check_minimum("max_documents", max_documents, 1)
     numbers = {document: number for number, document in enumerate(dict.fromkeys(units.documents))}
     documents = tuple(min(numbers[document], max_documents - 1) for document in units.documents)
     merged = max(0, len(numbers) - max_documents)
@@ -203,15 +190,12 @@ def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
     return tokens, words
 
 
-def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:
-    """Yield groups of consecutive sentences of at most `length` tokens; a longer sentence is its own group."""
-    group: list[EncodedSentence] = []
-    tokens = 0
-    for sentence in document:
+def pack_sentences(sentences: Sequence[EncodedSentence], length: int) -> Iterator[slice]:
+    """Yield spans of consecutive sentences with at most `length` tokens; a longer sentence is its own span."""
+    start = tokens = 0
+    for place, sentence in enumerate(sentences):
         if tokens and tokens + len(sentence.ids) > length:
-            yield group
-            group, tokens = [], 0
-        group.append(sentence)
+            yield slice(start, place)
+            start, tokens = place, 0
         tokens += len(sentence.ids)
-    if group:
-        yield group
+    yield slice(start, len(sentences))

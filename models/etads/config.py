@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 from longsumbench.api import (
     Depth,
     FractionBelowOne,
     Heads,
     NonNegative,
-    OneOf,
     TargetTokens,
     Text,
     TokenCount,
@@ -20,9 +18,6 @@ from longsumbench.api import (
 )
 from longsumbench.errors import UsageError
 
-_FORMS = ("plain", "flex", "rank_two")  # ways to compute the focus bias
-Form = Annotated[str, OneOf(*_FORMS)]
-
 
 @dataclass
 class EtadsConfig:
@@ -31,7 +26,6 @@ class EtadsConfig:
     name: Text = setting("etads", "name of the system")
     focus_layers: list[NonNegative] | None = setting(None, "encoder layers with focus, from 1; null: all; []: none")
     saliency_layers: list[NonNegative] | None = setting(None, "decoder layers with selection; null: all; []: none")
-    focus_form: Form = setting("plain", "computes the bias: plain | flex (CUDA) | rank_two (wide foci)", decides="use")
     input_length: TokenCount = setting(400, "longest title and text", "tokens", "ETADS §4.1", decides="units")
     decode_length: TargetTokens = setting(100, "longest target and output", "tokens", "ETADS §4.1", decides="units")
     d_model: Width = setting(512, "width", source="ETADS §4.1")
@@ -50,11 +44,6 @@ class EtadsConfig:
         self.saliency_layers = _layer_numbers(
             "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers
         )
-
-    def dimension(self, name: Text) -> int:
-        """Return the width or depth `name`."""
-        size: int = getattr(self, name)
-        return size
 
 
 def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:

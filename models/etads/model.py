@@ -35,7 +35,6 @@ class EtadsModelConfig(BartConfig):
     activation_function: str = "relu"
     focus_layers: list[int] | tuple[int, ...] = ()
     saliency_layers: list[int] | tuple[int, ...] = ()
-    focus_form: str = "plain"
     label_smoothing: float = 0.0
 
 
@@ -47,7 +46,7 @@ class FocusEncoder(StartsParts, UnitEncoder):
         self.embed_positions = BartLearnedPositionalEmbedding(config.max_position_embeddings, config.d_model)
         for number in config.focus_layers:
             layer = cast(TransformerLayer, self.layers[number - 1])
-            layer.self_attn = FocusAttention(config, config.focus_form)
+            layer.self_attn = FocusAttention(config)
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""

@@ -1,21 +1,49 @@
-"""The system ETADS and its evidence."""
+"""The system ETADS: what it reads, its network and its evidence."""
 
 from typing import Any
 
 import torch
 
-from longsumbench.api import WINDOW_AXIS, Evidence, FitContext, FitReport
-from longsumbench.errors import UsageError
+from longsumbench.api import WINDOW_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
+from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
-from longsumbench.models.etads.network import EtadsNetwork
-from longsumbench.models.etads.reader import EtadsReader
+from longsumbench.models.etads.model import EtadsForConditionalGeneration
 from longsumbench.models.etads.saliency import Gate
+
+
+class EtadsReader(UnitReader):
+    """Reads the leading tokens of the title and the text as one unit."""
+
+    config: EtadsConfig
+
+    def units(self, example: Example) -> Units:
+        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
+        sentences = [list(document.sentences()) for document in example.documents]
+        if example.title and sentences:
+            sentences[0].insert(0, example.title)
+        encoded = [self.encode(document) for document in sentences]
+        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
+        units = split_snippets(encoded, longest, len(encoded))
+        query = self.query(example, self.config.input_length)
+        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
+
+
+class EtadsNetwork(Network):
+    """The network; its positions start as sinusoids (ETADS §3.1)."""
+
+    Model = EtadsForConditionalGeneration
+    config: EtadsConfig
+
+    def own_settings(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions."""
+        return {"max_position_embeddings": max(self.config.input_length, self.config.decode_length)}
 
 
 class Etads(NeuralSystem):
@@ -28,18 +56,6 @@ class Etads(NeuralSystem):
     def __init__(self, config: EtadsConfig) -> None:
         super().__init__(config)
         self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
-
-    def fit(self, context: FitContext) -> FitReport:
-        """Check that the device supports `focus_form`, then train.
-
-        Raises:
-            UsageError: `focus_form` is flex, and there is no GPU.
-            DataError: there is no training split, or it is empty.
-        """
-        on_gpu = choose_device(context.recipe.device).type == "cuda"
-        if self.config.focus_form == "flex" and self.config.focus_layers and not on_gpu:
-            raise UsageError("model.focus_form=flex needs a GPU: on a CPU choose model.focus_form=plain")
-        return super().fit(context)
 
     def evidence(self, written: Written) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""

@@ -32,11 +32,6 @@ class TransformerConfig(RankedConfig):
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
 
-    def dimension(self, name: Text) -> int:
-        """Return the width or depth `name`."""
-        size: int = getattr(self, name)
-        return size
-
 
 @dataclass
 class HierarchicalTransformerConfig(TransformerConfig):

@@ -51,7 +51,7 @@ class PackedParagraphs(NamedTuple):
     @classmethod
     def of(cls, table: TokenTable) -> "PackedParagraphs":
         """Return the paragraphs of a table of encoded tokens."""
-        real = table.lengths > 0
+        real = table.real
         starts, lengths = table.starts[real], table.lengths[real]  # [R]
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)

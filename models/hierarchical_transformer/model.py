@@ -22,7 +22,7 @@ from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_att
 from longsumbench.modeling.nn.initialization import StartsParts
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.precision import at_least_single
-from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread_units
+from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder
 from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, PackedParagraphs, normalized
 
 _OFFICIAL_EPSILON = 1e-6  # of the released code's norms
@@ -81,12 +81,11 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
             **kwargs: not used; `generate` passes all its arguments.
         """
         table = self.encode(input_ids, unit_mask)
-        states, paragraphs = table.states, PackedParagraphs.of(table)
+        states, paragraphs = table.last_hidden_state, PackedParagraphs.of(table)
         graph = None if unit_graph is None else normalized(unit_graph, paragraphs.real)
         for layer in self.global_layers if len(states) else ():
             states = layer(states, paragraphs, graph)
-        tokens = spread_units(table.starts, table.lengths)
-        return gather(self.last_norm(states), tokens.positions, tokens.mask)
+        return table._replace(last_hidden_state=self.last_norm(states)).memory()
 
 
 class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):

@@ -1,14 +1,12 @@
 """What the Hierarchical Transformer and the Flat Transformer read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import datasets
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from longsumbench.api import Example, FitContext
 from longsumbench.modeling.best_paragraphs import BestParagraphs
@@ -20,21 +18,10 @@ from longsumbench.models.hierarchical_transformer.entities import find_entities,
 from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
 
 
-@dataclass(frozen=True)
 class GraphCollator(UnitCollator):
     """As UnitCollator, plus `unit_graph` [B, U, U], 0 where a unit is absent, if the rows have graphs."""
 
-    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        """Collate a batch."""
-        batch = super().__call__(rows)
-        if "unit_graph" not in rows[0]:
-            return batch
-        size = batch["input_ids"].shape[1]
-        batch["unit_graph"] = torch.zeros(len(rows), size, size)
-        for whole, item in zip(batch["unit_graph"], rows, strict=True):
-            edges = torch.as_tensor(item["unit_graph"], dtype=torch.float32)
-            whole[: len(edges), : len(edges)] = edges
-        return batch
+    matrices = ("unit_graph",)
 
 
 class HierarchicalReader(BestParagraphs):

@@ -7,8 +7,7 @@ Letters: B examples, K beams, Q = B·K rows, P pages of an example, R real pages
 tokens, N real tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -23,7 +22,7 @@ from transformers.models.bart.modeling_bart import (
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.precision import at_least_single
-from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread_units
+from longsumbench.modeling.nn.unit_encoder import Memory, TokenTable, UnitEncoder, pieces, spread_units
 
 # Approximate share of a piece that may be padding: pages differ in length more than snippets do. Most of the decoder's
 # work is on the target, the same for every page.
@@ -42,49 +41,20 @@ class PageSumModelConfig(BartConfig):
     label_smoothing: float = 0.0
 
 
-class Pages(NamedTuple):
-    """Encoded pages.
+def page_memory(pages: TokenTable, together: bool, cached: bool = False) -> Memory:
+    """Return the memory that a decoder attends to.
 
-    Attributes:
-        last_hidden_state: [N, D], the states of all real tokens of the batch.
-        starts: [B, P], the row of a page's first token in `last_hidden_state`.
-        lengths: [B, P], the number of a page's tokens; 0 for an absent page.
+    Args:
+        pages: encoded pages.
+        together: True: a row holds all pages of an example, [B, S, D]; False: one real page, [R, L, D].
+        cached: True if a cache holds the keys and values: then only the mask and the number of rows are valid.
     """
-
-    last_hidden_state: Tensor
-    starts: Tensor
-    lengths: Tensor
-
-    @property
-    def real(self) -> Tensor:
-        """[B, P], True where a page is real."""
-        return self.lengths > 0
-
-    def memory(self, together: bool, cached: bool = False) -> Memory:
-        """Return the memory that a decoder attends to.
-
-        Args:
-            together: True: a row holds all pages of an example, [B, S, D]; False: one real page, [R, L, D].
-            cached: True if a cache holds the keys and values: then only the mask and the number of rows are valid.
-        """
-        starts, lengths = self.starts, self.lengths
-        if not together:
-            starts, lengths = starts[self.real][:, None], lengths[self.real][:, None]
-        tokens = spread_units(starts, lengths)
-        if cached:
-            return Memory(self.last_hidden_state[:1].expand(len(starts), 1, -1), tokens.mask)
-        return gather(self.last_hidden_state, tokens.positions, tokens.mask)
-
-
-@dataclass(frozen=True)
-class MixedPages(Decoded):
-    """As Decoded, with the pages mixed (PageSum, Eq. 9), plus their weights.
-
-    Attributes:
-        confidences: [B, P, K, T], 0 for an absent page; None in global decoding.
-    """
-
-    confidences: Tensor | None = None
+    if not together:
+        pages = pages._replace(starts=pages.starts[pages.real][:, None], lengths=pages.lengths[pages.real][:, None])
+    if cached:
+        mask = spread_units(pages.starts, pages.lengths).mask
+        return Memory(pages.last_hidden_state[:1].expand(len(mask), 1, -1), mask)
+    return pages.memory()
 
 
 class PageEncoder(UnitEncoder):
@@ -100,7 +70,7 @@ class PageEncoder(UnitEncoder):
 
     def forward(  # type: ignore[override]  # pages are not joined yet
         self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any
-    ) -> Pages:
+    ) -> TokenTable:
         """Encode every real page alone.
 
         Args:
@@ -108,8 +78,7 @@ class PageEncoder(UnitEncoder):
             unit_mask: [B, P, L], True where a token is real.
             **kwargs: not used; `generate` passes all its arguments.
         """
-        table = self.encode(input_ids, unit_mask)
-        return Pages(table.states, table.starts, table.lengths)
+        return self.encode(input_ids, unit_mask)
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return embeddings with positions, normalized: [r, L] → [r, L, D]."""
@@ -126,10 +95,8 @@ class PageCache(FoldedCache):
         num_documents: B.
     """
 
-    def __init__(self, *caches: Any) -> None:
-        super().__init__(*caches)
-        self.documents: Tensor | None = None
-        self.num_documents = 0
+    documents: Tensor | None = None
+    num_documents = 0
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
@@ -205,10 +172,13 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         ids: Tensor = shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
-    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> MixedPages:
-        """Run the decoder over the tokens after those in the cache: [Q, T]."""
+    def decode(self, reading: TokenTable, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+        """Run the decoder over the tokens after those in the cache: [Q, T].
+
+        `unit_scores` of the output are the confidences [B, P, K, T], 0 for an absent page; None in global decoding.
+        """
         if self.config.decoding == "global":
-            return MixedPages(self.run_decoder(ids, *reading.memory(together=True, cached=_is_filled(cache)), cache))
+            return Decoded(self.run_decoder(ids, *page_memory(reading, True, _is_filled(cache)), cache))
         real = reading.real
         documents = real.nonzero()[:, 0]  # [R]
         beams = len(ids) // len(real)
@@ -217,14 +187,14 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
             cache.documents, cache.num_documents = documents, len(real)
         hidden = self.decode_pages(reading, rows, cache)  # [R, K, T, D]
         weights = confidences(self.confidence(hidden).squeeze(-1), real)  # [B, P, K, T]
-        return MixedPages(mix(hidden, weights, real).flatten(0, 1), weights)
+        return Decoded(mix(hidden, weights, real).flatten(0, 1), weights)
 
-    def decode_pages(self, pages: Pages, rows: Tensor, cache: FoldedCache | None) -> Tensor:
+    def decode_pages(self, pages: TokenTable, rows: Tensor, cache: FoldedCache | None) -> Tensor:
         """Decode every real page separately (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].
 
         Without a cache, pages of similar length are decoded together, to reduce padding.
         """
-        memory, lengths = pages.memory(together=False, cached=_is_filled(cache)), pages.lengths[pages.real]
+        memory, lengths = page_memory(pages, False, _is_filled(cache)), pages.lengths[pages.real]
         if cache is not None:
             return self.run_decoder(rows.flatten(0, 1), *memory, cache).view(*rows.shape, -1)
         order = lengths.argsort(descending=True, stable=True)

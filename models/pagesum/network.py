@@ -17,7 +17,6 @@ from longsumbench.modeling.checkpoints import (
     reading_checkpoint,
 )
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.nn.initialization import sinusoidal
 from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
@@ -46,10 +45,8 @@ class PageSumNetwork(Network):
         return {"max_position_embeddings": positions, "official": self.config.fidelity == "official"}
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights; its positions start as sinusoids."""
-        model = super().build(reader)
-        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return _force_first_token(model, reader.tokenizer.bos_token_id)
+        """Build the model with random weights."""
+        return _force_first_token(super().build(reader), reader.tokenizer.bos_token_id)
 
     def initial_folder(self) -> Path | None:
         """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from longsumbench.api import Cut, Truncation, check_minimum
+from longsumbench.api import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 
@@ -43,12 +43,7 @@ def spatial_pages(
         page_size: the most tokens of a page, without special tokens.
         official: as the released code: ⌊sentences / num_pages⌋ sentences per page, the whole remainder in the last.
             With fewer sentences than pages, the last page has all of them, and the others are empty.
-
-    Raises:
-        UsageError: a limit is below 1.
     """
-    check_minimum("num_pages", num_pages, 1)
-    check_minimum("page_size", page_size, 1)
     sentences = _with_document(encoded)
     counts = _sentences_per_page(len(sentences), num_pages, official)
     rest = iter(sentences)
@@ -73,12 +68,7 @@ def discourse_pages(
         documents: the index of each section's document.
         max_pages: the most pages of an example.
         page_size: the most tokens of a page, without special tokens.
-
-    Raises:
-        UsageError: a limit is below 1.
     """
-    check_minimum("max_pages", max_pages, 1)
-    check_minimum("page_size", page_size, 1)
     every = (
         _Page(document, seen, list(islice(_ids(name), page_size)))
         for document, (name, text) in zip(documents, sections, strict=True)
@@ -91,7 +81,7 @@ def discourse_pages(
 def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
     """Make each document with tokens a page (document locality: PageSum, §5.4).
 
-    Limits, causes and errors are those of `discourse_pages`.
+    Limits and causes are those of `discourse_pages`.
     """
     return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
 
@@ -110,12 +100,7 @@ def token_pages(
         page_size: tokens of a page, with its two special tokens.
         max_input_tokens: the most tokens of all pages together, with their special tokens.
         taken: tokens of every page that are reserved for something else.
-
-    Raises:
-        UsageError: a page has no tokens left for text, or the limit is below 1.
     """
-    check_minimum("page_size", page_size, SPECIAL_TOKENS + taken + 1)
-    check_minimum("max_input_tokens", max_input_tokens, 1)
     room = page_size - SPECIAL_TOKENS - taken
     filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
     return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")

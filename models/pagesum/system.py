@@ -8,9 +8,9 @@ from torch import Tensor
 from longsumbench.api import REFERENCE_AXIS, Evidence
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.nn.unit_encoder import TokenTable
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.models.pagesum.config import PageSumConfig
-from longsumbench.models.pagesum.model import Pages
 from longsumbench.models.pagesum.network import PageSumNetwork
 from longsumbench.models.pagesum.reader import PageReader
 
@@ -50,8 +50,8 @@ class PageSum(NeuralSystem):
             texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
-    def _confidences(self, pages: Pages, before: Sequence[int], ids: Sequence[int]) -> Tensor:
+    def _confidences(self, pages: TokenTable, before: Sequence[int], ids: Sequence[int]) -> Tensor:
         """Return the confidences with which the tokens `ids` are predicted after the tokens `before`: [P, T]."""
         fed = torch.tensor([[*before, *ids[:-1]]], device=self.model.device)
-        weights: Tensor = self.model.decode(pages, fed).confidences
+        weights: Tensor = self.model.decode(pages, fed).unit_scores
         return weights[0, :, 0, len(before) - 1 :][:, : len(ids)]

@@ -3,14 +3,14 @@
 Letters: B examples, U units, r a few units, L unit tokens, N real tokens of the batch, D width.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
 
-from longsumbench.modeling.nn.unit_encoder import UnitEncoder
+from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder
 from longsumbench.models.seal.scorer import Scorer
 
 
@@ -35,38 +35,6 @@ class Compressor(UnitEncoder):
         return kept, sizes, self.pool(states[:, count:], mask)
 
 
-class Snippets(NamedTuple):
-    """Encoded snippets, before selection.
-
-    Attributes:
-        last_hidden_state: [N, D], the states of all real tokens of the batch.
-        starts: [B, U], the row of a snippet's first token in `last_hidden_state`.
-        lengths: [B, U], the number of a snippet's tokens; 0 for an absent snippet.
-        related: [B, U, D], the pooled snippets, as `Scorer.place` returns them.
-    """
-
-    last_hidden_state: Tensor
-    starts: Tensor
-    lengths: Tensor
-    related: Tensor
-
-    @property
-    def mask(self) -> Tensor:
-        """[B, U], True where a snippet is real."""
-        return self.lengths > 0
-
-    def repeated(self, beams: int) -> "Snippets":
-        """Return the snippets with every example's rows repeated for its beams: [B · beams, …]."""
-        if beams == 1:
-            return self
-        repeated = (rows.repeat_interleave(beams, 0) for rows in (self.starts, self.lengths, self.related))
-        return Snippets(self.last_hidden_state, *repeated)
-
-    def unread(self) -> Tensor:
-        """Return a placeholder [B, 1, D] for a memory whose keys and values are cached: only its shape is used."""
-        return self.related[:, :1]
-
-
 class Extractor(UnitEncoder):
     """As UnitEncoder, except: it has the scorer and pools every snippet; decoding selects the snippets."""
 
@@ -79,9 +47,9 @@ class Extractor(UnitEncoder):
         pooled: Tensor = self.scorer.pooling(states, mask)
         return pooled
 
-    def forward(  # type: ignore[override]  # it returns snippets, no memory yet
+    def forward(  # type: ignore[override]  # it selects no memory yet
         self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any
-    ) -> Snippets:
+    ) -> TokenTable:
         """Encode and pool every snippet, and relate the snippets in the scorer.
 
         Args:
@@ -89,7 +57,9 @@ class Extractor(UnitEncoder):
             unit_mask: [B, U, L], True where a token is real.
             unit_documents: [B, U], the index of a snippet's document.
             **kwargs: not used; `generate` passes all its arguments.
+
+        Returns:
+            The snippets; `pooled` [B, U, D] is the output of `Scorer.place`.
         """
         table = self.encode(input_ids, unit_mask)
-        related = self.scorer.place(table.pooled, unit_documents, table.lengths > 0)
-        return Snippets(table.states, table.starts, table.lengths, related)
+        return table._replace(pooled=self.scorer.place(table.pooled, unit_documents, table.real))

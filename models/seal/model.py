@@ -9,7 +9,6 @@ Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target to
 tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -23,8 +22,8 @@ from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.unit_encoder import UnitEncoder, gather, spread_units
-from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
+from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, gather, spread_units
+from longsumbench.models.seal.encoders import Compressor, Extractor
 from longsumbench.models.seal.gate import GateSelection, select
 
 
@@ -77,11 +76,9 @@ class SelectionCache(FoldedCache):
         history_mask: [Q, j], True where a segment holds a token.
     """
 
-    def __init__(self, *caches: Any) -> None:
-        super().__init__(*caches)
-        self.mask: Tensor | None = None
-        self.history: Tensor | None = None
-        self.history_mask: Tensor | None = None
+    mask: Tensor | None = None
+    history: Tensor | None = None
+    history_mask: Tensor | None = None
 
     def forget_memory(self) -> None:
         """Drop the memory's keys and values, when a segment begins."""
@@ -101,17 +98,6 @@ class SelectionCache(FoldedCache):
         for name in ("mask", "history", "history_mask"):
             if (rows := getattr(self, name)) is not None:
                 setattr(self, name, rows.index_select(0, beam_idx))
-
-
-@dataclass(frozen=True)
-class DecodedWithScores(Decoded):
-    """As Decoded, plus the scores of the selections.
-
-    Attributes:
-        scores: [Q, m, U]; None if there is no new selection.
-    """
-
-    scores: Tensor | None = None
 
 
 class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):
@@ -165,12 +151,12 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
 
     def decode(
         self,
-        reading: Snippets,
+        reading: TokenTable,
         ids: Tensor,
         cache: SelectionCache | None = None,
         decoder_history_ids: Tensor | None = None,
         **context: Any,
-    ) -> DecodedWithScores:
+    ) -> Decoded:
         """Select once, then decode; the beams of an example share the selection.
 
         Args:
@@ -181,15 +167,15 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
             **context: not used.
         """
         if cache is not None and cache.mask is not None:
-            return DecodedWithScores(self.run_decoder(ids, reading.unread(), cache.mask, cache))
+            return Decoded(self.run_decoder(ids, _unread(reading), cache.mask, cache))
         history = ids if decoder_history_ids is None else decoder_history_ids
         scores, selection = self.select(reading, history)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         if cache is not None:
             cache.mask = memory.mask.repeat_interleave(len(history) // len(memory.mask), 0)
-        return DecodedWithScores(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
+        return Decoded(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
 
-    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
+    def select(self, reading: TokenTable, history: Tensor) -> tuple[Tensor, GateSelection]:
         """Score all snippets and select, once for each segment of a summary; here the whole summary is one.
 
         Args:
@@ -199,7 +185,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         Returns:
             Scores [Q, m, U], and a selection of Q·m rows.
         """
-        scores: Tensor = self.model.encoder.scorer(reading.related, reading.mask)
+        scores: Tensor = self.model.encoder.scorer(reading.pooled, reading.real)
         limit = self.config.extractive_length
         return scores[:, None], select(scores, reading.starts, reading.lengths, limit)
 
@@ -209,8 +195,8 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
 
     def added_loss(
         self,
-        decoded: DecodedWithScores,
-        reading: Snippets,
+        decoded: Decoded,
+        reading: TokenTable,
         labels: Tensor,
         proxy_labels: Tensor | None = None,
         num_proxy_labels: Tensor | int | None = None,
@@ -219,20 +205,20 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         """Return l_e if proxy labels are given, else 0.
 
         Args:
-            decoded: has the scores.
+            decoded: its `unit_scores` [Q, m, U] are the scores of new selections; None: there are none.
             reading: the encoded snippets.
             labels: [B, T].
             proxy_labels: [B, m, U], the targets of the scores; None: the loss is l_a alone.
             num_proxy_labels: number of real ones in the whole optimizer step; None: in this batch.
             **context: not used.
         """
-        if decoded.scores is None or proxy_labels is None:
+        if decoded.unit_scores is None or proxy_labels is None:
             return 0.0
-        errors, count = self.extractive_errors(decoded.scores, proxy_labels, reading, labels)
+        errors, count = self.extractive_errors(decoded.unit_scores, proxy_labels, reading, labels)
         return errors / (count if num_proxy_labels is None else num_proxy_labels)
 
     def extractive_errors(
-        self, scores: Tensor, proxy_labels: Tensor, reading: Snippets, labels: Tensor
+        self, scores: Tensor, proxy_labels: Tensor, reading: TokenTable, labels: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of (score − proxy label)² over real snippets and segments, and the number of terms.
 
@@ -247,7 +233,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         count, length = self.segments_of(labels.shape[1])
         tokens = F.pad(labels, (0, count * length - labels.shape[1]), value=-100)
         segments = tokens.view(len(labels), count, length).ne(-100).any(-1)  # [B, m]
-        real = segments[..., None] & reading.mask[:, None]  # [B, m, U]
+        real = segments[..., None] & reading.real[:, None]  # [B, m, U]
         errors = (scores - proxy_labels).square().masked_fill(~real, 0.0)
         return errors.sum(), real.sum().clamp(min=1)
 
@@ -273,26 +259,26 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
 
     def decode(
         self,
-        reading: Snippets,
+        reading: TokenTable,
         ids: Tensor,
         cache: SelectionCache | None = None,
         decoder_history_ids: Tensor | None = None,
         **context: Any,
-    ) -> DecodedWithScores:
+    ) -> Decoded:
         """Decode all segments in parallel, or, with a cache, one after the other (arguments: see EA's)."""
         if cache is not None:
             history = ids if decoder_history_ids is None else decoder_history_ids
-            return DecodedWithScores(self._decode_in_order(reading, ids, cache, history))
+            return Decoded(self._decode_in_order(reading, ids, cache, history))
         beams = len(ids) // len(reading.starts)
-        scores, selection = self.select(reading.repeated(beams), ids)
+        scores, selection = self.select(_repeated(reading, beams), ids)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         width = ids.shape[1]
         count, length = self.segments_of(width)
         padded = F.pad(ids, (0, count * length - width), value=self.config.pad_token_id)
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
-        return DecodedWithScores(hidden[:, :width], scores)
+        return Decoded(hidden[:, :width], scores)
 
-    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
+    def select(self, reading: TokenTable, history: Tensor) -> tuple[Tensor, GateSelection]:
         """Score all snippets and select, as EA, once for each segment of a summary, given the earlier segments.
 
         `history` [Q, T] is the decoder input that predicts T tokens. Returns scores [Q, m, U] and a selection of Q·m
@@ -300,7 +286,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         """
         queries, width = history.shape
         count, length = self.segments_of(width)
-        snippets, real, score = reading.related, reading.mask, self.model.encoder.scorer
+        snippets, real, score = reading.pooled, reading.real, self.model.encoder.scorer
         scores = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
         if (earlier := count - 1) > 0:
             written = history[:, 1 : 1 + earlier * length].reshape(queries, earlier, length)
@@ -326,11 +312,11 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(input_ids, **kwargs)
         return {**inputs, "decoder_history_ids": input_ids}
 
-    def _decode_in_order(self, reading: Snippets, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
+    def _decode_in_order(self, reading: TokenTable, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
         """Decode the tokens after those in the cache, segment by segment: [Q, T] → [Q, T, D]."""
         length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
         for following in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
-            memory = reading.unread()
+            memory = _unread(reading)
             if done % length == 0:
                 memory = self._begin_segment(reading, cache, history[:, : 1 + done])
             assert cache.mask is not None
@@ -338,13 +324,13 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
             done += following.shape[1]
         return torch.cat(hidden, 1)
 
-    def _begin_segment(self, reading: Snippets, cache: SelectionCache, history: Tensor) -> Tensor:
+    def _begin_segment(self, reading: TokenTable, cache: SelectionCache, history: Tensor) -> Tensor:
         """Select for the next segment, given the tokens so far [Q, 1 + j·s]; return the memory [B, S, D]."""
         length, beams = self.config.segment_length, len(history) // len(reading.starts)
         if history.shape[1] > 1:
             cache.remember(*self.pool_segments(history[:, None, -length:]))
-        per_beam = reading.repeated(beams)
-        scores = self.model.encoder.scorer(per_beam.related, per_beam.mask, cache.history, cache.history_mask)
+        per_beam = _repeated(reading, beams)
+        scores = self.model.encoder.scorer(per_beam.pooled, per_beam.real, cache.history, cache.history_mask)
         taken = select(scores, per_beam.starts, per_beam.lengths, self.config.extractive_length).taken  # [Q, U]
         by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
         tokens = spread_units(reading.starts, by_any)
@@ -353,6 +339,18 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         cache.forget_memory()
         cache.mask = never_empty(there & (offsets < taken.gather(1, units)))
         return memory.last_hidden_state
+
+
+def _repeated(reading: TokenTable, beams: int) -> TokenTable:
+    """Repeat every example's rows for its beams: [B · beams, …]."""
+    if beams == 1:
+        return reading
+    return TokenTable(reading.last_hidden_state, *(rows.repeat_interleave(beams, 0) for rows in reading[1:]))
+
+
+def _unread(reading: TokenTable) -> Tensor:
+    """Return a placeholder [B, 1, D] for a memory whose keys and values are cached: only its shape is used."""
+    return reading.pooled[:, :1]
 
 
 def split_at_segments(done: int, count: int, length: int) -> list[int]:

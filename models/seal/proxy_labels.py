@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import check_choice, check_minimum
-from longsumbench.rouge.all_pairs import PAIR_MEASURES, rouge_n
+from longsumbench.rouge.all_pairs import rouge_n
 from longsumbench.rouge.selection import sequential_selection
 
 
@@ -25,10 +24,8 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
         end: the id of the end token.
 
     Raises:
-        UsageError: the length is below 1.
         ValueError: the target does not end with the end token.
     """
-    check_minimum("segment_length", segment_length, 1)
     if not len(labels) or labels[-1] != end:
         raise ValueError(f"the target does not end with the end token {end}")
     starts = range(0, len(labels), segment_length)
@@ -56,11 +53,7 @@ def proxy_labels(
 
     Returns:
         [S, N], 0–1.
-
-    Raises:
-        UsageError: the measure is unknown, or n is below 1.
     """
-    check_choice("measure", measure, PAIR_MEASURES)
     if not sequential:
         return rouge_n(snippets, segments, ngram)[measure].astype(np.float32)
     labels = np.zeros((len(segments), len(snippets)), np.float32)

@@ -1,7 +1,6 @@
 """What Trunc, CA, EA and SEAL read: snippets, groups of them, and their proxy labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import datasets
@@ -21,7 +20,7 @@ from longsumbench.modeling.units import (
     reorder,
     split_snippets,
 )
-from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
+from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, TruncConfig
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.progress import track
 
@@ -72,26 +71,22 @@ class CAReader(SnippetReader):
         return prepend_query(group_units(units, keys), self.query(example, self.config.snippet_length))
 
 
-@dataclass(frozen=True)
 class LabelledCollator(UnitCollator):
     """As UnitCollator, plus `proxy_labels` [B, m, U], 0 for absent segments and snippets, and their number."""
+
+    matrices = ("proxy_labels",)
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch; in generation, rows have no labels."""
         batch = super().__call__(rows)
-        labels = [item["proxy_labels"] for item in rows if "proxy_labels" in item]
-        if labels:
-            padded = torch.zeros(len(labels), max(map(len, labels)), batch["input_ids"].shape[1])
-            for whole, rows_of_labels in zip(padded, labels, strict=True):
-                for segment, values in zip(whole, rows_of_labels, strict=False):
-                    segment[: len(values)] = torch.as_tensor(values)
-            batch["proxy_labels"] = padded
-            batch["num_proxy_labels"] = torch.tensor(sum(len(matrix) * len(matrix[0]) for matrix in labels if matrix))
+        if "proxy_labels" in batch:
+            counts = [sum(map(len, item["proxy_labels"])) for item in rows]
+            batch["num_proxy_labels"] = torch.tensor(sum(counts))
         return batch
 
 
 class EAReader(SnippetReader):
-    """Reads the snippets, each a unit, and labels them for training (SEAL §3.4)."""
+    """Reads the snippets, each a unit, and labels them for training (SEAL §3.4); SEAL, for every segment (§3.5)."""
 
     Collator = LabelledCollator
     config: EAConfig
@@ -121,24 +116,9 @@ class EAReader(SnippetReader):
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
         """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
         config = self.config
-        segments = target_segments(
-            item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
-        )
+        length = getattr(config, "segment_length", len(item["labels"]))  # EA: the whole target is one segment
+        segments = target_segments(item["labels"], length, self.tokenizer.eos_token_id)
         ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
         texts = [unit[item["query_length"] :] for unit in item["units"]]
         labels: list[list[float]] = proxy_labels(texts, segments, ngram, measure, sequential).tolist()
         return labels
-
-    def segment_length(self, target_length: int) -> int:
-        """Return the length of a target's segments; here the whole target is one."""
-        return target_length
-
-
-class SealReader(EAReader):
-    """As EAReader, except: the labels are for every segment of the target (SEAL §3.5)."""
-
-    config: SealConfig
-
-    def segment_length(self, target_length: int) -> int:
-        """Return the length of a target's segments."""
-        return self.config.segment_length

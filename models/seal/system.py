@@ -16,7 +16,7 @@ from longsumbench.models.seal.model import (
     SealForConditionalGeneration,
     TruncForConditionalGeneration,
 )
-from longsumbench.models.seal.readers import CAReader, EAReader, SealReader, TruncReader
+from longsumbench.models.seal.readers import CAReader, EAReader, TruncReader
 
 
 class TruncNetwork(Network):
@@ -104,5 +104,5 @@ class EA(NeuralSystem):
 class Seal(EA):
     """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
-    Config, Reader, Network = SealConfig, SealReader, SealNetwork
+    Config, Reader, Network = SealConfig, EAReader, SealNetwork
     gives_attention = False  # its memory is another for every segment

@@ -24,8 +24,7 @@ source, n complete windows of the target, H heads, E width of a head, D width, V
 """
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -37,13 +36,11 @@ from torch.utils.checkpoint import checkpoint
 from transformers import GenerationMixin, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
-from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.nn.dropout import dropout
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText
 from longsumbench.modeling.nn.initialization import StartsParts
 from longsumbench.modeling.nn.losses import token_cross_entropy
-from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
@@ -247,19 +244,6 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
     def _summed_cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:
         return token_cross_entropy(self.project(states), targets, 1, self.config.label_smoothing)
-
-    @contextmanager
-    def ranked_by(self, penalties: Penalties) -> Iterator[None]:
-        """Rank hypotheses by penalties in `generate`, inside the context.
-
-        Raises:
-            UsageError: a coverage penalty is set; it needs attention over source tokens.
-        """
-        if penalties.covers:
-            problem = "T-DMCA attends to windows of the source, not to its tokens"
-            raise UsageError(f"decode.coverage={penalties.coverage}: {problem}; choose decode.coverage=none")
-        with super().ranked_by(penalties):
-            yield
 
 
 class SourceCountingCollator(UnitCollator):

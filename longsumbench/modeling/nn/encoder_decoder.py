@@ -5,8 +5,7 @@ tokens, D width, V vocabulary.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from transformers.modeling_outputs import Seq2SeqLMOutput
@@ -18,11 +17,16 @@ from longsumbench.modeling.nn.masks import attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """Output of a decoder."""
+class Decoded(NamedTuple):
+    """Output of a decoder.
 
-    hidden: Tensor  # [Q, T, D]
+    Attributes:
+        hidden: [Q, T, D].
+        unit_scores: what the network chose or weighted units by, for its loss and evidence; None if there is nothing.
+    """
+
+    hidden: Tensor
+    unit_scores: Tensor | None = None
 
 
 def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[FoldedAttention]] | None = None) -> None:

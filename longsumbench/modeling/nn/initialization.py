@@ -5,12 +5,16 @@ from abc import abstractmethod
 
 import torch
 from torch import nn
+from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
 
 from longsumbench.modeling.nn.positions import sinusoid
 
 
 def xavier(model: nn.Module, width: int) -> None:
-    """Initialize: Xavier-uniform matrices, zero biases, learned embeddings N(0, 1/width); norms stay at one."""
+    """Initialize: Xavier-uniform matrices, zero biases, learned embeddings N(0, 1/width); norms stay at one.
+
+    Learned positions like BART's start as sinusoids.
+    """
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
@@ -19,6 +23,8 @@ def xavier(model: nn.Module, width: int) -> None:
     for module in model.modules():  # after the matrices, one of which may share its weights with the embeddings
         if isinstance(module, nn.Embedding) and module.weight.requires_grad:
             nn.init.normal_(module.weight, std=width**-0.5)
+        if isinstance(module, BartLearnedPositionalEmbedding):
+            module.weight.data = sinusoid(torch.arange(len(module.weight)), module.weight.shape[1])
 
 
 def xavier_heads(weight: nn.Parameter) -> None:
@@ -44,9 +50,3 @@ class StartsParts:
             module.reset_parameters()
         else:
             super()._init_weights(module)  # type: ignore[misc]  # a method of transformers' class
-
-
-def sinusoidal(*embeddings: nn.Embedding) -> None:
-    """Initialize learned position embeddings with sinusoids."""
-    for embedding in embeddings:
-        embedding.weight.data = sinusoid(torch.arange(len(embedding.weight)), embedding.weight.shape[1])

@@ -68,6 +68,7 @@ class Penalties:
         return of_coverage if self.coverage == "summary" else torch.zeros_like(of_coverage)
 
 
+@dataclass
 class BeamRanking:
     """State of a running search.
 
@@ -77,10 +78,9 @@ class BeamRanking:
         parents: [B, K], the row that each running hypothesis extends; None before the first step.
     """
 
-    def __init__(self, penalties: Penalties) -> None:
-        self.penalties = penalties
-        self.of_coverage: Tensor | None = None
-        self.parents: Tensor | None = None
+    penalties: Penalties
+    of_coverage: Tensor | None = None
+    parents: Tensor | None = None
 
     def of(self, rows: Tensor) -> Tensor | float:
         """Return cp of hypotheses that extend some rows; any shape."""

@@ -32,19 +32,29 @@ class Memory(NamedTuple):
 
 
 class TokenTable(NamedTuple):
-    """The concatenated states of all real tokens of a batch.
+    """Encoded units: the concatenated states of all real tokens of a batch.
 
     Attributes:
-        states: [N, D].
+        last_hidden_state: [N, D].
         starts: [B, U], the row of a unit's first token; 0 for an absent unit.
         lengths: [B, U], number of tokens of a unit; 0 for an absent unit.
         pooled: [B, U, P], the output of `UnitEncoder.pool`; zero for an absent unit.
     """
 
-    states: Tensor
+    last_hidden_state: Tensor
     starts: Tensor
     lengths: Tensor
     pooled: Tensor
+
+    @property
+    def real(self) -> Tensor:
+        """[B, U], True where a unit is real."""
+        return self.lengths > 0
+
+    def memory(self) -> Memory:
+        """Concatenate the states of an example's units."""
+        tokens = spread_units(self.starts, self.lengths)
+        return gather(self.last_hidden_state, tokens.positions, tokens.mask)
 
 
 class SpreadUnits(NamedTuple):
@@ -91,9 +101,7 @@ class UnitEncoder(PegasusEncoder):
             unit_mask: [B, U, L], True where a token is real; a unit's real tokens come first.
             **kwargs: not used; `generate` passes all its inputs.
         """
-        table = self.encode(input_ids, unit_mask)
-        tokens = spread_units(table.starts, table.lengths)
-        return gather(table.states, tokens.positions, tokens.mask)
+        return self.encode(input_ids, unit_mask).memory()
 
     def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
         """Encode every real unit separately, piece by piece."""
@@ -161,13 +169,11 @@ class UnitEncoder(PegasusEncoder):
         # Reentrant checkpointing keeps no graph of the first pass, whose small blocks would fragment glibc's memory
         # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient.
         trigger = torch.ones((), requires_grad=True)
+        units = input_ids, mask, places
         result: tuple[Tensor, Tensor, Tensor] = checkpoint(
-            self._read, trigger, input_ids, mask, places, use_reentrant=True
+            lambda _, *units: self.read(*units), trigger, *units, use_reentrant=True
         )
         return result
-
-    def _read(self, _trigger: Tensor, *units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.read(*units)
 
 
 def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:

@@ -1,24 +1,14 @@
-"""Focus attention: against loops written from the paper's equations, by hand, and its forms against each other."""
+"""Focus attention: against loops written from the paper's equations, and by hand."""
 
 import math
-from collections.abc import Callable
 from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import flex_attention
 from transformers import BartConfig
 
-from longsumbench.models.etads.focus import (
-    WIDE_ENOUGH,
-    Focus,
-    FocusAttention,
-    FocusWindows,
-    flex_focus,
-    plain_focus,
-    rank_two_focus,
-)
+from longsumbench.models.etads.focus import Focus, FocusAttention, FocusWindows, focus_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -27,11 +17,11 @@ HEADS = (1, 4)
 CLOSE = 1e-7  # of gradients in float64, as a share of the largest
 
 
-def layer(heads: int, width: int = 8, form: str = "plain", seed: int = 0) -> FocusAttention:
+def layer(heads: int, width: int = 8, seed: int = 0) -> FocusAttention:
     """Return a layer whose foci are neither all alike nor all in the middle."""
     torch.manual_seed(seed)
     config = BartConfig(d_model=heads * width, encoder_attention_heads=heads)
-    attention = FocusAttention(config, form).eval()
+    attention = FocusAttention(config).eval()
     for name, weight in attention.named_parameters():
         torch.nn.init.normal_(weight, std=1.5 if "focus.u" in name else width**-0.5)
     return attention
@@ -139,110 +129,6 @@ def test_the_two_oracles_agree() -> None:
     torch.testing.assert_close(dense(attention, states[0]), loop(attention, states[0], 9))
 
 
-def parts(
-    length: int, narrow: float, wide: float, seed: int = 0
-) -> tuple[Tensor, Tensor, Tensor, FocusWindows, Tensor]:
-    """Return queries, keys, values [2, 2, L, 8], windows between two widths (shares of the text), and a ragged mask."""
-    generator = torch.Generator().manual_seed(seed)
-    real = torch.arange(length) < torch.tensor([[length], [max(1, length - 3)]])
-    q, k, v = (torch.randn(2, 2, length, 8, generator=generator) for _ in range(3))
-    m = real.sum(-1)[:, None, None]
-    centres = m * torch.rand(2, 2, length, generator=generator)
-    widths = m * (narrow + (wide - narrow) * torch.rand(2, 2, length, generator=generator))
-    return q, k, v, FocusWindows(centres, widths.clamp(min=0.5)), real
-
-
-FOCI = {"narrow": (0.0, 0.01), "mixed": (0.005, 1.0), "wide": (1.001 * WIDE_ENOUGH, 1.0)}
-
-
-def with_gradients(function: object, *arguments: object) -> list[Tensor]:
-    """Return a form's output at real tokens and the gradients of all that it reads."""
-    q, k, v, windows, real = arguments[:5]
-    leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v, *windows)]
-    output = function(*leaves[:3], FocusWindows(*leaves[3:]), real, *arguments[5:])  # type: ignore[operator]
-    kept = output.transpose(1, 2)[real]  # type: ignore[index]
-    return [kept, *torch.autograd.grad(kept.square().sum(), leaves)]
-
-
-def assert_alike(found: list[Tensor], expected: list[Tensor]) -> None:
-    """Compare outputs and gradients."""
-    torch.testing.assert_close(found[0], expected[0])
-    for one, other in zip(found[1:], expected[1:], strict=True):
-        assert difference(one, other) < CLOSE
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without")
-@pytest.mark.parametrize(("length", "foci"), list(product((1, 6, 33, 200), FOCI)))
-def test_flex_attention_computes_the_same(length: int, foci: str) -> None:
-    """The kernel that computes the bias itself gives the plain form's outputs, for foci of any width."""
-    given = parts(length, *FOCI[foci])
-    real = given[-1]
-    found, expected = flex_focus(*given, flex_attention), plain_focus(*given)
-    torch.testing.assert_close(found.transpose(1, 2)[real], expected.transpose(1, 2)[real])
-
-
-def unfused(queries: Tensor, keys: Tensor, values: Tensor, score_mod: Callable[..., Tensor]) -> Tensor:
-    """As flex attention's kernel, except: all scores at once, and with gradients on a CPU, which the kernel lacks."""
-    scores = queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
-    indices = torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij")
-    return score_mod(scores, *indices).softmax(-1) @ values
-
-
-@pytest.mark.parametrize(("length", "foci"), list(product((6, 33, 200), FOCI)))
-def test_what_flex_attention_is_given_has_the_same_gradients(length: int, foci: str) -> None:
-    """The function that changes the kernel's scores gives the plain form's outputs and gradients, whatever the foci."""
-    given = parts(length, *FOCI[foci])
-    assert_alike(with_gradients(flex_focus, *given, unfused), with_gradients(plain_focus, *given))
-
-
-@pytest.mark.parametrize("length", [1, 6, 33, 400, 1024])
-def test_the_rank_two_form_computes_the_same_for_wide_foci(length: int) -> None:
-    """Two more features of queries and keys give the plain form's outputs and gradients, where foci are wide."""
-    given = parts(length, *FOCI["wide"])
-    assert_alike(with_gradients(rank_two_focus, *given), with_gradients(plain_focus, *given))
-
-
-def test_the_rank_two_form_is_refused_for_narrow_foci() -> None:
-    """A single narrow focus, or half precision, is enough to refuse it."""
-    q, k, v, windows, real = parts(64, *FOCI["wide"])
-    rank_two_focus(q, k, v, windows, real)
-    widths = windows.widths.clone()
-    widths[1, 1, 5] = 0.9 * WIDE_ENOUGH * 61
-    with pytest.raises(ValueError, match="foci of at least"):
-        rank_two_focus(q, k, v, windows._replace(widths=widths), real)
-    with pytest.raises(ValueError, match="single precision"):
-        rank_two_focus(q.bfloat16(), k.bfloat16(), v.bfloat16(), windows, real)
-
-
-def test_a_layer_computes_the_plain_form_where_the_fast_one_does_not_hold() -> None:
-    """A layer asked for the rank-two form gives, for narrow foci, the plain form's very numbers."""
-    fast, reference = layer(2, form="rank_two"), layer(2)
-    for attention in (fast, reference):
-        torch.nn.init.zeros_(attention.focus.u_d)
-        with torch.no_grad():
-            attention.focus.u_d[0, 0] = -50
-    states, mask = batch([40, 17], 16)
-    assert torch.equal(fast(states, attention_mask=mask)[0], reference(states, attention_mask=mask)[0])
-
-
-def test_a_layer_computes_the_rank_two_form_where_it_holds() -> None:
-    """A layer asked for the rank-two form gives, for wide foci, the plain form's numbers but for rounding."""
-    fast, reference = layer(2, form="rank_two"), layer(2)
-    for attention in (fast, reference):
-        torch.nn.init.zeros_(attention.focus.u_d)  # half of the text
-    states, mask = batch([40, 17], 16)
-    one, other = fast(states, attention_mask=mask)[0], reference(states, attention_mask=mask)[0]
-    torch.testing.assert_close(one[mask[:, 0, 0]], other[mask[:, 0, 0]])
-    assert not torch.equal(one, other)
-
-
-def test_without_a_gpu_flex_attention_is_the_plain_form() -> None:
-    """A network trained with flex attention reads on a CPU, too, by the plain form."""
-    states, mask = batch([9, 4], 16)
-    fast, reference = layer(2, form="flex"), layer(2)
-    assert torch.equal(fast(states, attention_mask=mask)[0], reference(states, attention_mask=mask)[0])
-
-
 @pytest.mark.parametrize("heads", HEADS)
 def test_padding_changes_nothing(heads: int) -> None:
     """A text gives the same alone, in the library's other form of a mask, and beside longer ones."""
@@ -294,7 +180,9 @@ def test_three_tokens_by_hand() -> None:
     a, b = math.exp(-2), math.exp(-2 / 9)
     expected = (a + 6 * b) / (a + 2 * b)
     assert expected == pytest.approx(2.844, abs=5e-4)
-    torch.testing.assert_close(plain_focus(nothing, nothing, values, windows, real), torch.full((1, 1, 3, 1), expected))
+    torch.testing.assert_close(
+        focus_attention(nothing, nothing, values, windows, real), torch.full((1, 1, 3, 1), expected)
+    )
     zero = Focus(1, 1)
     for weight in zero.parameters():
         torch.nn.init.zeros_(weight)

@@ -11,8 +11,8 @@ from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusAttention
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
-from longsumbench.models.etads.network import EtadsNetwork
 from longsumbench.models.etads.saliency import SaliencyAttention
+from longsumbench.models.etads.system import EtadsNetwork
 
 pytestmark = pytest.mark.usefixtures("float64")
 

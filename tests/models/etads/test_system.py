@@ -5,19 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
 from longsumbench.api import WINDOW_AXIS, Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.reader import EtadsReader
-from longsumbench.models.etads.system import Etads
+from longsumbench.models.etads.system import Etads, EtadsReader
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
 SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}
@@ -132,14 +129,6 @@ def test_words_that_are_not_known_are_told_as_the_system_reads_them(tmp_path: Pa
     evidence = next(iter(system.summarize([example], GREEDY))).evidence
     assert evidence is not None
     assert "<unk>" in "".join(evidence.texts["source_token"])
-
-
-def test_flex_attention_is_refused_before_any_work(tmp_path: Path) -> None:
-    """On a CPU, fit refuses flex attention before it makes a tokenizer; without focus it does not matter."""
-    with pytest.raises(UsageError, match="focus_form=flex"):
-        fitted(tmp_path, focus_form="flex")
-    assert not list(tmp_path.rglob("tokenizer*"))
-    fitted(tmp_path, focus_form="flex", focus_layers=[])
 
 
 def test_beams_by_coverage_go_through_the_whole_system(tmp_path: Path) -> None:

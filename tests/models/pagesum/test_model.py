@@ -22,7 +22,7 @@ LENGTHS = (12, 7, 9)  # of the targets of RAGGED
 
 def weighed(model: Any, inputs: dict[str, Tensor], ids: Tensor) -> Tensor:
     """Return the pages' confidences: [B, P, T]."""
-    weights: Tensor = model.decode(model.model.encoder(**inputs), ids).confidences[:, :, 0]
+    weights: Tensor = model.decode(model.model.encoder(**inputs), ids).unit_scores[:, :, 0]
     return weights
 
 

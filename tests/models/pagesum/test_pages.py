@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from support.waiting import assert_linear
 
 from longsumbench.api import Cut, Truncation
-from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence, Units
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 
@@ -254,23 +253,6 @@ def test_no_text_makes_no_pages() -> None:
     """An example without text has no page, however it is split."""
     for split in SPLITTERS.values():
         assert split([[], []], 4, 8) == Units((), (), (), Truncation(0, 0))
-
-
-@pytest.mark.parametrize(
-    ("split", "message"),
-    [
-        (partial(spatial_pages, num_pages=0, page_size=9), "num_pages=0 is below 1"),
-        (partial(spatial_pages, num_pages=9, page_size=0), "page_size=0 is below 1"),
-        (partial(document_pages, max_pages=0, page_size=9), "max_pages=0 is below 1"),
-        (partial(document_pages, max_pages=9, page_size=0), "page_size=0 is below 1"),
-        (partial(token_pages, page_size=2, max_input_tokens=9), "page_size=2 is below 3"),
-        (partial(token_pages, page_size=9, max_input_tokens=0), "max_input_tokens=0 is below 1"),
-    ],
-)
-def test_limits_that_let_nothing_through_are_refused(split: Callable[[list[Text]], Units], message: str) -> None:
-    """A limit under which no text could be read is a usage error that names it."""
-    with pytest.raises(UsageError, match=f"^{message}$"):
-        split([[sentence(1, 1)]])
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)

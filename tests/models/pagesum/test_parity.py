@@ -17,7 +17,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 from torch import Tensor
 
-from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig, page_memory
 
 FOLDER = SHARED / "parity" / "pagesum"
 pytestmark = [
@@ -94,7 +94,7 @@ def test_states_of_every_page(case: str) -> None:
     names = {f"{stack}.{part}": f"model.{stacks[stack]}.{parts[part]}" for stack in stacks for part in parts}
     model, expected, inputs = network(), tensors(case), read(case)
     seen = watch(model, names)
-    pages: Pages = model.model.encoder(**inputs)
+    pages = model.model.encoder(**inputs)
     model.decode(pages, expected["in.tgt_ids"])
     by_length = pages.lengths.flatten().argsort(descending=True, stable=True)  # the order in which pages are computed
     masks = {
@@ -115,14 +115,14 @@ def test_mixed_states_and_logits(case: str, fidelity: str) -> None:
     pages, targets = model.model.encoder(**inputs), expected["in.tgt_ids"]
     real = targets.ne(PAD)
     decoded = model.decode(pages, targets)
-    memory, mask = pages.memory(together=False)
+    memory, mask = page_memory(pages, together=False)
     assert_close(memory[mask], expected["enc.memory"][inputs["unit_mask"]])
     hidden = model.decode_pages(pages, targets.repeat_interleave(pages.lengths.shape[1], 0)[:, None], None)[:, 0]
     of_page = real.repeat_interleave(pages.lengths.shape[1], 0)
     assert_close(hidden[of_page], expected["dec.page_hidden"].flatten(0, 1)[of_page])
     assert_close(seen["conf.scores"].view(expected["conf.scores"].shape).mT[real], expected["conf.scores"].mT[real])
-    assert decoded.confidences is not None
-    assert_close(decoded.confidences[:, :, 0].mT[real], expected["conf.weights"].mT[real])
+    assert decoded.unit_scores is not None
+    assert_close(decoded.unit_scores[:, :, 0].mT[real], expected["conf.weights"].mT[real])
     assert_close(decoded.hidden[real], expected["dec.mixed_hidden"][real])
     assert_close(model.project(decoded.hidden)[real], expected["out.logits"][real])
 

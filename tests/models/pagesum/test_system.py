@@ -135,7 +135,7 @@ def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
     """Return the confidences of an example's pages when a decoder's input is fed as a whole: [P, T]."""
     with torch.no_grad():
         pages = system.model.model.encoder(**system.reader.collate([system.reader.units(one)]))
-        weights: torch.Tensor = system.model.decode(pages, fed[None]).confidences
+        weights: torch.Tensor = system.model.decode(pages, fed[None]).unit_scores
     return weights[0, :, 0]
 
 

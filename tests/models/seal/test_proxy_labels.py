@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
-from longsumbench.errors import UsageError
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
@@ -164,23 +163,7 @@ def test_one_chosen_snippet_has_the_highest_label(
     assert not chosen[labels == 0].any()
 
 
-def test_unknown_measures_are_refused() -> None:
-    """The message lists the measures there are."""
-    with pytest.raises(UsageError, match="f1, precision, recall"):
-        proxy_labels([[1]], [[1]], measure="f2")
-    with pytest.raises(UsageError, match="ngram=0"):
-        proxy_labels([[1]], [[1]], ngram=0)
-
-
 END = 2
-
-
-def test_hand_worked_segments() -> None:
-    """The end token takes a place, so it may stand in a segment of its own, which is empty without it."""
-    assert target_segments([5, 6, 7, 8, END], 2, END) == [[5, 6], [7, 8], []]
-    assert target_segments([5, 6, 7, END], 2, END) == [[5, 6], [7]]
-    assert target_segments([5, 6, 7, END], 4, END) == [[5, 6, 7]]
-    assert target_segments([END], 4, END) == [[]]
 
 
 @given(st.lists(st.integers(3, 9), max_size=30), st.integers(1, 8))

@@ -1,5 +1,6 @@
 """CA, EA and SEAL as systems: units, labels, evidence, and odd input."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,10 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence
-from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
+from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.gate import select
-from longsumbench.models.seal.readers import CAReader, EAReader, SealReader
-from longsumbench.models.seal.system import EANetwork
+from longsumbench.models.seal.readers import CAReader, EAReader
+from longsumbench.models.seal.system import EANetwork, TruncNetwork
 
 GREEDY = Decoding(max_length=20, device="cpu")
 
@@ -88,7 +89,7 @@ def test_vectors_of_a_group(multi_document: bool, settings: dict[str, int], vect
 
 def test_labels_of_a_training_row() -> None:
     """Target 1 2 3 4 end, segments of 3: 1 2 3 | 4. Snippet 1 2 3 labels them 1, 0; snippet 2 3 9 4: 2·1/(3+2), 0."""
-    segments = SealReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
+    segments = EAReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
     whole = EAReader(EAConfig(snippet_length=4, extractive_length=8))
     segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)  # type: ignore[assignment]
     row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0], "query_length": 0}
@@ -194,3 +195,17 @@ def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCac
     assert fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
         fit_tiny("ea", stages.root, init=str(tmp_path))
+
+
+@dataclass
+class ClashingConfig(TruncConfig):
+    """Trunc's settings, and two with the names of entries of the network's configuration."""
+
+    activation_function: str = "tanh"
+    label_smoothing: float = 0.25
+
+
+def test_only_what_a_network_adds_is_copied_by_name() -> None:
+    """A setting sets the entry that the suite's class adds, and never one of the library's that it knows nothing of."""
+    made = TruncNetwork(ClashingConfig()).model_config(40, (0, 1, 2))
+    assert (made.activation_function, made.label_smoothing) == ("relu", 0.25)

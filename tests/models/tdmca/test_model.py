@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from longsumbench.api import Truncation
-from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import row_of_units
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
@@ -325,15 +324,6 @@ def test_every_finished_beam_has_the_score_that_it_should() -> None:
             ).logits[0]
             sums = logits.log_softmax(-1)[range(len(one.ids)), one.ids].sum().item()
             assert one.score == pytest.approx(sums / ((5 + len(one.ids)) / 6) ** 0.4, rel=1e-5)
-
-
-def test_it_cannot_be_ranked_by_coverage() -> None:
-    """A search by coverage, of tokens that nothing attends to, is an error that names the setting."""
-    with (
-        pytest.raises(UsageError, match=r"decode\.coverage=wu: T-DMCA attends to windows"),
-        network().ranked_by(Penalties("wu", 0.4, "wu", 0.2)),
-    ):
-        pass
 
 
 @pytest.mark.parametrize("source_loss", [True, False])
