@@ -58,11 +58,6 @@ class Reading:
         """Model and variant."""
         return " ".join([self.model, *split_variant(self.variant)])
 
-    @property
-    def unit(self) -> str:
-        """The ledger's unit: "words" for a system without a tokenizer, else "tokens"."""
-        return "tokens" if self.has_tokens else "words"
-
     def see_source(self, ledger: Truncation | None) -> None:
         """Add an example's source ledger; None if the system keeps none."""
         self.sources += 1

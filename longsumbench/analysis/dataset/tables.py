@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILARITY, SplitOverlap
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, PublishedSize
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, SIZE_COLUMNS
 from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
-from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStats
+from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
 from longsumbench.api import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block
@@ -24,7 +24,6 @@ from longsumbench.report.tables import Block, markdown, terminal
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-STRUCTURE = COUNTED[2:]
 _ABSENT = "–"
 _QUANTILE = 0.95
 _KEPT = {
@@ -107,7 +106,10 @@ def stats_markdown(stats: DatasetStats) -> str:
 
 def stats_blocks(stats: DatasetStats) -> list[Block]:
     """Return all tables."""
-    found = [_lengths(stats), *_published(stats.dataset), _structure(stats), _kept(stats), _oracle(stats)]
+    found = [_lengths(stats)]
+    if sizes := PUBLISHED_SIZES.get(stats.dataset):
+        found.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
+    found += [_structure(stats), _kept(stats), _oracle(stats)]
     if stats.overlaps is not None:
         found += _duplicates(stats)
     if stats.readings:
@@ -174,17 +176,6 @@ def _text(name: str) -> str:
     """Format the name of a column of lengths: "source, tokens 1"."""
     kind, unit, *place = name.split("_")
     return f"{kind}, {unit}" + (f" {int(place[0]) + 1}" if place else "")
-
-
-def _published(dataset: str) -> Iterator[Block]:
-    columns = ("source", "counted", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
-    if rows := PUBLISHED_SIZES.get(dataset):
-        yield Block("Published sizes", (), columns, "lllrrrr", [_size(row) for row in rows])
-
-
-def _size(row: PublishedSize) -> list[str]:
-    numbers = (row.source_mean, row.source_p95, row.target_mean, row.target_p95)
-    return [row.source, row.tokens, row.examples, *(number or _ABSENT for number in numbers)]
 
 
 def _structure(stats: DatasetStats) -> Block:
