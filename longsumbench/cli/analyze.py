@@ -36,8 +36,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.analyses import ANALYSES
-    from longsumbench.analysis.plan import plan_analyze
+    from longsumbench.analysis.plan import ANALYSES, plan_analyze
     from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 

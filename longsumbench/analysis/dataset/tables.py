@@ -338,15 +338,20 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Number]:
 def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Number]:
     if reading.whole is not None:
         yield _Number(split, "reading", reading.label, "read_whole", reading.whole, reading.sources)
-        for cause, tokens, words in ledger_entries(reading.source):
-            for unit, count in (("tokens", tokens), ("words", words)):
-                if unit == "words" or reading.has_tokens:
-                    yield _Number(split, "reading", reading.label, f"{cause}_{unit}", count, reading.sources)
+        units = ("tokens", "words") if reading.has_tokens else ("words",)
+        yield from _numbers_of_ledger(reading.source, units, (split, "reading", reading.label), reading.sources)
     if reading.target is not None:
         yield _Number("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
-        for cause, tokens, words in ledger_entries(reading.target):
-            for unit, count in (("tokens", tokens), ("words", words)):
-                yield _Number("train", "targets", reading.label, f"{cause}_{unit}", count, reading.targets)
+        named = ("train", "targets", reading.label)
+        yield from _numbers_of_ledger(reading.target, ("tokens", "words"), named, reading.targets)
+
+
+def _numbers_of_ledger(
+    ledger: Truncation, units: Sequence[str], named: tuple[str, str, str], n: int
+) -> Iterator[_Number]:
+    for cause, tokens, words in ledger_entries(ledger):
+        counts = {"tokens": tokens, "words": words}
+        yield from (_Number(*named, f"{cause}_{unit}", counts[unit], n) for unit in units)
 
 
 def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
