@@ -2,10 +2,11 @@
 
 import base64
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from longsumbench.api import Sentences
 from longsumbench.report.marked_words import SHORTEST_WORD
 
 if TYPE_CHECKING:
@@ -43,8 +44,18 @@ def html_picture(svg: bytes, caption: str) -> str:
 
 def html_text(heading: str, written: str, kind: str = "") -> str:
     """Return a text under its heading, for an element of class `texts`; `written` is HTML."""
-    shown = written if written.strip() else '<em class="soft">nothing</em>'
-    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{shown}</p></section>'
+    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{or_nothing(written)}</p></section>'
+
+
+def or_nothing(written: str) -> str:
+    """Return HTML; the word "nothing" if it is blank."""
+    return written if written.strip() else '<em class="soft">nothing</em>'
+
+
+def headed_references(references: Sequence[Sentences]) -> dict[str, str]:
+    """Return heading → text of an example's references."""
+    texts = ["\n".join(reference) for reference in references]
+    return {f"reference {place}" if texts[1:] else "reference": text for place, text in enumerate(texts, 1)}
 
 
 def marks_legend(sentence: str, kinds: Mapping[str, str]) -> str:

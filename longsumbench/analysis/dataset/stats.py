@@ -127,7 +127,8 @@ def describe_dataset(
         DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
     """
     results = Results(Path(settings.results_dir).expanduser())
-    named = [results.find(name) for name in run_names(settings.run)]
+    names = [name.strip() for name in settings.run.split(",")]
+    named = [results.find(name) for name in dict.fromkeys(names) if name not in ("", _ALL_RUNS)]
     stages = user_cache()
     texts = load_texts(dataset, stages)
     runs = _find_runs(settings, results, named, texts)
@@ -149,19 +150,8 @@ def describe_dataset(
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
         runs=runs,
-        oracle_signature=_signature(),
+        oracle_signature=Rouge(Scoring()).signature(0).replace("|n:0", ""),
     )
-
-
-def _signature() -> str:
-    """Return the signature of the best extracts' scores, without the number of examples."""
-    return "|".join(part for part in Rouge(Scoring()).signature(0).split("|") if not part.startswith("n:"))
-
-
-def run_names(run: str) -> list[str]:
-    """Return the distinct names of runs in a comma-separated list; none for "all"."""
-    names = dict.fromkeys(name.strip() for name in run.split(","))
-    return [] if run.strip() == _ALL_RUNS else [name for name in names if name]
 
 
 def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
@@ -197,7 +187,7 @@ def read_splits(
         Statistics in the order of the splits.
     """
     found = {}
-    measure = _SampleMeasures(tokenizers(list(readers)))
+    measure = _SampleMeasures(tokenizers(readers))
     for name in splits if duplicates is None else duplicates.order:
         split = splits[name]
         counts = np.zeros((len(split), len(COUNTED)), np.int32)

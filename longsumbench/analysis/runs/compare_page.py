@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longsumbench.analysis.pages import PAGE_STYLE, html_picture, html_text, marks_legend, transparent_svg
+from longsumbench.analysis.pages import (
+    PAGE_STYLE,
+    headed_references,
+    html_picture,
+    html_text,
+    marks_legend,
+    transparent_svg,
+)
 from longsumbench.analysis.runs.compare import (
     COMPARISON_ALIGNMENT,
     COMPARISON_COLUMNS,
@@ -163,7 +170,7 @@ def verdict(pair: RunPair) -> str:
 def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
     before, after = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
-    reference_stems = stems(" ".join(sentence for reference in references for sentence in reference))
+    reference_stems = stems(" ".join(headed_references(references).values()))
     shared_before, shared_after = stems(before) & reference_stems, stems(after) & reference_stems
 
     def shared(stem: str) -> str | None:
@@ -173,9 +180,7 @@ def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -
         return "one" if stem in shared_after else None
 
     texts = [(pair.baseline.label, before, "baseline"), (pair.run.label, after, "run")]
-    for number, reference in enumerate(references, 1):
-        heading = "reference" if len(references) == 1 else f"reference {number}"
-        texts.append((heading, "\n".join(reference), "reference"))
+    texts += [(heading, text, "reference") for heading, text in headed_references(references).items()]
     columns = "".join(html_text(heading, mark_words(text, shared), kind) for heading, text, kind in texts)
     way = "up" if change.difference > 0 else "down"
     scores = f"{pair.main.heading} {change.baseline_score:.2f} → {change.score:.2f}"
