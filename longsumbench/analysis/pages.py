@@ -1,13 +1,15 @@
-"""Parts of the HTML pages of analyses: pictures, marked words, and texts side by side."""
+"""Parts of the pictures and HTML pages of analyses: titles, captions, marked words, and texts side by side."""
 
 import base64
 import io
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 from longsumbench.api import Sentences
 from longsumbench.report.marked_words import SHORTEST_WORD
+from longsumbench.report.palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +35,14 @@ def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]")
         draw(figure)
         figure.savefig(image, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return image.getvalue()
+
+
+def add_title_and_caption(figure: "Figure", left: float, title: str, caption: str, width: int) -> None:
+    """Write a title on top of a figure, and a caption of lines of `width` characters below the plots."""
+    tall = figure.get_figheight()
+    figure.text(left, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold", parse_math=False)
+    lines = "\n".join(textwrap.wrap(caption, width))
+    figure.text(left, 0.1 / tall, lines, fontsize=8, color=GREY, parse_math=False)
 
 
 def html_picture(svg: bytes, caption: str) -> str:

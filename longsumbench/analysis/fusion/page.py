@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
-from longsumbench.analysis.pages import PAGE_STYLE, html_picture, html_text, marks_legend
+from longsumbench.analysis.pages import PAGE_STYLE, add_title_and_caption, html_picture, html_text, marks_legend
 from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import mark_words, stems
@@ -47,13 +47,12 @@ details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
 def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
     """Write all files and return their paths."""
     drawn = draw_fusion(found)
-    contents: dict[str, str | bytes] = {"fusion.csv": found.csv()}
+    files: dict[str, str | bytes] = {"fusion.csv": found.csv()}
     if found.runs:
-        contents["fusion-runs.csv"] = found.runs_csv()
-    contents |= {f"fusion.{kind}": image for kind, image in drawn.items()}
-    return write_pictures(
-        folder, {**contents, "fusion-pairs.jsonl": found.lines(), "fusion.html": fusion_page(found, drawn["svg"])}
-    )
+        files["fusion-runs.csv"] = found.runs_csv()
+    files |= {f"fusion.{kind}": image for kind, image in drawn.items()}
+    files |= {"fusion-pairs.jsonl": found.lines(), "fusion.html": fusion_page(found, drawn["svg"])}
+    return write_pictures(folder, files)
 
 
 def draw_fusion(found: FusionsFound) -> dict[str, bytes]:
@@ -74,11 +73,8 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
     heading = f"{found.dataset}: distance of the sentences that a summary fuses"
-    figure.text(left, 0.935, heading, fontsize=11.5, fontweight="bold", parse_math=False)
-    caption = "\n".join(
-        textwrap.wrap(f"{found.notes()[0]}. Whiskers: 95 % intervals over examples.", 205 if found.runs else 122)
-    )
-    figure.text(left, 0.02, caption, fontsize=8, color=GREY, parse_math=False)
+    caption = f"{found.notes()[0]}. Whiskers: 95 % intervals over examples."
+    add_title_and_caption(figure, left, heading, caption, 205 if found.runs else 122)
 
 
 def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
