@@ -156,7 +156,7 @@ def _histograms(panels: Sequence[_Panel], novelty: DatasetStats | None = None) -
 
 
 def _histogram(plot: "Axes", panel: _Panel) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     edges = _edges(panel)
     for split, values in panel.values.items():
@@ -169,7 +169,7 @@ def _histogram(plot: "Axes", panel: _Panel) -> None:
         plot.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if edges[-1] / edges[0] < 1_000 else (1.0,)))
         plot.xaxis.set_minor_formatter(NullFormatter())
     elif panel.few:
-        plot.xaxis.get_major_locator().set_params(integer=True)
+        plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     plot.set_xlabel(panel.name)
     if plot.get_legend_handles_labels()[0]:

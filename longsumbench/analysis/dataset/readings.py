@@ -152,5 +152,5 @@ def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
     for reader in readers:
         if reader.tokenizer is not None:
             models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
-    counts = {reader.tokenizer: reader.count for reader in readers if reader.count}
+    counts = {reader.tokenizer: reader.count for reader in reversed(readers) if reader.count}  # the first system's
     return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[found]) for found, names in models.items()]

@@ -298,7 +298,7 @@ def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
     found = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
     by_example = stated.groupby("id", sort=False)
-    counts = by_example.size().to_numpy(np.float64)
+    counts = np.asarray(by_example.size(), np.float64)
     for name in (BOTH, "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
         found |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}

@@ -88,7 +88,7 @@ def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
         plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    dashed = {"color": GREY, "linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
+    dashed: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
     plot.plot(middles, bars["chance"], **dashed, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
@@ -104,7 +104,7 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
     for place, (run_id, name) in enumerate(shown if len(rows) else []):
         points = rows[(rows["run_id"] == run_id) & (rows["bar"] != "all") & (rows["n"] >= _FEWEST)]
         offset = (place - (len(shown) - 1) / 2) * 0.1 * half
-        drawn = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 5.5, "linewidth": 1.5}
+        drawn: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 5.5, "linewidth": 1.5}
         _, _, lines = plot.errorbar(
             points["from"] + half + offset,
             points[BOTH],
