@@ -1,20 +1,24 @@
-"""Composes and checks the settings of `longsumbench stats` and `longsumbench analyze`.
+"""The analyses of `longsumbench analyze` by name; composes and checks the settings of `stats` and `analyze`.
 
 The dataset's settings are composed as for `run`. The command's settings are checked against their dataclasses.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.coherence.coherence import CoherenceSettings
+from longsumbench.analysis.coherence import plot as coherence_plot
+from longsumbench.analysis.coherence.coherence import CoherenceSettings, analyze_coherence
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.fusion.fusion import FusionSettings
-from longsumbench.analysis.locality.locality import LocalitySettings
+from longsumbench.analysis.fusion import page as fusion_page
+from longsumbench.analysis.fusion.fusion import FusionSettings, analyze_fusion
+from longsumbench.analysis.locality import plot as locality_plot
+from longsumbench.analysis.locality.locality import LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UsageError
@@ -22,7 +26,27 @@ from longsumbench.runs.plan import plan, plan_dataset, translate_hydra_error
 
 _RANKING_SETTINGS = ("rank", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
-ANALYSIS_SETTINGS = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
+
+
+class Analysis(NamedTuple):
+    """An analysis.
+
+    Attributes:
+        settings: dataclass of its settings.
+        find: settings of the dataset, settings of the analysis, results → an object with `render`.
+        write: that object, a folder → the files written.
+    """
+
+    settings: type[SampleSettings]
+    find: Callable[..., Any]
+    write: Callable[[Any, Path], list[Path]]
+
+
+ANALYSES: Mapping[str, Analysis] = {
+    "locality": Analysis(LocalitySettings, analyze_locality, locality_plot.write_locality),
+    "fusion": Analysis(FusionSettings, analyze_fusion, fusion_page.write_fusion),
+    "coherence": Analysis(CoherenceSettings, analyze_coherence, coherence_plot.write_coherence),
+}
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:
@@ -49,10 +73,8 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, li
         UsageError: an override is invalid.
     """
     system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
-    runs = [word.partition("=")[2].strip() for word in words if word.partition("=")[0] == "run"]  # kept as text
-    others = [word for word in words if word not in system_overrides and word.partition("=")[0] != "run"]
-    texts, own = _dataset_and_own(others, "stats")
-    settings: StatsSettings = build_settings(StatsSettings, {**own, **({"run": runs[-1]} if runs else {})}, "")
+    texts, own = _dataset_and_own([word for word in words if word not in system_overrides], "stats")
+    settings: StatsSettings = build_settings(StatsSettings, own, "")
     models = [word for word in system_overrides if word.partition("=")[0] == "model"]
     if not system_overrides:
         return texts, settings, []
@@ -99,24 +121,20 @@ def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, 
     Raises:
         UsageError: an override is invalid.
     """
-    runs = [word.partition("=")[2] for word in words if word.partition("=")[0] == "run"]  # ids may look like numbers
-    others = [word for word in words if word.partition("=")[0] != "run"]
-    texts, own = _dataset_and_own(others, "analyze")
-    if runs and analysis == "locality":
+    texts, own = _dataset_and_own(words, "analyze")
+    if "run" in own and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
-    own |= {"run": runs[-1]} if runs else {}
-    settings: SampleSettings = build_settings(ANALYSIS_SETTINGS[analysis], own, "")
+    settings: SampleSettings = build_settings(ANALYSES[analysis].settings, own, "")
     return texts, settings
 
 
 def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Return the dataset's settings, and the command's settings as nested values."""
-    dataset_overrides = [word for word in words if word.partition("=")[0].partition(".")[0] == "dataset"]
-    others = [word for word in words if word not in dataset_overrides]
+    others = [word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"]
     for word in others:
         if "=" not in word:
             raise UsageError(f"'{word}' is not a setting: write key=value (see longsumbench {command} --help)")
-    texts = plan_dataset(dataset_overrides)
+    texts = plan_dataset([word for word in words if word not in others])
     try:
         own = OmegaConf.to_container(OmegaConf.merge({}, *map(_read, others)))
     except OmegaConfBaseException as error:
@@ -125,10 +143,12 @@ def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSetting
     return texts, {str(key): value for key, value in own.items()}
 
 
-def _read(word: str) -> DictConfig:
+def _read(word: str) -> Mapping[str, Any] | DictConfig:
     """Parse one setting of the command; raise UsageError if its value is not valid YAML."""
+    key, _, value = word.partition("=")
+    if key == "run":  # ids of runs may look like numbers
+        return {key: value.strip()}
     try:
         return OmegaConf.from_dotlist([word])
     except YAMLError as error:
-        key = word.partition("=")[0]
         raise UsageError(f"cannot read the value of '{key}': quote it twice, \"{key}='…'\"") from error

@@ -76,10 +76,9 @@ class Sampled:
         """Describe the split and the sample."""
         if len(self) == len(self.split):
             return f"{self.split.name} split, all {format_count(len(self), 'example')}"
+        counts = f"{len(self):,} of {len(self.split):,} examples"
         among = ", of those that all runs summarized," if self.runs else ""
-        return (
-            f"{self.split.name} split, {len(self):,} of {len(self.split):,} examples{among} drawn by seed {self.seed}"
-        )
+        return f"{self.split.name} split, {counts}{among} drawn by seed {self.seed}"
 
     def signature(self, analysis: str, version: int, **parts: object) -> str:
         """Describe how an analysis of these examples was computed.
@@ -130,12 +129,11 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
         record = RunRecord.read(folder)
         if record.run_id in [other.run_id for _, other in found]:
             raise UsageError(f"{run_label(record)} is named twice; name each run once")
-        if record.dataset != dataset.name:
-            problem = f"is a run on {record.dataset}, not on {dataset.name}"
-            raise UsageError(f"{run_label(record)} {problem}: name another run, or set dataset={record.dataset}")
-        if record.split != dataset.split:
-            problem = f"summarized the {record.split} split: set dataset.split={record.split}, or name another run"
-            raise UsageError(f"{run_label(record)} {problem}")
+        pairs = (("dataset", record.dataset, dataset.name), ("dataset.split", record.split, dataset.split))
+        for key, its, ours in pairs:
+            if its != ours:
+                problem = f"is a run on {key}={its}, not {ours}"
+                raise UsageError(f"{run_label(record)} {problem}: name another run, or set {key}={its}")
         check_written(folder, record, ["predictions.jsonl"])
         found.append((folder, record))
     return found

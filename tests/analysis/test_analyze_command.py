@@ -93,8 +93,11 @@ def test_words_that_cannot_be_meant(
     of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
     capsys.readouterr()
     for words, told in (
-        (["fusion", f"run={lead}"], "is a run on jsonl, not on pydoc"),
-        (["fusion", *of_texts, "dataset.split=validation", f"run={lead}"], "summarized the test split"),
+        (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not pydoc"),
+        (
+            ["fusion", *of_texts, "dataset.split=validation", f"run={lead}"],
+            "is a run on dataset.split=test, not validation",
+        ),
         (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
         (["fusion", *of_texts, "run=0123456789e9"], "no finished run is called '0123456789e9'"),

@@ -11,7 +11,7 @@ from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.plan import ANALYSIS_SETTINGS
+from longsumbench.analysis.plan import ANALYSES
 from longsumbench.api import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
 from longsumbench.api.registry import config_of
 from longsumbench.cli.main import main
@@ -19,6 +19,7 @@ from longsumbench.errors import UsageError
 from longsumbench.runs import plan as planning
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
+ANALYSIS_SETTINGS = {name: analysis.settings for name, analysis in ANALYSES.items()}
 COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **ANALYSIS_SETTINGS}
 SCHEMAS = {**MODELS, **SECTIONS, **COMMANDS, "run": RunConfig}
 SECTION_KEYS = [f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench.analysis.runs.compare import probability
 from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
 from longsumbench.api import DatasetSettings, Device, Scoring, Sentences, Text, setting
 from longsumbench.errors import DataError, UsageError
@@ -93,7 +94,7 @@ class CoherenceFound:
                 p_values[name] = float(approximate_randomization(gaps, RESAMPLES))
             rows.append(row)
         corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
-        columns = [*(name for name in rows[0] if name not in ("difference", "tested")), "difference", "tested"]
+        columns = ("row", "label", "coherence", "low", "high", "n", "of one sentence or none", "difference", "tested")
         table = pd.DataFrame(rows).reindex(columns=columns)
         names = table["row"]
         return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
@@ -135,8 +136,7 @@ def _tested(row: Any) -> list[str]:
     if not np.isfinite(row["p"]):
         return ["", "", ""]
     gap = f"{row['difference']:+.2f}"
-    p_values = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in (row["p"], row["p_holm"])]
-    return [gap if row["p_holm"] < LEVEL else Tied(gap), *p_values]
+    return [gap if row["p_holm"] < LEVEL else Tied(gap), probability(row["p"]), probability(row["p_holm"])]
 
 
 def analyze_coherence(
@@ -173,12 +173,11 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     if not rows:
         raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
     columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
+    how = metric.signature(len(rows)).replace("|", ",")
     return CoherenceFound(
         dataset=sampled.dataset,
         about=sampled.about(),
-        signature=sampled.signature(
-            "analyze-coherence", _VERSION, metric=metric.signature(len(rows)).replace("|", ",")
-        ),
+        signature=sampled.signature("analyze-coherence", _VERSION, metric=how),
         scores=columns,
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, CoherenceFound
+from longsumbench.analysis.pages import add_title_and_caption
 from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.palette import COLOURS, GREY
 
@@ -49,6 +50,5 @@ def _draw(figure: "Figure", found: CoherenceFound) -> None:
     plot.margins(x=0.12)
     plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
     plain_axes(plot, "x")
-    figure.text(0.02, 1 - 0.3 / tall, found.title, fontsize=11.5, fontweight="bold", parse_math=False)
     caption = f"{found.about}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    figure.text(0.02, 0.1 / tall, "\n".join(textwrap.wrap(caption, 118)), fontsize=8, color=GREY, parse_math=False)
+    add_title_and_caption(figure, 0.02, found.title, caption, 118)

@@ -9,25 +9,22 @@ Only the smaller splits are kept in memory, as hashes; the largest split is stre
 """
 
 import heapq
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.api import Example, Split
-
-if TYPE_CHECKING:
-    from datasketch import MinHash, MinHashLSH
 
 SHINGLE_WORDS = 5  # per sequence
 SIMILARITY = 0.8  # smallest Jaccard similarity of near-duplicates
 NEAREST = 10  # pairs that are listed
 # A pair of similarity s is a candidate with probability 1 - (1 - s^4)^16: 99.98 % at 0.8, 0.003 % at 0.04
 _PERMUTATIONS, _BANDS = 64, 16
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial that hashes several words' numbers
 _LOW_BITS = np.uint64(2**32 - 1)
 
 Shingles: TypeAlias = NDArray[np.uint64]
@@ -74,39 +71,17 @@ def shingles(example: Example) -> Shingles:
     text of fewer words is one sequence.
     """
     words = [word for sentence in example.sentences() for word in sentence.lower().split()]
-    numbers = np.fromiter((zlib.crc32(word.encode("utf-8", "replace")) for word in words), np.uint64, len(words))
+    hashes = pd.util.hash_array(np.array(words, dtype=object))
     width = min(SHINGLE_WORDS, len(words))
     count = len(words) - width + 1 if words else 0
-    joined = np.zeros(count, np.uint64)
-    for start in range(width):
-        joined = mix_hashes(joined * _FACTOR + numbers[start : start + count])
-    return np.unique(joined)
-
-
-def mix_hashes(numbers: Shingles) -> Shingles:
-    """Mix the bits of each number; the mapping is one-to-one (last step of splitmix64)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    sequences = pd.DataFrame({start: hashes[start : start + count] for start in range(width)})
+    return np.unique(pd.util.hash_pandas_object(sequences, index=False).to_numpy(np.uint64))
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
     """Return the Jaccard similarity of two texts' sequences, 0–1; 0 if both are empty."""
     common = len(np.intersect1d(one, other, assume_unique=True))
     return common / max(1, len(one) + len(other) - common)
-
-
-def _empty_sketch() -> "MinHash":
-    """Return the MinHash of an empty text; `update_batch` takes numbers below 2³²."""
-    from datasketch import MinHash
-
-    return MinHash(_PERMUTATIONS, seed=1, hashfunc=int)
-
-
-def _new_index() -> "MinHashLSH":
-    from datasketch import MinHashLSH
-
-    return MinHashLSH(num_perm=_PERMUTATIONS, params=(_BANDS, _PERMUTATIONS // _BANDS))
 
 
 class NearDuplicates:
@@ -117,11 +92,14 @@ class NearDuplicates:
     """
 
     def __init__(self, splits: Mapping[str, Split]) -> None:
+        from datasketch import MinHash, MinHashLSH
+
         self._splits = splits
         self.order = sorted(splits, key=lambda name: len(splits[name]))
-        self._indices = {name: _new_index() for name in self.order[:-1]}  # the last split is never queried
-        self._empty = _empty_sketch()
-        pairs = [(one, other) for place, one in enumerate(splits) for other in list(splits)[place + 1 :]]
+        banded = {"num_perm": _PERMUTATIONS, "params": (_BANDS, _PERMUTATIONS // _BANDS)}
+        self._indices = {name: MinHashLSH(**banded) for name in self.order[:-1]}  # the last split is never queried
+        self._empty = MinHash(_PERMUTATIONS, seed=1, hashfunc=int)  # takes numbers below 2³²
+        pairs = list(combinations(splits, 2))
         self._num_pairs = dict.fromkeys(pairs, 0)
         self._affected = {pair: [bytearray(len(splits[name])) for name in pair] for pair in pairs}
         self._nearest: list[tuple[float, int, int, str, str]] = []

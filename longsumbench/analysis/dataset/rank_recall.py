@@ -92,17 +92,8 @@ class RankRecall:
     def signature(self) -> str:
         """How the recalls were computed."""
         scorer = RougeScorer()
-        parts = {
-            "rouge": IMPLEMENTATION,
-            "mode": scorer.mode,
-            "stemmer": scorer.stemmer,
-            "tokenizer": scorer.tokenizer,
-            "L": "sentence",
-            "part": "recall",
-            "references": "first",
-            "n": str(len(self.texts_of_each)),
-        }
-        return "|".join(f"{name}:{value}" for name, value in parts.items())
+        words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
+        return f"rouge:{IMPLEMENTATION}|{words}|L:sentence|part:recall|references:first|n:{len(self.texts_of_each)}"
 
     def table(self) -> pd.DataFrame:
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
@@ -116,14 +107,12 @@ class RankRecall:
     def render(self) -> str:
         """Return the tables of computed and published recalls for the terminal, with the signature."""
         columns = ("ranker", *(f"best {kept}" for kept in KEPT))
-        cells = self.table()
-        cells["cell"] = [_cell(*row) for row in cells[["recall", "low", "high"]].to_numpy()]
-        rows = [
-            [f"in order (rank={name})" if name == UNRANKED else name, *ranked["cell"]]
-            for name, ranked in ((str(name), rows) for name, rows in cells.groupby("ranker", sort=False))
-        ]
+        rows: dict[str, list[str]] = {}
+        for name, _, mean, low, high in self.table().itertuples(index=False):
+            label = f"in order (rank={name})" if name == UNRANKED else name
+            rows.setdefault(label, [label]).append(f"{mean:.2f} ±{(high - low) / 2:.2f}")
         align = "l" + "r" * len(KEPT)
-        blocks = [Block("", tuple(self._notes()), columns, align, rows)]
+        blocks = [Block("", tuple(self._notes()), columns, align, list(rows.values()))]
         if name := _PUBLISHED_ON.get(self.dataset):
             printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
             blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
@@ -144,10 +133,6 @@ class RankRecall:
         table = table.assign(n=len(self.texts_of_each), signature=self.signature)
         columns = ["dataset", "split", "unit", "ranker", "best", "recall", "low", "high", "n", "signature"]
         table[columns].to_csv(path, index=False)
-
-
-def _cell(mean: float, low: float, high: float) -> str:
-    return f"{mean:.2f} ±{(high - low) / 2:.2f}"
 
 
 def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: RankerSettings) -> RankRecall:
@@ -171,14 +156,10 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
         found = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
     split = texts.splits[dataset.split]
-    orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in _cheap_first(settings)}
-    rows = {name: orders[name] for name in [UNRANKED, *settings.rankers]}
-    return score_orders(texts.name, split, rows, settings.unit)
-
-
-def _cheap_first(settings: RankRecallSettings) -> list[str]:
-    """Return the rankers, learned ones last, so that errors in the texts are found before training."""
-    return sorted(dict.fromkeys([UNRANKED, *settings.rankers]), key=lambda name: learned_ranker(name) is not None)
+    names = dict.fromkeys([UNRANKED, *settings.rankers])
+    trained_last = sorted(names, key=lambda name: learned_ranker(name) is not None)  # errors in texts are found before
+    orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
+    return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit)
 
 
 def _orders(

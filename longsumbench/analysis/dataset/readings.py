@@ -3,9 +3,9 @@
 settings of a system, splits --fit_reader--> FittedReader --see_source, see_target--> Reading
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from longsumbench.api import (
     UNRANKED,
@@ -58,11 +58,6 @@ class Reading:
         """Model and variant."""
         return " ".join([self.model, *split_variant(self.variant)])
 
-    @property
-    def unit(self) -> str:
-        """The ledger's unit: "words" for a system without a tokenizer, else "tokens"."""
-        return "tokens" if self.has_tokens else "words"
-
     def see_source(self, ledger: Truncation | None) -> None:
         """Add an example's source ledger; None if the system keeps none."""
         self.sources += 1
@@ -95,22 +90,16 @@ class FittedReader:
     count: Callable[[list[str]], int] | None = None
 
 
-@dataclass(frozen=True)
-class SharedTokenizer:
+class SharedTokenizer(NamedTuple):
     """A tokenizer of one or several systems.
 
     Attributes:
-        models: names of the systems.
+        label: name of the unit, with the systems' names.
         count: counts the tokens of consecutive sentences.
     """
 
-    models: list[str] = field(default_factory=list)
-    count: Callable[[list[str]], int] = len
-
-    @property
-    def label(self) -> str:
-        """Name of the unit, with the systems' names."""
-        return f"tokens of {', '.join(self.models)}"
+    label: str
+    count: Callable[[list[str]], int]
 
     def of_source(self, example: Example) -> int:
         """Count the source's tokens, without titles and section names."""
@@ -157,12 +146,11 @@ def fit_reader(
     return reader
 
 
-def tokenizers(readers: list[FittedReader]) -> list[SharedTokenizer]:
+def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
     """Return the distinct tokenizers, in the order of the systems."""
-    found: dict[str, SharedTokenizer] = {}
+    models: dict[str, dict[str, None]] = {}  # tokenizer → names of its systems
     for reader in readers:
-        if reader.tokenizer is not None and reader.count is not None:
-            tokens = found.setdefault(reader.tokenizer, SharedTokenizer([], reader.count))
-            if reader.reading.model not in tokens.models:
-                tokens.models.append(reader.reading.model)
-    return list(found.values())
+        if reader.tokenizer is not None:
+            models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
+    counts = {reader.tokenizer: reader.count for reader in reversed(readers) if reader.count}  # the first system's
+    return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[found]) for found, names in models.items()]

@@ -6,8 +6,7 @@ The splits are read once from disk, one example after the other. Counts are of a
 on one sample, drawn by the seed.
 """
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -41,16 +40,8 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
 from longsumbench.runs.record import Results, RunRecord, run_label
 
-COUNTED = (
-    "source_words",
-    "target_words",
-    "documents",
-    "sections",
-    "paragraphs",
-    "sentences",
-    "references",
-    "queries",
-)
+STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
+COUNTED = ("source_words", "target_words", *STRUCTURE)
 _TOKEN_COUNTS = ("source_tokens", "target_tokens")  # a column's name adds the tokenizer's index
 _ALL_RUNS = "all"
 
@@ -136,7 +127,8 @@ def describe_dataset(
         DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
     """
     results = Results(Path(settings.results_dir).expanduser())
-    named = [results.find(name) for name in run_names(settings.run)]
+    names = [name.strip() for name in settings.run.split(",")]
+    named = [results.find(name) for name in dict.fromkeys(names) if name not in ("", _ALL_RUNS)]
     stages = user_cache()
     texts = load_texts(dataset, stages)
     runs = _find_runs(settings, results, named, texts)
@@ -158,19 +150,8 @@ def describe_dataset(
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
         runs=runs,
-        oracle_signature=_signature(),
+        oracle_signature=Rouge(Scoring()).signature(0).replace("|n:0", ""),
     )
-
-
-def _signature() -> str:
-    """Return the signature of the best extracts' scores, without the number of examples."""
-    return "|".join(part for part in Rouge(Scoring()).signature(0).split("|") if not part.startswith("n:"))
-
-
-def run_names(run: str) -> list[str]:
-    """Return the distinct names of runs in a comma-separated list; none for "all"."""
-    names = dict.fromkeys(name.strip() for name in run.split(","))
-    return [] if run.strip() == _ALL_RUNS else [name for name in names if name]
 
 
 def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
@@ -206,27 +187,24 @@ def read_splits(
         Statistics in the order of the splits.
     """
     found = {}
-    measure = _SampleMeasures(tokenizers(list(readers)))
+    measure = _SampleMeasures(tokenizers(readers))
     for name in splits if duplicates is None else duplicates.order:
-        split, counts = splits[name], _Counts()
+        split = splits[name]
+        counts = np.zeros((len(split), len(COUNTED)), np.int32)
         chosen, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
-            counts.add(example)
+            counts[index] = count_example(example)
             if duplicates is not None:
                 duplicates.see(name, index, example)
             if index in chosen:
                 rows[example.id] = measure(example)
-                _let_read(readers, example, name == read_split, name == "train")
-        found[name] = SplitStats(name, counts.table(), measure.table(rows))
+                for reader in readers:
+                    if name == read_split:
+                        reader.reading.see_source(reader.system.source_ledger(example))
+                    if name == "train":
+                        reader.reading.see_target(reader.system.reference_ledger(example))
+        found[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
     return tuple(found[name] for name in splits)
-
-
-def _let_read(readers: Iterable[FittedReader], example: Example, source: bool, target: bool) -> None:
-    for reader in readers:
-        if source:
-            reader.reading.see_source(reader.system.source_ledger(example))
-        if target:
-            reader.reading.see_target(reader.system.reference_ledger(example))
 
 
 def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
@@ -237,27 +215,16 @@ def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
     return sorted(draw.sample(range(size), settings.sample))
 
 
-class _Counts:
-    """Counts of every example, at four bytes each."""
-
-    def __init__(self) -> None:
-        self._columns = {name: array("i") for name in COUNTED}
-
-    def add(self, example: Example) -> None:
-        """Count an example; sections, paragraphs and sentences without text do not count."""
-        numbers = (
-            example.source_words(),
-            count_words(example.references[0]) if example.references else 0,
-            len(example.documents),
-            *(sum(1 for _ in example.texts(unit)) for unit in ("section", "paragraph", "sentence")),
-            sum(any(map(str.strip, reference)) for reference in example.references),
-            int(bool(example.query)),
-        )
-        for column, number in zip(self._columns.values(), numbers, strict=True):
-            column.append(number)
-
-    def table(self) -> pd.DataFrame:
-        return pd.DataFrame({name: np.array(column, np.int32) for name, column in self._columns.items()})
+def count_example(example: Example) -> tuple[int, ...]:
+    """Return the numbers of `COUNTED`; sections, paragraphs, sentences and references without text do not count."""
+    return (
+        example.source_words(),
+        count_words(example.references[0]) if example.references else 0,
+        len(example.documents),
+        *(sum(1 for _ in example.texts(unit)) for unit in ("section", "paragraph", "sentence")),
+        sum(any(map(str.strip, reference)) for reference in example.references),
+        int(bool(example.query)),
+    )
 
 
 class _SampleMeasures:
@@ -276,7 +243,12 @@ class _SampleMeasures:
 
     def __call__(self, example: Example) -> dict[str, float]:
         """Return column → number, only for measures that apply."""
-        return {**self._kept(example), **self._best_extract(example), **self._lengths(example)}
+        found = {**self._kept(example), **self._best_extract(example)}
+        for place, tokens in enumerate(self._tokens):
+            found[f"source_tokens_{place}"] = tokens.of_source(example)
+            if any(example.references[:1]):
+                found[f"target_tokens_{place}"] = tokens.of_target(example)
+        return found
 
     def _kept(self, example: Example) -> dict[str, float]:
         """Return copied fragments and novel n-grams: means over the references to which a measure applies."""
@@ -290,14 +262,6 @@ class _SampleMeasures:
             return {}
         (summary,) = self._oracle.summarize([example], Decoding())
         return self._rouge.score(summary.text, example)
-
-    def _lengths(self, example: Example) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for place, tokens in enumerate(self._tokens):
-            found[f"source_tokens_{place}"] = tokens.of_source(example)
-            if any(example.references[:1]):
-                found[f"target_tokens_{place}"] = tokens.of_target(example)
-        return found
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
         index = pd.Index(list(rows), name="id", dtype=object)

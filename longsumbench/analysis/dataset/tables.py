@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILARITY, SplitOverlap
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, PublishedSize
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, SIZE_COLUMNS
 from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
-from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStats
+from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
 from longsumbench.api import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block
@@ -24,7 +24,6 @@ from longsumbench.report.tables import Block, markdown, terminal
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-STRUCTURE = COUNTED[2:]
 _ABSENT = "–"
 _QUANTILE = 0.95
 _KEPT = {
@@ -107,7 +106,10 @@ def stats_markdown(stats: DatasetStats) -> str:
 
 def stats_blocks(stats: DatasetStats) -> list[Block]:
     """Return all tables."""
-    found = [_lengths(stats), *_published(stats.dataset), _structure(stats), _kept(stats), _oracle(stats)]
+    found = [_lengths(stats)]
+    if sizes := PUBLISHED_SIZES.get(stats.dataset):
+        found.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
+    found += [_structure(stats), _kept(stats), _oracle(stats)]
     if stats.overlaps is not None:
         found += _duplicates(stats)
     if stats.readings:
@@ -122,24 +124,18 @@ def describe_texts(stats: DatasetStats) -> list[str]:
     facts = stats.facts
     known = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
     lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(known)}."]
-    for name, label in (("skipped", "rows that could not be used"), ("left_out", "left out on purpose")):
-        counts = [
-            f"{split} {count:,} × {reason}"
-            for split, reasons in (facts.get(name) or {}).items()
-            for reason, count in reasons.items()
-        ]
-        lines += [f"{label.capitalize()}: {', '.join(counts)}."] if counts else []
+    for name, label in (("skipped", "Rows that could not be used"), ("left_out", "Left out on purpose")):
+        reasons = [(split, *one) for split, counts in (facts.get(name) or {}).items() for one in counts.items()]
+        if reasons:
+            lines.append(f"{label}: {', '.join(f'{split} {count:,} × {why}' for split, why, count in reasons)}.")
     return lines
 
 
 def describe_sample(stats: DatasetStats) -> str:
     """Describe the sample of the slow statistics."""
-    drawn = [
-        f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in stats.splits if not split.is_whole
-    ]
-    if not drawn:
-        return "of all examples"
-    return f"of a sample drawn by seed {stats.seed}: {', '.join(drawn)} examples"
+    sampled = [split for split in stats.splits if not split.is_whole]
+    drawn = ", ".join(f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled)
+    return f"of a sample drawn by seed {stats.seed}: {drawn} examples" if sampled else "of all examples"
 
 
 def describe_examples_read(stats: DatasetStats, name: str) -> str:
@@ -147,9 +143,8 @@ def describe_examples_read(stats: DatasetStats, name: str) -> str:
     split = next(split for split in stats.splits if split.name == name)
     if split.is_whole:
         return f"All {format_count(len(split.counts), 'example')} of the {name} split"
-    return (
-        f"{len(split.sampled):,} of the {len(split.counts):,} examples of the {name} split, drawn by seed {stats.seed}"
-    )
+    counts = f"{len(split.sampled):,} of the {len(split.counts):,} examples"
+    return f"{counts} of the {name} split, drawn by seed {stats.seed}"
 
 
 def _lengths(stats: DatasetStats) -> Block:
@@ -174,17 +169,6 @@ def _text(name: str) -> str:
     """Format the name of a column of lengths: "source, tokens 1"."""
     kind, unit, *place = name.split("_")
     return f"{kind}, {unit}" + (f" {int(place[0]) + 1}" if place else "")
-
-
-def _published(dataset: str) -> Iterator[Block]:
-    columns = ("source", "counted", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
-    if rows := PUBLISHED_SIZES.get(dataset):
-        yield Block("Published sizes", (), columns, "lllrrrr", [_size(row) for row in rows])
-
-
-def _size(row: PublishedSize) -> list[str]:
-    numbers = (row.source_mean, row.source_p95, row.target_mean, row.target_p95)
-    return [row.source, row.tokens, row.examples, *(number or _ABSENT for number in numbers)]
 
 
 def _structure(stats: DatasetStats) -> Block:
@@ -234,10 +218,10 @@ def _duplicates(stats: DatasetStats) -> Iterator[Block]:
     notes = [f"{what}; candidates by MinHash, all examples."]
     if not stats.overlaps:
         notes = ["There is only one split."]
-    rows = [
-        [f"{overlap.one} – {overlap.other}", f"{overlap.pairs:,}", *(format_share(*part) for part in _parts(overlap))]
-        for overlap in stats.overlaps or ()
-    ]
+    rows = []
+    for overlap in stats.overlaps or ():
+        shares = (format_share(*part) for part in _parts(overlap))
+        rows.append([f"{overlap.one} – {overlap.other}", f"{overlap.pairs:,}", *shares])
     columns = ("splits", "pairs", "examples of the first", "examples of the second")
     yield Block("Near-duplicates in different splits", tuple(notes), columns, "lrrr", rows)
     if stats.nearest:
@@ -257,14 +241,14 @@ def _seen(stats: DatasetStats) -> Block:
     rows = []
     for reading in stats.readings:
         if reading.whole is None:
-            rows.append([reading.label, "–", _ABSENT, _ABSENT, _ABSENT, _ABSENT])
+            rows.append([reading.label, *[_ABSENT] * 5])
             continue
-        whole = format_share(reading.whole, reading.sources)
-        for place, (cause, tokens, words) in enumerate(ledger_entries(reading.source)):
+        first = (reading.label, format_share(reading.whole, reading.sources))
+        for cause, tokens, words in ledger_entries(reading.source):
             share = percent(tokens, reading.source.tokens) or 0.0
-            first = (reading.label, whole) if not place else ("", "")
             counted = f"{tokens:,}" if reading.has_tokens else _ABSENT
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
+            first = ("", "")
     what = "the text that a system reads, and the cuts by each of its settings. No weights are trained"
     notes = [f"{describe_examples_read(stats, stats.read_split)}: {what}."]
     notes += _notes_of(stats.readings)
@@ -276,14 +260,11 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
     """Yield notes on systems; systems with the same note share a line."""
     labels: dict[str, list[str]] = {}
     for reading in readings:
-        merged = reading.source.documents_merged
-        for note, applies in (
-            (reading.note, bool(reading.note)),
-            (NO_LEDGER, reading.whole is None),
-            (f"{merged:,} documents beyond max_documents share the last document's number", merged > 0),
-        ):
-            if applies:
-                labels.setdefault(note, []).append(reading.label)
+        notes = [reading.note, NO_LEDGER if reading.whole is None else ""]
+        if merged := reading.source.documents_merged:
+            notes.append(f"{merged:,} documents beyond max_documents share the last document's number")
+        for note in filter(None, notes):
+            labels.setdefault(note, []).append(reading.label)
     yield from (f"{', '.join(systems)}: {note}." for note, systems in labels.items())
 
 
@@ -347,15 +328,20 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Number]:
 def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Number]:
     if reading.whole is not None:
         yield _Number(split, "reading", reading.label, "read_whole", reading.whole, reading.sources)
-        for cause, tokens, words in ledger_entries(reading.source):
-            for unit, count in (("tokens", tokens), ("words", words)):
-                if unit == "words" or reading.has_tokens:
-                    yield _Number(split, "reading", reading.label, f"{cause}_{unit}", count, reading.sources)
+        units = ("tokens", "words") if reading.has_tokens else ("words",)
+        yield from _numbers_of_ledger(reading.source, units, (split, "reading", reading.label), reading.sources)
     if reading.target is not None:
         yield _Number("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
-        for cause, tokens, words in ledger_entries(reading.target):
-            for unit, count in (("tokens", tokens), ("words", words)):
-                yield _Number("train", "targets", reading.label, f"{cause}_{unit}", count, reading.targets)
+        named = ("train", "targets", reading.label)
+        yield from _numbers_of_ledger(reading.target, ("tokens", "words"), named, reading.targets)
+
+
+def _numbers_of_ledger(
+    ledger: Truncation, units: Sequence[str], named: tuple[str, str, str], n: int
+) -> Iterator[_Number]:
+    for cause, tokens, words in ledger_entries(ledger):
+        counts = {"tokens": tokens, "words": words}
+        yield from (_Number(*named, f"{cause}_{unit}", counts[unit], n) for unit in units)
 
 
 def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:

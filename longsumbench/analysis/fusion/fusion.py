@@ -30,6 +30,8 @@ from longsumbench.sentences import split_summary
 _VERSION = 1  # increase if the same texts give other numbers
 _RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # source sentences that an output states
+_RECALL = ("recall", "recall_low", "recall_high")
+_SAYS = (BOTH, FIRST, SECOND, _NEITHER)
 
 _Floats = NDArray[np.float64]
 
@@ -158,7 +160,7 @@ class FusionsFound:
 
         `chance` is for two different sentences drawn at random from the source of each pair.
         """
-        counts = self._by_example(self.fusions)
+        counts = self._by_example()
         low, high = _ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
         total = max(1, len(self.fusions))
         chance = np.zeros(self.settings.bins)
@@ -179,36 +181,28 @@ class FusionsFound:
         """Return one row per run and bar, and one for all bars: the shares of stated sources, 0–100."""
         rows = []
         for place, (run_id, name) in enumerate(self.runs.items()):
-            stated = [(fusion, fusion.outputs[place]) for fusion in self.fusions]
-            by_source = {
-                says: self._by_example([fusion for fusion, output in stated if output.says == says])
-                for says in (BOTH, FIRST, SECOND, _NEITHER)
-            }
-            joined = self._by_example([fusion for fusion, output in stated if output.joined])
-            recalled = self._by_example(self.fusions, [output.recall for _, output in stated])
-            counts = self._by_example(self.fusions)
-            for bar in [*range(self.settings.bins), None]:
-                sums = [_of_bar(values, bar) for values in (counts, by_source[BOTH], recalled, joined)]
-                if not (total := sums[0].sum()):
-                    continue
-                both_interval, recall_interval = (_interval(values, sums[0]) for values in sums[1:3])
-                shares = {says: 100 * _of_bar(values, bar).sum() / total for says, values in by_source.items()}
-                rows.append(
-                    {"run_id": run_id, "run": name, "bar": "all" if bar is None else str(bar)}
-                    | dict(zip(("from", "to"), (0.0, 1.0) if bar is None else self.span(bar), strict=True))
-                    | {"n": int(total), **shares}
-                    | {"both_low": 100 * both_interval[0], "both_high": 100 * both_interval[1]}
-                    | {"joined": 100 * sums[3].sum() / total, "recall": 100 * sums[2].sum() / total}
-                    | {"recall_low": 100 * recall_interval[0], "recall_high": 100 * recall_interval[1]}
-                )
+            stated = pd.DataFrame(
+                [
+                    {"id": fusion.id, "bar": fusion.bar, "joined": output.joined, "recall": output.recall}
+                    | {says: output.says == says for says in _SAYS}
+                    for fusion in self.fusions
+                    for output in (fusion.outputs[place],)
+                ],
+                columns=["id", "bar", *_SAYS, "joined", "recall"],
+            )
+            for bar, chosen in [*stated.groupby("bar"), ("all", stated)]:
+                if len(chosen):
+                    start, end = (0.0, 1.0) if bar == "all" else self.span(int(bar))
+                    row = {"run_id": run_id, "run": name, "bar": str(bar), "from": start, "to": end, "n": len(chosen)}
+                    rows.append(row | _run_shares(chosen))
         return pd.DataFrame(rows)
 
-    def _by_example(self, fusions: Sequence[Fusion], weights: Sequence[float] | None = None) -> _Floats:
-        """Return the number of fusion sentences, or the sum of their weights: [E, bars]."""
+    def _by_example(self) -> _Floats:
+        """Return the number of fusion sentences: [E, bars]."""
         rows = {name: row for row, name in enumerate(self.ids)}
         found = np.zeros((len(self.ids), self.settings.bins))
-        for fusion, weight in zip(fusions, weights or [1.0] * len(fusions), strict=True):
-            found[rows[fusion.id], fusion.bar] += weight
+        for fusion in self.fusions:
+            found[rows[fusion.id], fusion.bar] += 1
         return found
 
     def of_bar(self, bar: int) -> list[Fusion]:
@@ -244,12 +238,7 @@ class FusionsFound:
     def blocks(self) -> list[Block]:
         """Return the table of the bars, and one for each run."""
         rows = [
-            [
-                f"{row['from']:g}–{row['to']:g}",
-                f"{int(row['pairs']):,}",
-                _share(row, "share", ""),
-                f"{row['chance']:.1f}",
-            ]
+            [_span(row), f"{int(row['pairs']):,}", _share(row, "share", ""), f"{row['chance']:.1f}"]
             for _, row in self.bars().iterrows()
         ]
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
@@ -288,15 +277,14 @@ def _csv(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
 
 
+def _span(row: Any) -> str:
+    return f"{row['from']:g}–{row['to']:g}"
+
+
 def _cells(row: Any) -> list[str]:
-    span = "all" if row["bar"] == "all" else f"{row['from']:g}–{row['to']:g}"
-    both = _share(row, BOTH, "both_")
-    return [
-        span,
-        f"{row['n']:,}",
-        both,
-        *(f"{row[name]:.1f}" for name in ("joined", FIRST, SECOND, _NEITHER, "recall")),
-    ]
+    names = ("joined", FIRST, SECOND, _NEITHER, "recall")
+    span = "all" if row["bar"] == "all" else _span(row)
+    return [span, f"{row['n']:,}", _share(row, BOTH, "both_"), *(f"{row[name]:.1f}" for name in names)]
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
@@ -306,8 +294,15 @@ def _share(row: Any, name: str, bounds: str) -> str:
     return f"{row[name]:.1f}{interval}"
 
 
-def _of_bar(values: _Floats, bar: int | None) -> _Floats:
-    return values.sum(axis=1) if bar is None else values[:, bar]
+def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
+    """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
+    found = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
+    by_example = stated.groupby("id", sort=False)
+    counts = np.asarray(by_example.size(), np.float64)
+    for name in (BOTH, "recall"):
+        low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
+        found |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
+    return {name: found[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
 
 
 def _ratio_intervals(parts: _Floats, wholes: _Floats) -> tuple[_Floats, _Floats]:
@@ -327,8 +322,7 @@ def _interval(parts: _Floats, wholes: _Floats) -> tuple[float, float]:
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
         return interval_of_shares(np.full(total, parts.sum() / total), _RESAMPLES, seed=1)
-    counted = wholes > 0
-    low, high = _ratio_intervals(parts[counted, None], wholes[counted, None])
+    low, high = _ratio_intervals(parts[:, None], wholes[:, None])
     return float(low[0]), float(high[0])
 
 

@@ -5,7 +5,6 @@
 Outputs of systems are escaped.
 """
 
-import base64
 import textwrap
 from collections.abc import Sequence
 from html import escape
@@ -13,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
+from longsumbench.analysis.pages import PAGE_STYLE, add_title_and_caption, html_picture, html_text, marks_legend
 from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page, html_table
-from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
+from longsumbench.report.marked_words import mark_words, stems
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
 from longsumbench.report.tables import Block
 
@@ -33,31 +34,25 @@ _COUNT: dict[str, Any] = {
     **{"bbox": _PAPER, "zorder": 5},
 }
 _FEWEST = 5  # fusion sentences; points of fewer are not drawn
+_SOURCE_MARKS = {"one": "the first source alone", "other": "the second alone", "both": "both"}
 _SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
 _STYLE = """
-:root { --first: #cfe6f5; --second: #fbdcc8; --both: #e6e8ec; }
-@media (prefers-color-scheme: dark) { :root { --first: #173f5b; --second: #5a3018; --both: #323943; }
-  figure img { filter: invert(1) hue-rotate(180deg); } }
-figure img { width: 100%; max-width: 62rem; height: auto; display: block; }
 details.bar { border-top: 1px solid var(--line); padding: .8rem 0; margin: 0; }
 details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
 .pair { border: 1px solid var(--line); border-radius: .5rem; margin: .8rem 0; background: var(--card); }
 .pair > p { padding: .7rem .9rem; margin: 0; max-width: none; }
-mark { color: inherit; background: var(--both); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
-mark.first { background: var(--first); } mark.second { background: var(--second); }
 """
 
 
 def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
     """Write all files and return their paths."""
     drawn = draw_fusion(found)
-    contents: dict[str, str | bytes] = {"fusion.csv": found.csv()}
+    files: dict[str, str | bytes] = {"fusion.csv": found.csv()}
     if found.runs:
-        contents["fusion-runs.csv"] = found.runs_csv()
-    contents |= {f"fusion.{kind}": image for kind, image in drawn.items()}
-    return write_pictures(
-        folder, {**contents, "fusion-pairs.jsonl": found.lines(), "fusion.html": fusion_page(found, drawn["svg"])}
-    )
+        files["fusion-runs.csv"] = found.runs_csv()
+    files |= {f"fusion.{kind}": image for kind, image in drawn.items()}
+    files |= {"fusion-pairs.jsonl": found.lines(), "fusion.html": fusion_page(found, drawn["svg"])}
+    return write_pictures(folder, files)
 
 
 def draw_fusion(found: FusionsFound) -> dict[str, bytes]:
@@ -78,11 +73,8 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
     heading = f"{found.dataset}: distance of the sentences that a summary fuses"
-    figure.text(left, 0.935, heading, fontsize=11.5, fontweight="bold", parse_math=False)
-    caption = "\n".join(
-        textwrap.wrap(f"{found.notes()[0]}. Whiskers: 95 % intervals over examples.", 205 if found.runs else 122)
-    )
-    figure.text(left, 0.02, caption, fontsize=8, color=GREY, parse_math=False)
+    caption = f"{found.notes()[0]}. Whiskers: 95 % intervals over examples."
+    add_title_and_caption(figure, left, heading, caption, 205 if found.runs else 122)
 
 
 def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
@@ -91,47 +83,33 @@ def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
     middles = bars["from"] + width / 2
     plot.bar(middles, bars["share"], width * 0.86, color=COLOURS[0])
     known = bars["low"].notna() & (bars["pairs"] > 0)
-    share = bars["share"][known]
-    whiskers = [(share - bars["low"][known]).clip(lower=0), (bars["high"][known] - share).clip(lower=0)]
-    plot.errorbar(middles[known], share, yerr=whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
+    whiskers = _whiskers(*(bars[name][known] for name in ("share", "low", "high")))
+    plot.errorbar(middles[known], bars["share"][known], whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
         plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    plot.plot(
-        middles,
-        bars["chance"],
-        color=GREY,
-        linestyle="--",
-        marker="o",
-        markersize=3,
-        linewidth=1.2,
-        label="by chance",
-    )
+    dashed: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
+    plot.plot(middles, bars["chance"], **dashed, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
 
 
+def _whiskers(values: "pd.Series[float]", low: "pd.Series[float]", high: "pd.Series[float]") -> Any:
+    return [(values - low).clip(lower=0), (high - values).clip(lower=0)]
+
+
 def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
-    rows = found.by_run()
-    rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST)] if len(rows) else rows
-    half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:_MOST_RUNS]
-    for place, (run_id, name) in enumerate(shown):
-        points = rows[rows["run_id"] == run_id] if len(rows) else rows
-        if not len(points):
-            continue
+    rows, shown = found.by_run(), list(found.runs.items())[:_MOST_RUNS]
+    half = 0.5 / found.settings.bins
+    for place, (run_id, name) in enumerate(shown if len(rows) else []):
+        points = rows[(rows["run_id"] == run_id) & (rows["bar"] != "all") & (rows["n"] >= _FEWEST)]
         offset = (place - (len(shown) - 1) / 2) * 0.1 * half
-        whiskers = [
-            (points[BOTH] - points["both_low"]).clip(lower=0),
-            (points["both_high"] - points[BOTH]).clip(lower=0),
-        ]
+        drawn: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 5.5, "linewidth": 1.5}
         _, _, lines = plot.errorbar(
             points["from"] + half + offset,
             points[BOTH],
-            yerr=whiskers,
-            color=COLOURS[place],
-            marker=MARKERS[place],
-            markersize=5.5,
-            linewidth=1.5,
+            _whiskers(points[BOTH], points["both_low"], points["both_high"]),
+            **drawn,
             elinewidth=1.0,
             label=textwrap.shorten(name, 60, placeholder=" …").replace("$", r"\$"),
         )
@@ -144,33 +122,24 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
 
 def fusion_page(found: FusionsFound, svg: bytes) -> str:
     """Return the HTML page with the figure `svg`."""
-    image = base64.b64encode(svg).decode("ascii")
-    alt = escape("Bars: number of pairs by distance; dashed line: by chance.")
     parts = [
         f"<h1>{escape(found.title)}</h1>",
         *(f"<p>{escape(line)}.</p>" for line in found.notes()),
-        f'<figure><img alt="{alt}" src="data:image/svg+xml;base64,{image}"></figure>',
+        html_picture(svg, "Bars: number of pairs by distance; dashed line: by chance."),
         *(part for block in found.blocks() for part in _block(block)),
         "<h2>The pairs of each bar</h2>",
-        _legend(found),
+        f'<p class="soft">Up to {found.settings.shown} pairs per bar, the greatest gain over one source first.</p>',
+        marks_legend("the fusion sentence", _SOURCE_MARKS),
         *(_bar(found, bar) for bar in range(found.settings.bins)),
         f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
     ]
-    return html_page(found.title, parts, _STYLE)
+    return html_page(found.title, parts, PAGE_STYLE + _STYLE)
 
 
 def _block(block: Block) -> list[str]:
     """Return a table with its heading and notes; those of the bars are on top of the page."""
     head = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
     return [*(head if block.heading else []), html_table(block.columns, block.align, block.rows)]
-
-
-def _legend(found: FusionsFound) -> str:
-    kinds = {"first": "the first source alone", "second": "the second alone", "both": "both"}
-    marks = ", ".join(f'<mark class="{kind}">{label}</mark>' for kind, label in kinds.items())
-    shown = f"Up to {found.settings.shown} pairs per bar, the greatest gain over one source first. "
-    intro = f"{shown}Marked: words of {SHORTEST_WORD} letters or more that the fusion sentence shares with"
-    return f'<p class="soft">{intro} {marks}.</p>'
 
 
 def _bar(found: FusionsFound, bar: int) -> str:
@@ -188,19 +157,19 @@ def _pair(fusion: Fusion, found: FusionsFound) -> str:
     def shared(stem: str) -> str | None:
         if stem not in summary:
             return None
-        return "both" if stem in first & second else "first" if stem in first else "second" if stem in second else None
+        return "both" if stem in first & second else "one" if stem in first else "other" if stem in second else None
 
     scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
     recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
     label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
     sources = [
-        _text(_source_name(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
+        html_text(_source_name(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
     ]
     outputs = [
-        _text(
+        html_text(
             f"{found.runs[stated.run_id]} {_SAYS[stated.says]} ({_percents(stated.parts)}), "
             f"recall {100 * stated.recall:.0f}; its closest sentence",
-            mark_words(stated.closest, shared) if stated.closest.strip() else "<em>nothing</em>",
+            mark_words(stated.closest, shared),
         )
         for stated in fusion.outputs
     ]
@@ -216,7 +185,3 @@ def _source_name(fusion: Fusion, place: int) -> str:
 
 def _percents(shares: Sequence[float]) -> str:
     return " and ".join(f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for share in shares)
-
-
-def _text(heading: str, written: str) -> str:
-    return f"<section><h4>{escape(heading)}</h4><p>{written}</p></section>"

@@ -1,10 +1,10 @@
 """Writes the similarity of sentences by their distance as CSV, PNG and SVG (PageSum, Figure 1)."""
 
-import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.analysis.locality.locality import ALL, Locality
+from longsumbench.analysis.pages import add_title_and_caption
 from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.palette import COLOURS, GREY
 
@@ -18,10 +18,8 @@ _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_00
 
 def write_locality(found: Locality, folder: Path) -> list[Path]:
     """Write `locality.csv`, `.png` and `.svg`; return their paths."""
-    drawn = draw_locality(found)
-    return write_pictures(
-        folder, {"locality.csv": found.csv(), **{f"locality.{kind}": image for kind, image in drawn.items()}}
-    )
+    drawn = {f"locality.{kind}": image for kind, image in draw_locality(found).items()}
+    return write_pictures(folder, {"locality.csv": found.csv(), **drawn})
 
 
 def draw_locality(found: Locality) -> dict[str, bytes]:
@@ -43,24 +41,14 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_xscale("log")
     plot.set_xlim(0.9, max(2.0, last * 1.12))
     right, height = plot.get_xlim()[1] / 1.01, mean["similarity"]
-    plot.annotate(
-        f"all pairs: {height:.3f}",
-        (right, height),
-        xytext=(0, 4),
-        textcoords="offset points",
-        color=GREY,
-        ha="right",
-        fontsize=9,
-    )
+    placed: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "right"}
+    plot.annotate(f"all pairs: {height:.3f}", (right, height), color=GREY, fontsize=9, **placed)
     plot.set_xticks([tick for tick in _TICKS if tick <= max(2.0, last)])
     plot.set_xticks([], minor=True)
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
     plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
     plain_axes(plot)
-    left = plot.get_position().x0
     heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
-    figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
     about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
-    caption = "\n".join(textwrap.wrap(about, 115))
-    figure.text(left, 0.03, caption, fontsize=8, color=GREY, parse_math=False)
+    add_title_and_caption(figure, plot.get_position().x0, heading, about, 115)

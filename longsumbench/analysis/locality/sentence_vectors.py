@@ -26,19 +26,17 @@ _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every 
 
 
 class SentenceVectors(Protocol):
-    """Computes vectors of the sentences of one text."""
+    """Computes vectors of the sentences of one text.
 
-    @property
-    def name(self) -> str:
-        """Name for titles."""
+    Attributes:
+        name: for titles.
+        signature: how the vectors are computed.
+        num_cut: number of truncated sentences so far.
+    """
 
-    @property
-    def signature(self) -> str:
-        """How the vectors are computed."""
-
-    @property
-    def num_cut(self) -> int:
-        """Number of truncated sentences so far."""
+    name: str
+    signature: str
+    num_cut: int
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""
@@ -142,9 +140,7 @@ def _pooling(folder: Path) -> str:
     if "Pooling" not in names:
         return "mean"
     config = _content(folder / names["Pooling"] / "config.json")
-    modes = config.get("pooling_mode") or [
-        key for key, value in config.items() if key.startswith("pooling_mode_") and value
-    ]
+    modes = config.get("pooling_mode") or [key for key, value in config.items() if "pooling_mode_" in key and value]
     ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
     known = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
     if len(known) != 1 or known[0] not in POOLINGS:

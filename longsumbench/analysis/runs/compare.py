@@ -225,10 +225,8 @@ class Comparison:
         if (first := self.runs[0].record.outputs) and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
         lines = [f"Mean length in words: {', '.join(lengths)}."]
-        for run in self.runs:
-            if warnings := output_warnings(run.outputs, run.record.outputs_cut):
-                lines.append(f"Warning, {run.label}: {'; '.join(warnings)}.")
-        return lines
+        warnings = {run.label: output_warnings(run.outputs, run.record.outputs_cut) for run in self.runs}
+        return lines + [f"Warning, {label}: {'; '.join(found)}." for label, found in warnings.items() if found]
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
@@ -244,14 +242,11 @@ class Comparison:
 
     def blocks(self) -> list[Block]:
         """Return a block about the runs and examples, and one for every pair."""
-        head = Block("", (*self.about(), *self.method()), (), "", [])
-        return [
-            head,
-            *(
-                Block(pair.title, (), COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, [format_row(row) for row in pair.rows])
-                for pair in self.pairs
-            ),
-        ]
+        blocks = [Block("", (*self.about(), *self.method()), (), "", [])]
+        for pair in self.pairs:
+            rows = [format_row(row) for row in pair.rows]
+            blocks.append(Block(pair.title, (), COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, rows))
+        return blocks
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
@@ -262,16 +257,15 @@ class Comparison:
         """Return one row per pair and measure, with the fields of `ComparisonRow`."""
         rows = []
         for pair in self.pairs:
-            before, after = pair.baseline.record, pair.run.record
-            named = {f"baseline_{name}": getattr(before, name) for name in ("model", "variant", "run_id")}
-            named |= {name: getattr(after, name) for name in ("model", "variant", "run_id")}
+            sides = {"baseline_": pair.baseline.record, "": pair.run.record}
+            keys = ("model", "variant", "run_id")
+            named = {f"{side}{key}": getattr(record, key) for side, record in sides.items() for key in keys}
             rows += [{**named, **asdict(row)} for row in pair.rows]
         return pd.DataFrame(rows)
 
     def csv(self) -> str:
         """Return `frame` as CSV."""
-        table = self.frame()
-        table["detectable"] = table["detectable"].replace(math.inf, math.nan)  # an empty cell
+        table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
         return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
 
 
@@ -373,30 +367,22 @@ def open_run(named: str, results: Results) -> ComparedRun:
     check_written(folder, record, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
-    run = ComparedRun(folder, record, scores, predictions)
-    _check_whole(run)
-    return run
-
-
-def _check_whole(run: ComparedRun) -> None:
-    """Raise DataError if no example is scored, or if a scored one has no prediction."""
-    if run.scores.empty:
-        raise DataError("no example is scored; run it again with overwrite=true", run.folder / "scores.csv")
-    if unwritten := [name for name in run.scores.index if name not in run.predictions]:
+    if scores.empty:
+        raise DataError("no example is scored; run it again with overwrite=true", folder / "scores.csv")
+    if unwritten := [name for name in scores.index if name not in predictions]:
         message = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
-        raise DataError(f"{message}; run it again with overwrite=true", run.folder / "predictions.jsonl")
+        raise DataError(f"{message}; run it again with overwrite=true", folder / "predictions.jsonl")
+    return ComparedRun(folder, record, scores, predictions)
 
 
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
-    own, other = _on_any_examples(run.record), _on_any_examples(baseline.record)
+    own, other = (
+        replace(one.record, n=0, examples="", signature=_with_count(one.record.signature, 0)) for one in (run, baseline)
+    )
     if difference := describe_difference(own, other):
         dataset = f"{own.dataset} instead of {other.dataset}, " if own.dataset != other.dataset else ""
         raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}")
-
-
-def _on_any_examples(record: RunRecord) -> RunRecord:
-    return replace(record, n=0, examples="", signature=_with_count(record.signature, 0))
 
 
 def _with_count(signature: str, n: int) -> str:

@@ -6,17 +6,22 @@
 Outputs of systems are escaped. The page follows the reader's choice of light or dark.
 """
 
-import base64
-import io
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longsumbench.analysis.pages import (
+    PAGE_STYLE,
+    headed_references,
+    html_picture,
+    html_text,
+    marks_legend,
+    transparent_svg,
+)
 from longsumbench.analysis.runs.compare import (
     COMPARISON_ALIGNMENT,
     COMPARISON_COLUMNS,
@@ -30,34 +35,29 @@ from longsumbench.analysis.runs.compare import (
     probability,
 )
 from longsumbench.api import Sentences
-from longsumbench.files import digest, write_atomically
 from longsumbench.formatting import format_count
+from longsumbench.report.figures import plain_axes, write_pictures
 from longsumbench.report.html import html_page, html_table
-from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
+from longsumbench.report.marked_words import mark_words, stems
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, Results, split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255
-_NAMES = ("comparison.csv", "comparison.md", "comparison.html")
 _RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
 _SIZE = (11.0, 3.4)  # inches
 _MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
-_MINUS = re.compile(r"(?<!\w)-(?=\d)")
 _NO_REFERENCES = (
     "The references are not shown: the texts of these runs are not on this machine (their work/corpus leads to "
     "no folder of the cache)."
 )
 _STYLE = """
-:root { --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
-@media (prefers-color-scheme: dark) { :root { --run: #6bbcf0; --baseline: #f09a62; --run-mark: #173f5b;
-  --baseline-mark: #5a3018; --both-mark: #323943; }
-  figure img { filter: invert(1) hue-rotate(180deg); } }
+:root { --run: #0072b2; --baseline: #b34700; }
+@media (prefers-color-scheme: dark) { :root { --run: #6bbcf0; --baseline: #f09a62; } }
 .verdict { font-size: 1.1rem; }
-figure img { width: 100%; height: auto; display: block; }
 details.example { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; background: var(--card); }
 details.example > summary { cursor: pointer; padding: .6rem .9rem; display: flex; gap: .4rem 1rem; flex-wrap: wrap;
   align-items: baseline; }
@@ -65,25 +65,19 @@ summary b { font-variant-numeric: tabular-nums; min-width: 4rem; }
 summary code { font-size: .9rem; overflow-wrap: anywhere; }
 .up { color: var(--run); } .down { color: var(--baseline); }
 .texts section.run h4 { color: var(--run); } .texts section.baseline h4 { color: var(--baseline); }
-mark { color: inherit; background: var(--both-mark); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
-mark.run { background: var(--run-mark); } mark.baseline { background: var(--baseline-mark); }
 """
 
 
 def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
     """Return the default folder of a comparison; its name contains the runs' ids."""
-    name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
-    many = f"{len(runs)}-runs-{digest(name)[:12]}"
-    return results.root / "comparisons" / (name if len(name) <= _LONGEST_NAME else many)
+    return results.root / "comparisons" / "-".join(run.record.run_id[:SHORT_ID] for run in runs)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
     """Write a comparison's three files; return their paths."""
     text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
-    paths = [folder / name for name in _NAMES]
-    for path, content in zip(paths, (comparison.csv(), text, comparison_page(comparison)), strict=True):
-        write_atomically(path, content)
-    return paths
+    files = {"csv": comparison.csv(), "md": text, "html": comparison_page(comparison)}
+    return write_pictures(folder, {f"comparison.{kind}": content for kind, content in files.items()})
 
 
 def _moved_blocks(comparison: Comparison) -> list[Block]:
@@ -122,7 +116,7 @@ def comparison_page(comparison: Comparison) -> str:
     if not comparison.all_examples:
         ids = escape(", ".join(comparison.ids))
         parts.append(f'<details class="soft"><summary>The examples compared</summary><p>{ids}</p></details>')
-    return html_page(comparison.title, parts, _STYLE)
+    return html_page(comparison.title, parts, PAGE_STYLE + _STYLE)
 
 
 def _runs(runs: Sequence[ComparedRun]) -> str:
@@ -134,43 +128,27 @@ def _runs(runs: Sequence[ComparedRun]) -> str:
     return html_table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 
 
-def _with_minus(text: str) -> str:
-    """Replace hyphens before numbers by minus signs: a hyphen is too short, and lines may break after it."""
-    return _MINUS.sub("−", text)
-
-
 def _section(pair: RunPair, comparison: Comparison) -> str:
-    parts = [
-        f"<h2>{escape(pair.title)}</h2>",
-        f'<p class="verdict">{escape(verdict(pair))}</p>',
-        _with_minus(html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows))),
-        _figure(pair),
-    ]
-    if comparison.num_shown:
-        parts += [_legend(pair)] if comparison.references else []
-        for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            heading = f"{pair.run.label} {verb} most: {format_count(len(side), 'example')}, by {pair.main.heading}"
-            parts.append(f"<h3>{escape(heading)}</h3>")
-            parts += [_card(pair, change, comparison.references.get(change.id, ())) for change in side]
-    return "\n".join(["<section>", *parts, "</section>"])
-
-
-def _figure(pair: RunPair) -> str:
-    caption = escape(
+    caption = (
         "Left: the mean differences with their 95 % intervals; grey: not distinguishable from zero. Right: "
         f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
         f"where {pair.baseline.label} does."
     )
-    picture = base64.b64encode(draw_comparison(pair)).decode("ascii")
-    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{picture}">'
-    return f"<figure>{image}\n<figcaption>{caption}</figcaption></figure>"
-
-
-def _legend(pair: RunPair) -> str:
-    kinds = {"both": "both outputs", "baseline": f"only {pair.baseline.label}", "run": f"only {pair.run.label}"}
-    marks = ", ".join(f'<mark class="{kind}">{escape(label)}</mark>' for kind, label in kinds.items())
-    intro = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that the reference shares with"
-    return f'<p class="soft">{intro} {marks}.</p>'
+    parts = [
+        f"<h2>{escape(pair.title)}</h2>",
+        f'<p class="verdict">{escape(verdict(pair))}</p>',
+        html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows)),
+        html_picture(draw_comparison(pair), caption),
+    ]
+    if comparison.references:
+        kinds = {"both": "both outputs", "other": f"only {pair.baseline.label}", "one": f"only {pair.run.label}"}
+        parts.append(marks_legend("the reference", kinds))
+    for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+        if comparison.num_shown:
+            heading = f"{pair.run.label} {verb} most: {format_count(len(side), 'example')}, by {pair.main.heading}"
+            parts.append(f"<h3>{escape(heading)}</h3>")
+        parts += [_card(pair, change, comparison.references.get(change.id, ())) for change in side]
+    return "\n".join(["<section>", *parts, "</section>"])
 
 
 def verdict(pair: RunPair) -> str:
@@ -178,69 +156,51 @@ def verdict(pair: RunPair) -> str:
     row, name = pair.main, pair.main.heading
     p = probability(row.p_holm)
     p = p if p.startswith("<") else f"= {p}"
-    interval = _with_minus(f"95 % interval {row.low:+.2f} to {row.high:+.2f}, corrected p {p}")
-    gap = _with_minus(f"{row.difference:+.2f}")
+    interval = f"95 % interval {row.low:+.2f} to {row.high:+.2f}, corrected p {p}"
     if row.distinguishable:
-        way = "higher" if row.difference > 0 else "lower"
-        return (
-            f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
-        )
+        way = f"{abs(row.difference):.2f} {name} {'higher' if row.difference > 0 else 'lower'}"
+        return f"{pair.run.label} scores {way} than {pair.baseline.label} ({interval})."
     examples = format_count(row.n, "example")
     limit = f"A true difference below about {row.detectable:.2f} would often not be found with {examples}."
     if not math.isfinite(row.detectable):
         limit = f"Too few of the {examples} differ for the test to find any difference."
-    return f"The two are not distinguishable by {name}: {gap} ({interval}). {limit}"
+    return f"The two are not distinguishable by {name}: {row.difference:+.2f} ({interval}). {limit}"
 
 
 def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
-    outputs = {"baseline": pair.baseline.predictions[change.id], "run": pair.run.predictions[change.id]}
-    output_stems = {name: stems(text) for name, text in outputs.items()}
-    reference_stems = stems(" ".join(sentence for reference in references for sentence in reference))
+    before, after = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
+    reference_stems = stems(" ".join(headed_references(references).values()))
+    shared_before, shared_after = stems(before) & reference_stems, stems(after) & reference_stems
 
     def shared(stem: str) -> str | None:
         """Return the mark's class, by which outputs share a word with the reference; None for no mark."""
-        sharing = [name for name, found in output_stems.items() if stem in found and stem in reference_stems]
-        return "both" if len(sharing) == 2 else sharing[0] if sharing else None
+        if stem in shared_before:
+            return "both" if stem in shared_after else "other"
+        return "one" if stem in shared_after else None
 
-    labels = {"baseline": pair.baseline.label, "run": pair.run.label}
-    texts = [_text(labels[name], name, text, shared) for name, text in outputs.items()]
-    for number, reference in enumerate(references, 1):
-        heading = "reference" if len(references) == 1 else f"reference {number}"
-        texts.append(_text(heading, "reference", "\n".join(reference), shared))
+    texts = [(pair.baseline.label, before, "baseline"), (pair.run.label, after, "run")]
+    texts += [(heading, text, "reference") for heading, text in headed_references(references).items()]
+    columns = "".join(html_text(heading, mark_words(text, shared), kind) for heading, text, kind in texts)
     way = "up" if change.difference > 0 else "down"
     scores = f"{pair.main.heading} {change.baseline_score:.2f} → {change.score:.2f}"
     return (
-        f'<details class="example" open><summary><b class="{way}">{_with_minus(f"{change.difference:+.2f}")}</b> '
+        f'<details class="example" open><summary><b class="{way}">{change.difference:+.2f}</b> '
         f'<code>{escape(change.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
-        f'<div class="texts">{"".join(texts)}</div></details>'
+        f'<div class="texts">{columns}</div></details>'
     )
-
-
-def _text(heading: str, kind: str, text: str, shared: Callable[[str], str | None]) -> str:
-    written = mark_words(text, shared) if text.strip() else '<em class="soft">nothing</em>'
-    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{written}</p></section>'
 
 
 def draw_comparison(pair: RunPair) -> bytes:
     """Draw the mean differences and the examples' differences in the main measure as an SVG."""
-    import matplotlib as mpl
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
     shown = [row for row in pair.rows if row.measure in HEADINGS or row is pair.main]
-    with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "comparison", "font.size": 10}):
-        figure = Figure((_SIZE[0], max(_SIZE[1], 0.45 * len(shown))))
+
+    def draw(figure: "Figure") -> None:
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-        figure.subplots_adjust(left=0.09, right=0.985, top=0.9, bottom=0.16, wspace=0.16)
         _draw_means(left, shown)
         _draw_examples(right, pair)
-        for plot in (left, right):
-            plot.tick_params(length=0)
-            plot.spines[["top", "right", "left", "bottom"]].set_visible(False)
-        image = io.BytesIO()
-        figure.savefig(image, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return image.getvalue()
+
+    return transparent_svg((_SIZE[0], max(_SIZE[1], 0.45 * len(shown))), draw)
 
 
 def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
@@ -252,8 +212,7 @@ def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
     plot.axvline(0, color=GREY, linewidth=1.0)
     plot.set_yticks(range(len(rows)), [row.heading for row in rows])
     plot.set_ylim(len(rows) - 0.4, -0.6)
-    plot.grid(axis="x", color="#D0D0D0", linewidth=0.6)
-    plot.set_axisbelow(True)
+    plain_axes(plot, "x")
     plot.set_xlabel("mean difference, points")
 
 
@@ -265,10 +224,7 @@ def _draw_examples(plot: "Axes", pair: RunPair) -> None:
     plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=_BASELINE_COLOUR)
     plot.axhline(0, color=GREY, linewidth=1.0)
     plot.set_xlim(0, edges[-1])
-    plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)
-    plot.set_axisbelow(True)
-    row = pair.main
-    plot.set_xlabel(
-        f"{format_count(row.n, 'example')}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal"
-    )
+    plain_axes(plot)
+    row, counted = pair.main, format_count(pair.main.n, "example")
+    plot.set_xlabel(f"{counted}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
     plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")

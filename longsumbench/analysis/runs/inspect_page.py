@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from longsumbench.analysis.pages import headed_references, html_text, or_nothing
 from longsumbench.analysis.runs.inspect_run import Inspection
 from longsumbench.api import describe_reading
 from longsumbench.files import write_atomically
@@ -109,11 +110,8 @@ def _facts(inspection: Inspection) -> str:
     """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
-    written = (
-        format_count(len(summary.text.split()), "word")
-        if summary.tokens is None
-        else format_count(summary.tokens, "token")
-    )
+    words, tokens = len(summary.text.split()), summary.tokens
+    written = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     facts = {
         "model": f"{record.model}, {', '.join(split_variant(record.variant)) or 'as its recipe'}",
         "dataset": f"{record.dataset}, {record.split} split",
@@ -156,17 +154,11 @@ def _plane(view: Plane) -> str:
 
 def _texts(inspection: Inspection) -> str:
     """Return the summary and its references in columns."""
-    references = ["\n".join(reference) for reference in inspection.example.references] if inspection.example else []
-    texts = [("summary", inspection.summary.text)]
-    for place, reference in enumerate(references, 1):
-        texts.append(("reference" if len(references) == 1 else f"reference {place}", reference))
-    shown = "".join(f"<section><h4>{heading}</h4><p>{_or_nothing(text)}</p></section>" for heading, text in texts)
+    references = inspection.example.references if inspection.example else ()
+    texts = {"summary": inspection.summary.text, **headed_references(references)}
+    shown = "".join(html_text(heading, escape(text)) for heading, text in texts.items())
     title = "The summary and its references" if references else "The summary"
     return f'<h2>{title}</h2>\n<div class="texts">{shown}</div>'
-
-
-def _or_nothing(text: str) -> str:
-    return escape(text) if text.strip() else '<em class="soft">nothing</em>'
 
 
 def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
@@ -178,7 +170,7 @@ def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
         chips = "".join(f'<span class="chip {colour(segment)}">{segment + 1}</span>' for segment in segments)
         kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
         first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
-        body = f'<p class="text" id="unit-{unit + 1}">{_or_nothing(text)}</p>'
+        body = f'<p class="text" id="unit-{unit + 1}">{or_nothing(escape(text))}</p>'
         head = f"<summary><b>unit {unit + 1}</b> {chips}{first}</summary>"
         boxes.append(f'<details class="{kind}"{" open" if segments else ""}>{head}{body}</details>')
     return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from longsumbench.api import Evidence, Example, Summary
 from longsumbench.errors import DataError, UsageError, did_you_mean
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence
@@ -61,34 +62,22 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     summaries = read_summaries(path := folder / "predictions.jsonl")
     if len(summaries) != (whole := record.num_outputs):
         raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
-    number = find_example(example, [summary.id for summary in summaries], record)
-    summary = summaries[number]
-    evidence = _evidence_of(folder, number, summary.id, record)
-    split = split_read_by(folder, record)
-    texts = None if split is None else split[number]
+    number = _find_example(example, [summary.id for summary in summaries], record)
+    summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
-    scores = _scores_of(folder / scores_file, summary.id)
-    return Inspection(record, number, summary, evidence, scores, texts)
+    evidence, scores = _evidence_of(folder, number, summary.id, record), _scores_of(folder / scores_file, summary.id)
+    return Inspection(record, number, summary, evidence, scores, None if split is None else split[number])
 
 
-def find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
-    """Return the index of the example with the id or, if there is none, with the index `named`.
-
-    Raises:
-        UsageError: there is no such example.
-    """
+def _find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
+    """Return the index of the example with the id or, if there is none, with the index `named`."""
     if named in ids:
         return ids.index(named)
-    if not named.isdecimal():
-        near = did_you_mean(named, ids)
-        raise UsageError(f"no example that {run_label(record)} summarized has the id '{named}'{near}; {_places(ids)}")
-    if int(named) >= len(ids):
-        raise UsageError(f"{run_label(record)} summarized no example {named}; {_places(ids)}")
-    return int(named)
-
-
-def _places(ids: Sequence[str]) -> str:
-    return f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
+    if named.isdecimal() and int(named) < len(ids):
+        return int(named)
+    near = "" if named.isdecimal() else did_you_mean(named, ids)
+    places = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
+    raise UsageError(f"{run_label(record)} summarized no example '{named}'{near}; {places}")
 
 
 def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
@@ -108,9 +97,7 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
     if found:
-        kept = (
-            f"{len(found)} examples, {min(found)} to {max(found)}" if len(found) > 1 else f"example {min(found)} alone"
-        )
+        kept = f"{format_count(len(found), 'example')}, {min(found)} to {max(found)}"
         return f"no evidence of example {number} was kept; {run_label(record)} has that of {kept}; {more}"
     if not num_wanted(asked := record.settings.decode.evidence, examples=1):
         return f"{run_label(record)} kept no evidence (decode.evidence={asked}); if the system supports it, {more}"

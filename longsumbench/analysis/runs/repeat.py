@@ -5,9 +5,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import describe_differences
@@ -21,7 +21,7 @@ from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files
+from longsumbench.runs.record import RunRecord, check_written, output_files
 
 _log = logging.getLogger(__name__)
 
@@ -64,8 +64,7 @@ def check_repeat(folder: Path, record: RunRecord) -> RepeatComparison:
         raise UsageError(f"{folder} is not repeatable: its training was ended by train.max_minutes")
     for line in describe_differences(folder, record):
         _log.info(line)
-    root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
-    compared = None
+    root, compared = Path(tempfile.mkdtemp(prefix="longsumbench-repro-")), None
     try:
         compared = compare_repeat(folder, _repeat(folder, record, root), record)
     finally:
@@ -87,7 +86,9 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
         settings += ["device=cpu", *(f"{section}.device=cpu" for section in ("train", "decode", "score"))]
     words = add_config_file(folder / "config.yaml", settings)
     (planned,) = plan(words)
-    with _with_cache(root / "cache"), _with_threads(record.environment.threads):
+    if (torch := sys.modules.get("torch")) and record.environment.threads:
+        torch.set_num_threads(record.environment.threads)
+    with _with_cache(root / "cache"):
         texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
         if texts.fingerprint != record.fingerprint:
             fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
@@ -111,23 +112,8 @@ def _with_cache(folder: Path) -> Iterator[None]:
             os.environ[CACHE_VARIABLE] = before
 
 
-@contextmanager
-def _with_threads(number: int | None) -> Iterator[None]:
-    """Compute on a number of threads, if torch is loaded; None: do not change it."""
-    torch = sys.modules.get("torch")
-    if torch is None or number is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
-    """Compare the outputs of a run with those of its repeat: predictions; without them scores; without them means.
+    """Compare the predictions of a run with those of its repeat; without predictions, the scores of each example.
 
     Args:
         folder: the run's folder.
@@ -135,16 +121,13 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
         record: the run's record.
 
     Raises:
-        DataError: a file of the run is damaged.
+        DataError: a file of the run is missing or damaged.
     """
     predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
-    kinds: dict[str, tuple[Sequence[str], Callable[[Path], dict[str, str]]]] = {
-        "predictions": (predictions, _read_texts),
-        "examples' scores": (scores, _read_rouge),
-        "mean scores": (["record.json"], _read_means),
-    }
-    kind = next(kind for kind, (names, _) in kinds.items() if all((folder / name).is_file() for name in names))
-    names, read = kinds[kind]
+    kind, names, read = "predictions", predictions, _read_texts
+    if not all((folder / name).is_file() for name in names):
+        kind, names, read = "examples' scores", scores, _read_rouge
+        check_written(folder, record, names)
     then, now = ({(name, key): value for name in names for key, value in read(of / name).items()}
                  for of in (folder, repeated))  # fmt: skip
     keys = dict.fromkeys([*then, *now])
@@ -163,9 +146,3 @@ def _read_rouge(path: Path) -> dict[str, str]:
     table = read_scores(path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf" if f"{kind}_{part}" in table]
     return {str(name): ", ".join(map(str, row)) for name, *row in table[columns].itertuples(name=None)}
-
-
-def _read_means(path: Path) -> dict[str, str]:
-    """Return type of ROUGE → its means and interval, to the last bit."""
-    scores = RunRecord.read(path.parent).scores
-    return {kind: ", ".join(f"{part} {mean}" for part, mean in asdict(means).items()) for kind, means in scores.items()}

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from longsumbench.api import Row, Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
-from longsumbench.corpora.reading.files import lines_of, row_in
+from longsumbench.corpora.reading.files import decoded, lines_of, row_in
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.runs.record import Results, RunRecord, check_written, split_read_by
@@ -47,13 +47,11 @@ class PairedTexts:
         pairs: in the order of the predictions.
         only_predicted: ids without references, which were left out.
         only_referenced: ids without a prediction, which were left out.
-        repeated: ids that occur twice with the same texts; they count once.
     """
 
     pairs: tuple[ScoredPair, ...]
     only_predicted: tuple[str, ...] = ()
     only_referenced: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
 
 
 def find_predictions(named: str, results: Results) -> Path:
@@ -77,7 +75,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     Args:
         predictions: a file, a folder of .dec files, or a run's folder.
         references: a file, or a folder of .ref files; None: the predictions' file or folder has them, or the run.
-        intersect: leave out ids that only one side has, and count repeated rows once.
+        intersect: leave out ids that only one side has.
 
     Raises:
         UsageError: the two sides are of different kinds, or lines of text have no references.
@@ -98,16 +96,12 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     if kind == _FOLDER:
         predicted, referenced = _folders(predictions, gold)
     else:
-        predicted = list(_rows(predictions, _prediction_in))
-        referenced = list(_rows(gold, _references_in))
-    texts, repeated = _by_id(predicted, predictions, intersect)
-    targets, repeated_targets = _by_id(referenced, gold, intersect)
-    pairs = tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets)
+        predicted, referenced = _rows(predictions, _prediction_in), _rows(gold, _references_in)
+    texts, targets = _by_id(predicted, predictions), _by_id(referenced, gold)
     found = PairedTexts(
-        pairs,
+        tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets),
         tuple(name for name in texts if name not in targets),
         tuple(name for name in targets if name not in texts),
-        tuple(dict.fromkeys([*repeated, *repeated_targets])),
     )
     _check_common(found, predictions, gold, intersect)
     return found
@@ -117,17 +111,15 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     check_written(folder, record, ["predictions.jsonl"])
-    texts, _ = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder, intersect=False)
+    texts = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder)
     split = split_read_by(folder, record)
     if split is None:
         command = shlex.join(record.command)
         raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
     places = {name: place for place, name in enumerate(split.ids)}
     if unknown := [name for name in texts if name not in places]:
-        raise DataError(
-            f"{format_count(len(unknown), 'prediction')} not in the run's split (ids {first_ids(unknown)})",
-            folder,
-        )
+        counted = format_count(len(unknown), "prediction")
+        raise DataError(f"{counted} not in the run's split (ids {first_ids(unknown)})", folder)
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 
@@ -190,44 +182,35 @@ def _check_common(found: PairedTexts, predictions: Path, references: Path, inter
         raise DataError(f"{where}: {message}; correct the ids, or {others}")
 
 
-def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) -> tuple[dict[str, Value], list[str]]:
-    """Return id → value, and the ids that occur twice with the same value, which only `intersect` allows."""
+def _by_id(entries: Iterable[tuple[str, Value]], path: Path) -> dict[str, Value]:
+    """Return id → value; raise DataError if an id occurs twice."""
     found: dict[str, Value] = {}
-    same: dict[str, None] = {}  # sets that keep their order
-    different: dict[str, None] = {}
     for name, value in entries:
-        if name not in found:
-            found[name] = value
-        elif found[name] == value:
-            same[name] = None
-        else:
-            different[name] = None
-    if different:
-        raise DataError(f"{_twice(different)}, with different texts; keep one of each", path)
-    if same and not intersect:
-        raise DataError(f"{_twice(same)}, with the same text; keep one of each, or let --intersect do it", path)
-    return found, list(same)
+        if name in found:
+            raise DataError(f"the id {name!r} occurs twice; keep one of each", path)
+        found[name] = value
+    return found
 
 
-def _twice(ids: Iterable[str]) -> str:
-    repeated = list(ids)
-    return f"{len(repeated):,} {'id occurs' if len(repeated) == 1 else 'ids occur'} twice ({first_ids(repeated)})"
+def _rows(path: Path, read: Callable[[Row], Value]) -> list[tuple[str, Value]]:
+    """Return (id, `read(row)`) for each row of a file of JSON lines."""
+
+    def entry(line: bytes) -> tuple[str, Value] | None:
+        return (id_in(row := row_in(line), "id"), read(row)) if line.strip() else None
+
+    found = [row for row in _read_lines(path, entry) if row is not None]
+    if not found:
+        raise DataError("the file is empty", path)
+    return found
 
 
-def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value]]:
-    """Yield (id, `read(row)`) for each row of a file of JSON lines."""
-    empty = True
+def _read_lines(path: Path, read: Callable[[bytes], Value]) -> Iterator[Value]:
+    """Yield `read(line)` for each line; an error names the line."""
     for number, line in enumerate(lines_of(path), start=1):
-        if not line.strip():
-            continue
-        empty = False
         try:
-            row = row_in(line)
-            yield id_in(row, "id"), read(row)
+            yield read(line)
         except BadRow as problem:
             raise DataError(f"{problem}", path, number) from problem
-    if empty:
-        raise DataError("the file is empty", path)
 
 
 def _prediction_in(row: Row) -> RawText:
@@ -257,44 +240,36 @@ def _text(value: Any, field: str) -> RawText:
 
 
 def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
-    texts, targets = list(_lines(predictions)), list(_lines(references))
+    texts, targets = _lines(predictions), _lines(references)
     if len(texts) != len(targets):
         counts = f"{predictions} has {format_count(len(texts), 'line')}, {references} has {len(targets):,}"
         raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
-    both = zip(texts, targets, strict=True)
-    return PairedTexts(
-        tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in enumerate(both, start=1))
-    )
+    both = enumerate(zip(texts, targets, strict=True), start=1)
+    return PairedTexts(tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in both))
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file without line breaks."""
-    number = 0
-    for number, line in enumerate(lines_of(path), start=1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(f"not UTF-8: byte {error.start + 1} of the line; convert the file", path, number) from error
-    if number == 0:
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a text file without line breaks."""
+    found = [line.rstrip("\r\n") for line in _read_lines(path, decoded)]
+    if not found:
         raise DataError("the file is empty", path)
+    return found
 
 
 def _folders(
     predictions: Path, references: Path
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
     """Read a folder of .dec files and one of .ref files; ids are the file names, or the numbers in them."""
-    decoded, gold = _files(predictions, ".dec"), _files(references, ".ref")
-    names = {file.stem for file in decoded}
-    if not names & {_owner(file.stem, names) for file in gold}:
-        decoded_ids, gold_ids = [_number(file.stem) for file in decoded], [_number(file.stem) for file in gold]
-    else:
-        decoded_ids, gold_ids = [file.stem for file in decoded], [_owner(file.stem, names) for file in gold]
-    several: dict[str, list[RawText]] = {}
-    for name, file in zip(gold_ids, gold, strict=True):
-        several.setdefault(name, []).append(_sentences(file))
+    decoded_files, gold = _files(predictions, ".dec"), _files(references, ".ref")
+    names = {file.stem for file in decoded_files}
+    by_name = bool(names & {_owner(file.stem, names) for file in gold})
     texts: list[tuple[str, RawText]] = [
-        (name, _sentences(file)) for name, file in zip(decoded_ids, decoded, strict=True)
+        (file.stem if by_name else _number(file.stem), _sentences(file)) for file in decoded_files
     ]
+    several: dict[str, list[RawText]] = {}
+    for file in gold:
+        owner = _owner(file.stem, names) if by_name else _number(file.stem)
+        several.setdefault(owner, []).append(_sentences(file))
     return texts, [(name, tuple(targets)) for name, targets in several.items()]
 
 
@@ -319,8 +294,4 @@ def _number(stem: str) -> str:
 
 
 def _sentences(file: Path) -> Sentences:
-    try:
-        text = b"".join(lines_of(file)).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8: byte {error.start + 1}; convert the file", file) from error
-    return tuple(line.strip() for line in text.split("\n") if line.strip())
+    return tuple(text for line in _read_lines(file, decoded) if (text := line.strip()))

@@ -65,13 +65,9 @@ class Report:
         counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
-        counts.append(
-            f"{self.outputs.words:.0f} words a prediction, {self.outputs.reference_words or 0:.0f} a reference"
-        )
-        rows = [
-            (HEADINGS[kind], f"{score.p:.2f}", f"{score.r:.2f}", f"{score.f1:.2f}")
-            for kind, score in self.scores.items()
-        ]
+        words, reference_words = self.outputs.words, self.outputs.reference_words or 0
+        counts.append(f"{words:.0f} words a prediction, {reference_words:.0f} a reference")
+        rows = [(HEADINGS[kind], f"{one.p:.2f}", f"{one.r:.2f}", f"{one.f1:.2f}") for kind, one in self.scores.items()]
         block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
         return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
 
@@ -244,12 +240,10 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
     """Yield a line for each kind of id that `--intersect` left out."""
-    groups = (
-        ("prediction", "without references left out", paired.only_predicted),
-        ("reference", "without a prediction left out", paired.only_referenced),
-        ("id", "found twice with the same texts, each counted once", paired.repeated),
-    )
-    yield from (f"{format_count(len(ids), noun)} {what} ({first_ids(ids)})" for noun, what, ids in groups if ids)
+    if ids := paired.only_predicted:
+        yield f"{format_count(len(ids), 'prediction')} without references left out ({first_ids(ids)})"
+    if ids := paired.only_referenced:
+        yield f"{format_count(len(ids), 'reference')} without a prediction left out ({first_ids(ids)})"
 
 
 def _print_warnings(warnings: Sequence[str]) -> None:

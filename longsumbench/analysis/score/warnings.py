@@ -21,7 +21,7 @@ _LEAST_CUT_WORDS = 20  # shorter references have the same length by chance
 _DROPPED_SHARE = 0.02  # of the letters and digits; a few accents stay below it
 
 _WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ALNUM_BEYOND_ASCII = re.compile(r"(?![\x00-\x7f])[^\W_]")
 _END_MARK = re.compile(r"[.!?…।。！？][\"'’”»)\]\s]*\Z")
 _ELLIPSIS = re.compile(r"(?:\.\.\.|…|\. \. \.)\s*\Z")
 
@@ -53,14 +53,11 @@ def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
     predictions = [pair.prediction for pair in pairs]
     owners = [pair.id for pair in pairs for _ in pair.references]
     references = list(chain.from_iterable(pair.references for pair in pairs))
-    return (
-        TextTable("predictions", ids, predictions, list(map(_sentences, predictions))),
-        TextTable("references", owners, references, list(map(_sentences, references))),
-    )
+    return _split_side("predictions", ids, predictions), _split_side("references", owners, references)
 
 
-def _sentences(text: RawText) -> tuple[str, ...]:
-    return split_summary(text) if isinstance(text, str) else text
+def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText]) -> TextTable:
+    return TextTable(name, ids, texts, [split_summary(text) if isinstance(text, str) else text for text in texts])
 
 
 def splitting_of(predictions: TextTable, references: TextTable) -> str:
@@ -76,12 +73,9 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     both = ((predictions, references), (references, predictions))
     found = [line for side, _ in both for line in _literal_marks(side)]
-    found += [line for side, other in both for line in _unsplit(side, other)]
-    found += [line for side, other in both for line in _lower_cased(side, other)]
-    found += _cut(references)
-    if drops:
-        found += [line for side, _ in both for line in _dropped(side)]
-    return found
+    found += [line for find in (_unsplit, _lower_cased) for side, other in both for line in find(side, other)]
+    dropped = [line for side, _ in both for line in _dropped(side)] if drops else []
+    return [*found, *_cut(references), *dropped]
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
@@ -107,11 +101,9 @@ def _unsplit(side: TextTable, other: TextTable) -> Iterator[str]:
     found = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
     if len(found) < max(1, _MANY * len(lines)):
         return
-    given = sum(isinstance(side.texts[row], tuple) for row in found)
-    if given:
+    effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
+    if any(isinstance(side.texts[row], tuple) for row in found):
         effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
-    else:
-        effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
     yield f"{side.said(found)} are one unsplit line, while the {other.name} are split into sentences: {effect}"
 
 
@@ -154,14 +146,8 @@ def _cut(side: TextTable) -> Iterator[str]:
 
 def _dropped(side: TextTable) -> Iterator[str]:
     """Find texts whose letters and digits the default tokenizer drops."""
-    rows = [row for row, text in enumerate(side.split) if any(map(_beyond_ascii, text))]
+    rows = [row for row, text in enumerate(side.split) if _ALNUM_BEYOND_ASCII.search(" ".join(text))]
     share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
     if share >= _DROPPED_SHARE:
         advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"
         yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.said(rows)}: {advice}"
-
-
-def _beyond_ascii(sentence: str) -> bool:
-    if sentence.isascii():
-        return False
-    return any(letter.isalnum() for stretch in _BEYOND_ASCII.findall(sentence) for letter in stretch)

@@ -179,8 +179,8 @@ def test_files_are_the_same_again_and_escape_what_was_written() -> None:
     shown, _, lines = first
     assert "<script>" not in shown
     assert "source sentence 10 of 10" in shown
-    assert '<mark class="first">birch</mark>' in shown
-    assert '<mark class="second">fir</mark>' not in shown.split("source sentence 10 of 10")[0]  # below four letters
+    assert '<mark class="one">birch</mark>' in shown
+    assert '<mark class="other">fir</mark>' not in shown.split("source sentence 10 of 10")[0]  # below four letters
     row = json.loads(lines)
     assert row["summary"] == FUSED
     assert [out["says"] for out in row["outputs"]] == ["both", "second"]

@@ -106,10 +106,10 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         ("looker", "the following arguments are required: EXAMPLE"),
         ("nobody 0", "no finished run is called 'nobody' under"),
         ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more"),
-        ("looker cc", "no example that looker (looker00) summarized has the id 'cc' (did you mean 'c'?)"),
-        ("looker nothing", "has the id 'nothing'; its examples have the indices 0 to 3"),
-        ("looker 4", "looker (looker00) summarized no example 4; its examples have the indices 0 to 3"),
-        ("looker -1", "has the id '-1'; its examples"),
+        ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
+        ("looker nothing", "no example 'nothing'; its examples have the indices 0 to 3"),
+        ("looker 4", "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3"),
+        ("looker -1", "no example '-1'; its examples"),
         ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
@@ -136,12 +136,6 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
         told = typed("blind", "d")[2]
         assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in told
         assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
-
-
-def test_one_example_alone(finished: Callable[..., Path], typed: Typed) -> None:
-    """A run that has kept evidence of one example says so in the singular."""
-    finished(kept=1)
-    assert "looker (looker00) has that of example 0 alone; " in typed("looker", "c")[2]
 
 
 def damage_text(folder: Path) -> None:

@@ -18,7 +18,7 @@ import longsumbench
 from longsumbench.analysis.runs.repeat import compare_repeat
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
-from longsumbench.errors import UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
@@ -193,7 +193,7 @@ def test_weights_of_another_seed_are_found(run: Callable[..., Path], capsys: pyt
 
 
 def test_what_is_compared_where_files_are_missing(run: Callable[..., Path], tmp_path: Path) -> None:
-    """Without predictions the scores of every example are compared, to the last bit; without these the means."""
+    """Without predictions the scores of every example are compared, to the last bit; without these it is an error."""
     folder = run(*LEAD)
     original, record = shutil.copytree(folder, tmp_path / "original", symlinks=True), RunRecord.read(folder)
     kinds = [compare_repeat(folder, original, record)]
@@ -204,12 +204,12 @@ def test_what_is_compared_where_files_are_missing(run: Callable[..., Path], tmp_
     (folder / "scores.csv").write_text(text.replace(number, f"{number}1", 1), encoding="utf-8")
     kinds.append(compare_repeat(folder, original, record))
     (folder / "scores.csv").unlink()
-    kinds.append(compare_repeat(folder, original, record))
+    with pytest.raises(DataError, match=r"scores.csv missing"):
+        compare_repeat(folder, original, record)
     assert [(one.kind, one.total, len(one.unlike)) for one in kinds] == [
         ("predictions", 8, 0),
         ("examples' scores", 8, 0),
         ("examples' scores", 8, 1),
-        ("mean scores", 4, 0),
     ]
 
 
