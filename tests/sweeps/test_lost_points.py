@@ -79,7 +79,7 @@ def lost(tmp_path: Path) -> Path:
 def states(sweep: Swept) -> list[PointState]:
     """Return the states of the points of a sweep."""
     (folder,) = sweeps_in(sweep.results)
-    return [folder.state(number) for number, _ in enumerate(folder.content()["points"], start=1)]
+    return folder.present_states()
 
 
 def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:
