@@ -209,24 +209,20 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
         away = f"{run} came without its checkpoint: run it again here"
         never = f"{run} has model={record.model}, which has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
-    if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit.seconds:
+    try:
+        seconds = read_json(found / "fit.json", FitReport).seconds
+    except FileNotFoundError:  # without training
+        seconds = record.fit.seconds
+    except BadFile as error:
+        torn = f"not a training report ({error}); run it again with overwrite=true"
+        raise DataError(torn, found / "fit.json") from error
+    if seconds != record.fit.seconds:
         raise UsageError(
             f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
         )
     known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
-
-
-def _seconds_of_training(checkpoint: Path) -> float | None:
-    """Return the seconds of a checkpoint's training; None without training."""
-    path = checkpoint / "fit.json"
-    if not path.is_file():
-        return None
-    try:
-        return read_json(path, FitReport).seconds
-    except BadFile as error:
-        raise DataError(f"not a training report ({error}); run it again with overwrite=true", path) from error
 
 
 def open_system(folder: Path) -> System:
@@ -261,26 +257,22 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
     Raises:
         UsageError: an unknown setting, a wrong type or an invalid value.
     """
-    given: dict[str, dict[str, Any]] = {"": {}, "decode": {}}
-    for word in settings:
-        key, _, text = word.partition("=")
-        head, _, rest = key.rpartition(".")
-        if head not in given or (not head and rest not in _SHARED):
-            known = ["decode.<setting>", *_SHARED]
-            run_settings = {item.name for item in fields(RunConfig)}
-            near = "" if (head or key) in run_settings else did_you_mean(head or key, ["decode", *_SHARED])
-            raise UsageError(f"'{word}'{near}: a trained system has these settings: {', '.join(known)}")
-        given[head][rest] = _value(word, text)
-    build_settings(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
-    decoding: Decoding = build_settings(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
-    return decoding
-
-
-def _value(word: str, text: str) -> Any:
     try:
-        return OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]  # type: ignore[index, call-overload]
+        given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(settings)))
     except (OmegaConfBaseException, YAMLError) as error:
-        raise UsageError(f"cannot read '{word}'") from error
+        raise UsageError(f"cannot read '{' '.join(settings)}'") from error
+    decode = given.pop("decode", {})
+    if not isinstance(decode, dict):
+        raise UsageError(f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>")
+    for key in given:
+        if key not in _SHARED:
+            known = f"decode.<setting>, {', '.join(_SHARED)}"
+            of_runs = key in {item.name for item in fields(RunConfig)}
+            near = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
+            raise UsageError(f"'{key}'{near}: a trained system has these settings: {known}")
+    build_settings(RunConfig, given, "", dict.fromkeys(["model", *SECTIONS]))
+    decoding: Decoding = build_settings(Decoding, {**usual, **given, **decode}, "decode.")
+    return decoding
 
 
 def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
