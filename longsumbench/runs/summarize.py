@@ -21,7 +21,6 @@ from longsumbench.api import (
     SAME_SYSTEM,
     SECTIONS,
     Decoding,
-    Evidence,
     Example,
     FitReport,
     RunConfig,
@@ -68,7 +67,8 @@ def summarize_files(
         SuiteError: an error that the user can fix.
     """
     checkpoint = _find_checkpoint(named, results)
-    files, settings = split_words(words)
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    files = [word for word in words if word not in settings]
     decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
@@ -245,12 +245,6 @@ def open_system(folder: Path) -> System:
     return system
 
 
-def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the words after CHECKPOINT into files and settings: words with "=" that are not files."""
-    settings = [word for word in words if "=" in word and not Path(word).exists()]
-    return [word for word in words if word not in settings], settings
-
-
 def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
     """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
 
@@ -301,24 +295,25 @@ def describe_losses(item: Input, summary: Summary) -> str:
 
 
 def _to_json(summary: Summary) -> str:
+    """Return a summary as a line of JSON; evidence as nested lists, the first axis outermost, -inf and nan as null."""
+    evidence = summary.evidence
     values = {
         "id": summary.id,
         "summary": summary.text,
         "complete": summary.complete,
         "tokens": summary.tokens,
         "truncation": asdict(summary.truncation) if summary.truncation else None,
-        "evidence": plain_evidence(summary.evidence) if summary.evidence else None,
+        "evidence": {
+            "arrays": {
+                name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
+                for name, array in evidence.arrays.items()
+            },
+            "texts": {axis: list(texts) for axis, texts in evidence.texts.items()},
+        }
+        if evidence
+        else None,
     }
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
-
-
-def plain_evidence(evidence: Evidence) -> dict[str, Any]:
-    """Return evidence as nested lists, the first axis outermost; -inf and nan become null."""
-    arrays = {
-        name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
-        for name, array in evidence.arrays.items()
-    }
-    return {"arrays": arrays, "texts": {axis: list(texts) for axis, texts in evidence.texts.items()}}
 
 
 def _plain(value: Any) -> Any:
