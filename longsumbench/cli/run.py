@@ -60,8 +60,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.modeling.processes import first_process
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
-        from longsumbench.runs.plan import plan, show_config, split_sweep_overrides
-        from longsumbench.sweeps.run import plan_launch, updating_tables
+        from longsumbench.runs.plan import show_config
+        from longsumbench.sweeps.run import plan_launch, run_launch
 
     with first_process(take_part) as first:
         if not first:
@@ -71,11 +71,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             overrides = add_config_file(options.config, options.overrides)
             launch = plan_launch(overrides, options.multirun, folder, command, probe=not options.show)
         if options.show:  # for a search: the settings that all points share
-            shared = launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder)
-            print_text(show_config(shared))
+            print_text(show_config(launch.points))
             return
-        with updating_tables(launch, _print_table):
-            launch.start()
+        run_launch(launch, _print_table)
 
 
 def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:

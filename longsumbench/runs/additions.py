@@ -27,54 +27,45 @@ _log = logging.getLogger(__name__)
 
 def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
     """Return True if the configuration asks for evidence or metrics that a finished run does not have."""
-    missing = _num_missing_evidence(config, system, texts.splits[config.dataset.split], folder)
-    return bool(missing or _missing_metrics(config, texts, RunRecord.read(folder)))
+    return bool(_num_missing_evidence(config, system, texts, folder) or _missing_metrics(config, texts, folder))
 
 
 def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence and metrics that a finished run lacks."""
+    if missing := _num_missing_evidence(config, system, texts, folder):
+        named = f"{format_count(missing, 'example')}: {config.model.name} on {config.dataset.name}"
+        _log.info(f"already finished, except for the evidence of {named}, {folder}")
+        if problem := _add_evidence(config, system, texts, stages, folder):
+            _log.warning(f"no evidence{problem}; overwrite=true repeats the run")
+    if metrics := _missing_metrics(config, texts, folder):
+        _add_measures(config, metrics, texts.splits[config.dataset.split], folder)
+
+
+def _num_missing_evidence(config: RunConfig, system: System, texts: Texts, folder: Path) -> int:
     split = texts.splits[config.dataset.split]
-    if _num_missing_evidence(config, system, split, folder):
-        _add_evidence(config, system, texts, stages, folder)
-    if metrics := _missing_metrics(config, texts, RunRecord.read(folder)):
-        _add_measures(config, metrics, split, folder)
-
-
-def _num_missing_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
     asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
     return len(asked_for - kept_places(folder / "evidence", config.decode.reference_evidence))
 
 
-def _add_evidence(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
-    """Add missing evidence to a finished run by decoding its batches again.
+def _add_evidence(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+    """Add missing evidence to a finished run by decoding its batches again; return why some is still missing.
 
-    This needs the weights that wrote the summaries. If they are missing or differ, it prints a line and stops.
+    This needs the weights that wrote the summaries.
     """
-    split = texts.splits[config.dataset.split]
-    missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
-    _log.info(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
-    links = [path for path in (folder / "work").iterdir() if path.is_symlink()]
-    if lost := [link.name for link in links if not link.exists()]:
-        reason = f"the {lost[0]} of that run is not in the cache"
-        _log.warning(f"no evidence is added: {reason}; overwrite=true repeats the run")
-        return
-    found = replace(stages, rebuild=frozenset())
-    report = system.fit(FitContext.of(texts.splits, config.train, found))
+    if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
+        return f" is added: the {lost[0]} of that run is not in the cache"
+    report = system.fit(FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
     if not is_fitted_by(report, folder):
-        reason = "the weights in the cache may differ from those that wrote the summaries"
-        _log.warning(f"no evidence is added: {reason}; overwrite=true repeats the run")
-        return
+        return " is added: the weights in the cache may differ from those that wrote the summaries"
+    split = texts.splits[config.dataset.split]
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
-    if left := _num_missing_evidence(config, system, split, folder):
-        reason = "their summaries differ on this machine"
-        _log.warning(
-            f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run"
-        )
+    left = _num_missing_evidence(config, system, texts, folder)
+    return f" of {format_count(left, 'example')} is added: their summaries differ on this machine" if left else ""
 
 
-def _missing_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
+def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:
     """Return the configured metrics without scores under their present settings."""
-    asked = asked_metrics(config, texts)
+    record, asked = RunRecord.read(folder), asked_metrics(config, texts)
     return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 

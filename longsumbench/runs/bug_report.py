@@ -42,13 +42,8 @@ def _log(error: Exception) -> str:
 def _plugin_in(error: Exception) -> str:
     """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
     modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
-    packages = {module.partition(".")[0] for module in modules}
-    same_package = ""
     for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers):
         for name, target in table.targets().items():
-            module, plugin = target.partition(":")[0], f"the plug-in of {table.kind} '{name}' ({target})"
-            if name not in table.built_in and module in modules:
-                return plugin
-            if name not in table.built_in and module.partition(".")[0] in packages:
-                same_package = same_package or plugin
-    return same_package
+            if name not in table.built_in and target.partition(":")[0] in modules:
+                return f"the plug-in of {table.kind} '{name}' ({target})"
+    return ""

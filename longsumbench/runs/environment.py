@@ -59,7 +59,7 @@ def environment() -> Environment:
     torch = sys.modules.get("torch")
     return Environment(
         longsumbench=longsumbench.__version__,
-        commit=(_git("rev-parse", "HEAD") or "").strip() or None,
+        commit=(_git("rev-parse", "HEAD") or b"").decode().strip() or None,
         patched=bool(_git("status", "--porcelain", "--", *_CODE)),
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
@@ -76,10 +76,10 @@ def patch() -> bytes:
 
     It is empty outside a checkout. It is bytes because files may have any encoding and line ends.
     """
-    changed = _git_bytes(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
-    new = (_git_bytes("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(b"\0")
+    changed = _git(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
+    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(b"\0")
     names = [os.fsdecode(name) for name in new if name]
-    added = (_git_bytes(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
+    added = (_git(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
     return changed + b"".join(added)
 
 
@@ -138,12 +138,7 @@ def _peak_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _git(*arguments: str) -> str | None:
-    answer = _git_bytes(*arguments)
-    return None if answer is None else answer.decode("utf-8", "replace")
-
-
-def _git_bytes(*arguments: str, ends: int = 0) -> bytes | None:
+def _git(*arguments: str, ends: int = 0) -> bytes | None:
     """Run git in the suite's checkout; None without a checkout, or if the exit code is not `ends`."""
     checkout = Path(longsumbench.__file__).parent.parent
     if not (checkout / ".git").exists():

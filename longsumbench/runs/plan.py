@@ -9,8 +9,9 @@ import copy
 import logging
 import shlex
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import product
@@ -33,7 +34,6 @@ from longsumbench.api import (
     Decoding,
     RunConfig,
     System,
-    build_settings,
     check_lengths,
     check_search,
     names_deciding,
@@ -94,30 +94,23 @@ def plan(
         UsageError: an override is invalid.
         EnvironmentProblem: the texts are not cached and the hub is unreachable; or a metric lacks a package or model.
     """
-    check_folder(config_dir)
-    offer_plugins(config_dir)
     overrides = [as_hydra(word) for word in words]
-    try:
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            named = [
-                point
-                for name, chosen in expand(overrides, sweep)
-                for point in _of_experiment(name, chosen, sweep, config_dir)
-            ]
-            tracked = track(named, "planning", len(named), "points") if sweep else named
-            composed = [compose(chosen, config_dir) for _, chosen in tracked]
-            if probe:
-                _check_datasets(composed)
-            if sweep:
-                _drop_foreign_settings(composed)
-            points = [
-                _settle_point(name, chosen, settings, config_dir, probe)
-                for (name, chosen), settings in zip(named, composed, strict=True)
-            ]
-            _check_metrics(points, probe)
-            return points
-    except (HydraException, OmegaConfBaseException) as error:
-        raise translate_hydra_error(error) from error
+    with hydra_session(config_dir):
+        named = [
+            point
+            for name, chosen in expand(overrides, sweep)
+            for point in _of_experiment(name, chosen, sweep, config_dir)
+        ]
+        tracked = track(named, "planning", len(named), "points") if sweep else named
+        composed = [compose(chosen, config_dir) for _, chosen in tracked]
+        if probe:
+            _check_datasets(composed)
+        if sweep:
+            _drop_foreign_settings(composed)
+        pairs = zip(named, composed, strict=True)
+        points = [_settle_point(name, chosen, made, config_dir, probe) for (name, chosen), made in pairs]
+        _check_metrics(points, probe)
+        return points
 
 
 def plan_dataset(words: Sequence[str]) -> DatasetSettings:
@@ -126,27 +119,33 @@ def plan_dataset(words: Sequence[str]) -> DatasetSettings:
     Raises:
         UsageError: an override is invalid.
     """
-    offer_plugins(None)
-    try:
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            ((_, chosen),) = expand([as_hydra(word) for word in words], sweep=False)
-            section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise translate_hydra_error(error) from error
-    assert isinstance(section, dict)
-    settings = {str(key): value for key, value in section.items()}
-    dataset: DatasetSettings = build_settings(DatasetSettings, settings, "dataset.")
-    return dataset
+    (point,) = plan(["model=lead", *words])
+    return point.config.dataset
 
 
-def check_folder(config_dir: str | None) -> None:
-    """Check that a folder with more YAML files exists.
+@contextmanager
+def hydra_session(config_dir: str | None = None) -> Iterator[None]:
+    """Let Hydra compose the suite's YAML files, and those of a folder, inside; its errors become errors of one line.
 
     Raises:
-        UsageError: the folder does not exist.
+        UsageError: an override is invalid, or the folder does not exist.
     """
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UsageError(f"--config-dir {config_dir}: no such folder")
+    offer_plugins(config_dir)
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate_hydra_error(error) from error
+
+
+def search_path(config_dir: str | None) -> list[str]:
+    """Return the override that adds a folder of YAML files, if any."""
+    if config_dir is None:
+        return []
+    path = str(Path(config_dir).resolve()).replace("\\", "\\\\").replace("'", "\\'")
+    return [f"hydra.searchpath=['file://{path}']"]
 
 
 def as_hydra(word: str) -> str:
@@ -202,21 +201,17 @@ def split_sweep_overrides(words: Sequence[str], config_dir: str | None = None) -
     Raises:
         UsageError: an override is invalid.
     """
-    offer_plugins(config_dir)
     overrides = [as_hydra(word) for word in words]
-    try:
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
-    except HydraException as error:
-        raise translate_hydra_error(error) from error
+    with hydra_session(config_dir):
+        parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
     swept = [override.is_sweep_override() for override in parsed]
     pairs = list(zip(words, swept, strict=True))
     return [word for word, several in pairs if not several], [word for word, several in pairs if several]
 
 
-def swept_settings(words: Sequence[str], config_dir: str | None = None) -> list[str]:
-    """Return the swept settings ("model.page_size"), without seeds and without groups."""
-    keys = [word.lstrip("+~").partition("=")[0] for word in split_sweep_overrides(words, config_dir)[1]]
+def swept_settings(swept: Sequence[str]) -> list[str]:
+    """Return the settings of swept overrides ("model.page_size"), without seeds and without groups."""
+    keys = [word.lstrip("+").partition("=")[0] for word in swept]
     return [key for key in dict.fromkeys(keys) if "." in key and not key.endswith(".seed")]
 
 
@@ -230,12 +225,7 @@ def _of_experiment(
     if lines is None:
         yield name, list(overrides)
         return
-    if (
-        isinstance(lines, str)
-        or not isinstance(lines, Sequence)
-        or not lines
-        or not all(isinstance(line, str) and line.strip() for line in lines)
-    ):
+    if not OmegaConf.is_list(lines) or not lines or not all(isinstance(line, str) and line.strip() for line in lines):
         form = "a list of lines with overrides as typed after -m"
         raise UsageError(f"experiment={chosen[-1]}: '{_OWN_SWEEP}' in its file is not {form}")
     if not sweep:
@@ -269,9 +259,8 @@ def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictCo
     choices = tuple(word for word in overrides if not _is_set(word))
     if len(choices) < len(overrides):  # points with the same choices share the files
         return _with_settings(compose_overrides(choices, config_dir), [word for word in overrides if _is_set(word)])
-    search_path = [f"hydra.searchpath=[{quote_folder(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
-        composed: DictConfig = hydra.compose("run", [*choices, *search_path])
+        composed: DictConfig = hydra.compose("run", [*choices, *search_path(config_dir)])
     except ValueError as error:  # from Hydra: the value of a group is not a name
         raise UsageError(f"{error} (see longsumbench run --help)") from error
     OmegaConf.set_struct(composed, False)
@@ -295,12 +284,6 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
             problem = f"'{typed}' is invalid: {first_error_line(error)}"
             raise UsageError(f"{problem} (see longsumbench run --help)") from error
     return composed
-
-
-def quote_folder(folder: Path | str, before: str = "") -> str:
-    """Return the path of a folder, quoted for Hydra."""
-    path = str(Path(folder).resolve()).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{before}{path}'"
 
 
 def _check_datasets(points: Sequence[DictConfig]) -> None:
@@ -338,16 +321,14 @@ def _drop_foreign_settings(points: Sequence[DictConfig]) -> None:
         name: {item.name for item in fields(registry.systems.load(name).Config)}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
-    all_settings = set().union(*known.values())
-    without: dict[str, dict[str, None]] = {}
+    all_settings, left_out = set().union(*known.values()), defaultdict[str, dict[str, None]](dict)
     for composed in points:
         for key in [str(key) for key in composed.model if key in all_settings - known[composed.model.name]]:
-            without.setdefault(key, {})[composed.model.name] = None
+            left_out[key][composed.model.name] = None
             del composed.model[key]
-    for models in dict.fromkeys(", ".join(names) for names in without.values()):
-        keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
-        have = "have" if ", " in models else "has"
-        _log.info(f"left out for {models}, which {have} no such settings: {keys}")
+    for key, models in left_out.items():
+        have = "have" if len(models) > 1 else "has"
+        _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
 def _settle_point(

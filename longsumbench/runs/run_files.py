@@ -32,13 +32,11 @@ def read_run_config(folder: Path) -> RunConfig:
 
 def is_finished(folder: Path) -> bool:
     """Return True if a run has all its files; committed records lack the predictions."""
-    if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
-        return False
     try:
         every = output_files(len(_own_record(folder).checkpoints))
-    except TornRecord:
+    except (FileNotFoundError, TornRecord):
         return False
-    return all((folder / name).is_file() for files in every for name in files)
+    return all((folder / name).is_file() for files in (*every, ["scores.csv"]) for name in files)
 
 
 def _own_record(folder: Path) -> RunRecord:

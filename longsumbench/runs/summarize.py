@@ -21,7 +21,6 @@ from longsumbench.api import (
     SAME_SYSTEM,
     SECTIONS,
     Decoding,
-    Evidence,
     Example,
     FitReport,
     RunConfig,
@@ -68,7 +67,8 @@ def summarize_files(
         SuiteError: an error that the user can fix.
     """
     checkpoint = _find_checkpoint(named, results)
-    files, settings = split_words(words)
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    files = [word for word in words if word not in settings]
     decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
@@ -209,24 +209,20 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
         away = f"{run} came without its checkpoint: run it again here"
         never = f"{run} has model={record.model}, which has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
-    if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit.seconds:
+    try:
+        seconds = read_json(found / "fit.json", FitReport).seconds
+    except FileNotFoundError:  # without training
+        seconds = record.fit.seconds
+    except BadFile as error:
+        torn = f"not a training report ({error}); run it again with overwrite=true"
+        raise DataError(torn, found / "fit.json") from error
+    if seconds != record.fit.seconds:
         raise UsageError(
             f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
         )
     known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
-
-
-def _seconds_of_training(checkpoint: Path) -> float | None:
-    """Return the seconds of a checkpoint's training; None without training."""
-    path = checkpoint / "fit.json"
-    if not path.is_file():
-        return None
-    try:
-        return read_json(path, FitReport).seconds
-    except BadFile as error:
-        raise DataError(f"not a training report ({error}); run it again with overwrite=true", path) from error
 
 
 def open_system(folder: Path) -> System:
@@ -249,38 +245,28 @@ def open_system(folder: Path) -> System:
     return system
 
 
-def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the words after CHECKPOINT into files and settings: words with "=" that are not files."""
-    settings = [word for word in words if "=" in word and not Path(word).exists()]
-    return [word for word in words if word not in settings], settings
-
-
 def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
     """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
 
     Raises:
         UsageError: an unknown setting, a wrong type or an invalid value.
     """
-    given: dict[str, dict[str, Any]] = {"": {}, "decode": {}}
-    for word in settings:
-        key, _, text = word.partition("=")
-        head, _, rest = key.rpartition(".")
-        if head not in given or (not head and rest not in _SHARED):
-            known = ["decode.<setting>", *_SHARED]
-            run_settings = {item.name for item in fields(RunConfig)}
-            near = "" if (head or key) in run_settings else did_you_mean(head or key, ["decode", *_SHARED])
-            raise UsageError(f"'{word}'{near}: a trained system has these settings: {', '.join(known)}")
-        given[head][rest] = _value(word, text)
-    build_settings(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
-    decoding: Decoding = build_settings(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
-    return decoding
-
-
-def _value(word: str, text: str) -> Any:
     try:
-        return OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]  # type: ignore[index, call-overload]
+        given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(settings)))
     except (OmegaConfBaseException, YAMLError) as error:
-        raise UsageError(f"cannot read '{word}'") from error
+        raise UsageError(f"cannot read '{' '.join(settings)}'") from error
+    decode = given.pop("decode", {})
+    if not isinstance(decode, dict):
+        raise UsageError(f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>")
+    for key in given:
+        if key not in _SHARED:
+            known = f"decode.<setting>, {', '.join(_SHARED)}"
+            of_runs = key in {item.name for item in fields(RunConfig)}
+            near = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
+            raise UsageError(f"'{key}'{near}: a trained system has these settings: {known}")
+    build_settings(RunConfig, given, "", dict.fromkeys(["model", *SECTIONS]))
+    decoding: Decoding = build_settings(Decoding, {**usual, **given, **decode}, "decode.")
+    return decoding
 
 
 def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
@@ -309,24 +295,25 @@ def describe_losses(item: Input, summary: Summary) -> str:
 
 
 def _to_json(summary: Summary) -> str:
+    """Return a summary as a line of JSON; evidence as nested lists, the first axis outermost, -inf and nan as null."""
+    evidence = summary.evidence
     values = {
         "id": summary.id,
         "summary": summary.text,
         "complete": summary.complete,
         "tokens": summary.tokens,
         "truncation": asdict(summary.truncation) if summary.truncation else None,
-        "evidence": plain_evidence(summary.evidence) if summary.evidence else None,
+        "evidence": {
+            "arrays": {
+                name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
+                for name, array in evidence.arrays.items()
+            },
+            "texts": {axis: list(texts) for axis, texts in evidence.texts.items()},
+        }
+        if evidence
+        else None,
     }
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
-
-
-def plain_evidence(evidence: Evidence) -> dict[str, Any]:
-    """Return evidence as nested lists, the first axis outermost; -inf and nan become null."""
-    arrays = {
-        name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
-        for name, array in evidence.arrays.items()
-    }
-    return {"arrays": arrays, "texts": {axis: list(texts) for axis, texts in evidence.texts.items()}}
 
 
 def _plain(value: Any) -> Any:

@@ -2,8 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from longsumbench.leaderboards.table import Table, update_table
 from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase
 from longsumbench.runs.overrides import add_config_file, format_overrides
-from longsumbench.runs.plan import plan, swept_settings
+from longsumbench.runs.plan import check_scale, plan, split_sweep_overrides, swept_settings
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
@@ -82,42 +81,43 @@ def _run_settings(
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
-    with updating_tables(launch):
-        launch.start()
+    run_launch(launch)
     return launch.records()
 
 
 def plan_launch(
     words: Sequence[str], sweep: bool, config_dir: str | None, command: tuple[str, ...], probe: bool = True
 ) -> Launch:
-    """Compose and check the points of a command line as `plan` does; with a sweeper, the sweeper asks for them later.
+    """Compose and check the points of a command line as `plan` does; of a search, the settings that its points share.
 
     Raises:
-        UsageError: an override is invalid.
+        UsageError: an override is invalid, or a point is too large for a CPU.
         EnvironmentProblem: something that the points need is missing.
     """
     hydras = [word for word in words if word.lstrip("+~").startswith(("hydra/", "hydra."))]
     engine = choose_engine(hydras, sweep, config_dir)
     own = [word for word in words if word not in hydras]
-    points = plan(own, sweep, config_dir, probe) if engine.sweeper == HERE else ()
-    return Launch(points, command, sweep, engine, own)
+    single, swept = split_sweep_overrides(own, config_dir)
+    points = plan(own, sweep, config_dir, probe) if engine.sweeper == HERE else plan(single, False, config_dir, probe)
+    if probe and not engine.on_cluster:  # whose nodes may have GPUs
+        check_scale(points)
+    return Launch(points, command, sweep, engine, single, swept, config_dir)
 
 
-@contextmanager
-def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[None]:
-    """Rebuild and show the tables of a launch's datasets after its points have run.
+def run_launch(launch: Launch, show: _Show = lambda *_: None) -> None:
+    """Run the points of a launch; rebuild and show the tables of their datasets.
 
     Raises:
         PointsFailed: some points of a sweep failed.
         SuiteError: the only point failed, or nothing could begin.
     """
     try:
-        yield
+        launch.start()
     except Exception:
         _update_tables(launch, (), show)  # of what was finished before
         raise
     with phase("making the tables"):
-        _update_tables(launch, swept_settings(launch.words, launch.engine.config_dir), show)
+        _update_tables(launch, swept_settings(launch.swept), show)
     if launch.table and _log.isEnabledFor(logging.INFO):
         print(escape_lines(f"\n{launch.table}"), file=sys.stderr)
     launch.check_failed()
@@ -129,7 +129,7 @@ def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     Where one or two settings were swept over, scores are drawn against them.
     """
     ran = {record.run_id for record in launch.finished}
-    for root in sorted({planned.config.results_dir for planned in launch.points}):
+    for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
             table, folder = update_table(results, name), results.root / "leaderboard"

@@ -1,8 +1,8 @@
 """The files of a sweep: its points and their states.
 
-results/sweeps/<id>/sweep.json            the command, the host, the names of the points
+results/sweeps/<id>/sweep.json            the command, the launcher, the host
 sweep.lock            held by the process that runs the sweep
-points/<number>.json  the state of a point
+points/<number>.json  the name and the state of a point
 points/<number>.log   its output in a separate process
 points/<number>.lock  held by the process that works on it, which writes its state
 """
@@ -13,9 +13,9 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import msgspec
 
@@ -25,20 +25,20 @@ from longsumbench.files import BadFile, digest, read_json, write_atomically
 
 _log = logging.getLogger(__name__)
 
-WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
-ENDED = (DONE, FOUND, SAME, FAILED)
+WAITING, RUNNING, DONE, SKIPPED, FAILED = "waiting", "running", "done", "skipped", "failed"
+ENDED = (DONE, SKIPPED, FAILED)
 _State = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join((WAITING, RUNNING, *ENDED))})\Z")]
 _Time = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # seconds since 1970
 
 
-class _SweepFile(TypedDict):
-    """The content of sweep.json."""
+@dataclass(frozen=True)
+class SweepStart:
+    """The content of `sweep.json`: what was typed, and where and when it began."""
 
-    command: list[str]
+    command: tuple[str, ...]
     launcher: str
     host: str
     started: _Time
-    points: list[str]
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class PointState:
     """The state of a point.
 
     Attributes:
-        state: waiting | running | done | found (finished before) | same (run as another point) | failed.
+        name: the settings in which it differs from other points.
+        state: waiting | running | done | skipped (finished before) | failed.
         runs: the folders of its run and its baselines.
-        reason: why it failed, or which other point is the same run.
-        failed_baselines: name → reason.
+        reason: why it, or one of its baselines, failed.
         attempts: the number of processes that have started it.
         started, ended: seconds since 1970, of the last attempt.
         doing: its present step ("training: 120/500 steps, 0:48 left").
@@ -57,10 +57,10 @@ class PointState:
         score: the score that ranks it, 0–100 or in the measure's unit; None before its end.
     """
 
+    name: str = ""
     state: _State = WAITING
     runs: tuple[str, ...] = ()
     reason: str = ""
-    failed_baselines: dict[str, str] = field(default_factory=dict)
     attempts: int = 0
     started: _Time | None = None
     ended: _Time | None = None
@@ -81,38 +81,27 @@ class Sweep:
     root: Path
 
     @classmethod
-    def of(cls, results: Path, identities: Sequence[str]) -> "Sweep":
-        """Return the sweep of some points in a results folder; the same points have the same sweep."""
-        return cls(results / "sweeps" / digest(list(identities))[:8])
+    def of(cls, results: Path, words: Sequence[str]) -> "Sweep":
+        """Return the sweep of some overrides in a results folder."""
+        return cls(results / "sweeps" / digest(list(words))[:8])
 
     def locked(self) -> AbstractContextManager[None]:
         """Create the folder and lock it: only one process runs a sweep, others wait for it."""
-        self.file(1, "lock").parent.mkdir(parents=True, exist_ok=True)
         return exclusive_lock(self.lock, lambda who: _log.info(f"waiting for the process that runs this sweep: {who}"))
 
-    def begin(self, command: Sequence[str], launcher: str) -> float:
-        """Write `sweep.json` and delete the states that earlier processes wrote.
-
-        Returns: the present time in seconds since 1970, by the clock of the file system.
-        """
+    def begin(self, command: Sequence[str], launcher: str) -> None:
+        """Write `sweep.json`, and delete the states that earlier processes wrote."""
+        self.file(1, "json").parent.mkdir(parents=True, exist_ok=True)
         for path in self.root.glob("points/*.json"):
             path.unlink()
-        started, host = time.time(), socket.gethostname()
-        self._write({"command": list(command), "launcher": launcher, "host": host, "started": started, "points": []})
-        return (self.root / "sweep.json").stat().st_mtime
+        start = SweepStart(tuple(command), launcher, socket.gethostname(), time.time())
+        write_atomically(self.root / "sweep.json", json.dumps(asdict(start), indent=1, ensure_ascii=False) + "\n")
 
-    def write_names(self, names: Sequence[str]) -> None:
-        """Write the names of the points: the settings in which they differ."""
-        self._write({**self.content(), "points": list(names)})
-
-    def _write(self, content: _SweepFile) -> None:
-        write_atomically(self.root / "sweep.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-    def content(self) -> _SweepFile:
+    def start(self) -> SweepStart:
         """Return the content of `sweep.json`; raise DataError if it is damaged."""
         path = self.root / "sweep.json"
         try:
-            return read_json(path, _SweepFile)
+            return read_json(path, SweepStart)
         except (FileNotFoundError, BadFile) as error:
             raise DataError(f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path) from error
 
@@ -137,10 +126,13 @@ class Sweep:
         except (FileNotFoundError, BadFile):
             return PointState()
 
-    def present_state(self, number: int) -> PointState:
-        """Return the state of a point; one that runs without a process is waiting."""
+    def present_states(self) -> list[PointState]:
+        """Return the states of all points; one that runs without a process is waiting."""
+        return [self._present_state(place + 1) for place, _ in enumerate(self.root.glob("points/*.json"))]
+
+    def _present_state(self, number: int) -> PointState:
         for _ in range(2):  # it may end between the two files
             state = self.state(number)
             if state.state != RUNNING or lock_holder(self.file(number, "lock")) is not None:
                 return state
-        return PointState(reason=f"its process ended ({state.process})", attempts=state.attempts)
+        return PointState(state.name, reason=f"its process ended ({state.process})", attempts=state.attempts)

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import UsageError
 from longsumbench.formatting import escape_line, format_duration
-from longsumbench.sweeps.state import DONE, ENDED, FAILED, FOUND, RUNNING, SAME, WAITING, PointState, Sweep
+from longsumbench.sweeps.state import DONE, ENDED, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
 
 
 def sweeps_in(results: Path) -> list[Sweep]:
@@ -41,23 +41,21 @@ def render_status(results: Path, name: str | None = None) -> str:
 
 def _render_sweep(sweep: Sweep) -> str:
     """Return the state, command, progress and points of a sweep."""
-    content, conductor = sweep.content(), lock_holder(sweep.lock)
-    states = [sweep.present_state(number) for number, _ in enumerate(content["points"], start=1)]
+    start, conductor, states = sweep.start(), lock_holder(sweep.lock), sweep.present_states()
     ended = states and all(state.state in ENDED for state in states)
     state = "running" if conductor else "ended" if ended else "interrupted; the same command continues it"
-    begun = datetime.fromtimestamp(content["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
-    where = f"by {conductor.name}" if conductor else f"on {content['host']}"
-    heading = f"sweep {sweep.root.name}: {state}\n{shlex.join(content['command'])}\n"
-    heading += f"started {begun} {where}, launcher {content['launcher']}; {describe_progress(states)}"
-    return f"{heading}\n\n{status_table(sweep, content['points'], states)}"
+    begun = datetime.fromtimestamp(start.started).astimezone().strftime("%Y-%m-%d %H:%M")
+    where = f"by {conductor.name}" if conductor else f"on {start.host}"
+    heading = f"sweep {sweep.root.name}: {state}\n{shlex.join(start.command)}\n"
+    heading += f"started {begun} {where}, launcher {start.launcher}; {describe_progress(states)}"
+    return f"{heading}\n\n{status_table(sweep, states)}"
 
 
 def describe_progress(states: Sequence[PointState]) -> str:
     """Return the number of points by state, and the time left."""
-    words = [_word(state) for state in states]
-    counts = {word: words.count(word) for word in (DONE, "skipped", RUNNING, FAILED, WAITING) if word in words}
-    parts = [f"{count} {word}" for word, count in counts.items()]
-    if (left := seconds_left(states)) is not None and {RUNNING, WAITING} & counts.keys():
+    words = [state.state for state in states]
+    parts = [f"{words.count(word)} {word}" for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING) if word in words]
+    if (left := seconds_left(states)) is not None and {RUNNING, WAITING} & set(words):
         parts.append(f"about {format_duration(left)} left")
     return ", ".join(parts) or "no points yet"
 
@@ -72,19 +70,15 @@ def seconds_left(states: Sequence[PointState]) -> float | None:
     return (to_do + sum(max(0.0, mean - state.seconds) for state in running)) / max(1, len(running))
 
 
-def status_table(sweep: Sweep, names: Sequence[str], states: Sequence[PointState]) -> str:
+def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
     """Return a table of the points: state, time, score, and the reason or present step."""
     rows = []
-    for number, (name, state) in enumerate(zip(names, states, strict=True), start=1):
+    for number, state in enumerate(states, start=1):
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
-        rows.append([number, *map(escape_line, (name, _word(state), took, score, _note(sweep, number, state)))])
+        rows.append([number, *map(escape_line, (state.name, state.state, took, score, _note(sweep, number, state)))])
     headers, widths = ["point", "settings", "state", "time", "score", ""], [None, 60, *[None] * 4]
     return tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True, maxcolwidths=widths)
-
-
-def _word(state: PointState) -> str:
-    return "skipped" if state.state in (FOUND, SAME) else state.state
 
 
 def _note(sweep: Sweep, number: int, state: PointState) -> str:
@@ -93,4 +87,4 @@ def _note(sweep: Sweep, number: int, state: PointState) -> str:
     if state.state == RUNNING:
         again = f", attempt {state.attempts}" if state.attempts > 1 else ""
         return f"{state.process}{again}{state.doing and f': {state.doing}'}"
-    return "finished before" if state.state == FOUND else state.reason
+    return state.reason or ("finished before" if state.state == SKIPPED else "")

@@ -1,7 +1,6 @@
 """One point of a sweep, in any process: its run, its baselines, and its state."""
 
 import logging
-import math
 import os
 import socket
 import time
@@ -21,7 +20,7 @@ from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import Point, run_point, take_part
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results, measured_mean, ranking_score
-from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
+from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 
 _log = logging.getLogger(__name__)
 
@@ -35,17 +34,15 @@ class PointTask:
     Attributes:
         sweep: the folder for its state.
         number: its number in the sweep.
-        planned: the point.
+        point: as planned.
         command: everything as typed, for the records.
-        since: when the sweep began; `overwrite=true` repeats only what is older.
         taken: the identities of baselines that need not be scored with this point; those scored here are added.
     """
 
     sweep: Sweep
     number: int
-    planned: Planned
+    point: Planned
     command: tuple[str, ...]
-    since: float = math.inf
     taken: set[str] = field(default_factory=set)
 
     def __call__(self) -> PointState:
@@ -72,32 +69,42 @@ class PointTask:
             alone: True if the process may be ended when the point hangs outside Python.
         """
         attempts = 1 + self.sweep.state(self.number).attempts
-        state = PointState(RUNNING, attempts=attempts, started=time.time(), process=_describe_process())
+        state = PointState(self.point.name, RUNNING, attempts=attempts, started=time.time(), process=_this_process())
         lock = self.sweep.file(self.number, "lock")
         try:
             with exclusive_lock(lock, lambda who: _log.info(f"waiting for the process that runs this point: {who}")):
                 self.sweep.write_state(self.number, state)
-                ended = self._run_locked(state, alone)
-                self.sweep.write_state(self.number, ended)
-        except Exception as error:  # the lock cannot be used
-            self.sweep.write_state(self.number, ended := _failed(state, error))
+                return self._end(self._run_locked(state, alone))
+        except Exception as error:
+            if "timed-out too many times" in str(error):  # submitit's words for the end of the last job of a point
+                advice = "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
+                error = EnvironmentProblem(f"not done within the time of its jobs: {advice}")
+            return self._end(replace(state, state=FAILED, reason=f"{as_reported_error(error)}"))
+
+    def fail(self, reason: str) -> PointState:
+        """Write and return the state of a point whose processes died."""
+        return self._end(replace(self.sweep.state(self.number), name=self.point.name, state=FAILED, reason=reason))
+
+    def _end(self, state: PointState) -> PointState:
+        ended = replace(state, ended=time.time())
+        self.sweep.write_state(self.number, ended)
         return ended
 
     def _run_locked(self, state: PointState, alone: bool) -> PointState:
-        config, failed = self.planned.config, dict[str, str]()
-        point = Point(config, self.planned.variant, self.command, since=self.since)
-        try:
-            with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
-                records = [run_point(point), *score_baselines(point, self.taken, failed)]
-        except Exception as error:
-            return _failed(state, error)
-        roots = [Results(Path(record.settings.results_dir).expanduser()) for record in records]
-        runs = tuple(str(root.run_folder(record)) for root, record in zip(roots, records, strict=True))
+        config, failed = self.point.config, dict[str, str]()
+        since = (self.sweep.root / "sweep.json").stat().st_mtime  # by the clock of the file system
+        point = Point(config, self.point.variant, self.command, since=since)
+        with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
+            records = [run_point(point), *score_baselines(point, self.taken, failed)]
+        results = Results(Path(config.results_dir).expanduser())
         score = measured_mean(records[0], ranking_score(records[0]))
-        ended = replace(
-            state, state=DONE if point.carried_out else FOUND, runs=runs, failed_baselines=failed, ended=time.time()
+        return replace(
+            state,
+            state=DONE if point.carried_out else SKIPPED,
+            runs=tuple(str(results.run_folder(record)) for record in records),
+            reason="; ".join(f"baseline {name}: {why}" for name, why in failed.items()),
+            score=score[0] if score else None,
         )
-        return replace(ended, score=score[0] if score else None)
 
     def _noting(self, state: PointState) -> Callable[[Progress], None]:
         """Return a function that writes now and then what the point is doing."""
@@ -112,14 +119,7 @@ class PointTask:
         return note
 
 
-def _failed(state: PointState, error: Exception) -> PointState:
-    if "timed-out too many times" in str(error):  # submitit's words for the end of the last job of a point
-        advice = "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
-        error = EnvironmentProblem(f"not done within the time of its jobs: {advice}")
-    return replace(state, state=FAILED, reason=f"{as_reported_error(error)}", ended=time.time())
-
-
-def _describe_process() -> str:
+def _this_process() -> str:
     if "SUBMITIT_EXECUTOR" not in os.environ:
         return f"{socket.gethostname()} {os.getpid()}"
     from submitit import JobEnvironment

@@ -54,9 +54,8 @@ def check_told(said: str, code: int) -> None:
         assert not reasons
     else:
         assert (code, line.endswith("failed, the others are kept:")) == (1, True)
-        assert reasons[0].split() == ["point", "reason"]
-        assert len(reasons) > 1
-        assert all(FULL in reason for reason in reasons[1:])
+        assert reasons
+        assert all(FULL in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.slow)])

@@ -53,7 +53,7 @@ def test_what_is_no_override_is_refused(word: str) -> None:
 
 def test_seeds_are_no_swept_settings() -> None:
     """Two settings swept over several seeds, of the run or of its training, are two: they are drawn."""
-    words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128", "train.max_steps=4"]
+    words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128"]
     assert swept_settings([*words, "decode.num_beams=1,4"]) == ["model.extractive_length", "decode.num_beams"]
 
 
@@ -148,7 +148,7 @@ def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
         "focus_layers=[2],input_length=32",
     ]
     assert len({one.identity for one in points[3:]}) == 1
-    assert "left out for trunc, which has no such settings: model.focus_layers" in capsys.readouterr().err
+    assert "left out for trunc, which has no such setting: model.focus_layers" in capsys.readouterr().err
     points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
     assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
     for word in ("'[1,2'", "x", "1"):
@@ -240,7 +240,7 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
     assert points[0].name == "model=lead model.input_length=64 seed=1"
     assert points[-1].name == "model=trunc model.input_length=256 seed=2"
     assert capsys.readouterr().err.splitlines() == [
-        "left out for lead, random, oracle, which have no such settings: model.input_length"
+        "left out for lead, random, oracle, which have no such setting: model.input_length"
     ]
     runs = {(one.config.model.name, one.identity) for one in points}
     assert sorted(name for name, _ in runs) == ["lead", "oracle", "random", "random", *["trunc"] * 4]

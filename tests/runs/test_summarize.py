@@ -182,10 +182,10 @@ def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, 
         "decode.num_beams=0": "decode.num_beams=0 is below 1",
         "decode.num_beams=[": "cannot read 'decode.num_beams=['",
         "device=tpu": "device=tpu (did you mean 'cpu'?); allowed",
-        "decod.num_beams=2": "'decod.num_beams=2' (did you mean 'decode'?): a trained system",
-        "model.num_units=2": "'model.num_units=2': a trained system has these settings: decode.<setting>, seed, dev",
-        "overwrite=true": "'overwrite=true': a trained system has these settings",
-        "sede=1": "'sede=1' (did you mean 'seed'?): a trained system",
+        "decod.num_beams=2": "'decod' (did you mean 'decode'?): a trained system",
+        "model.num_units=2": "'model': a trained system has these settings: decode.<setting>, seed, dev",
+        "overwrite=true": "'overwrite': a trained system has these settings",
+        "sede=1": "'sede' (did you mean 'seed'?): a trained system",
     }.items():
         code, out, err = typed(watching, "a.txt", word)
         assert (code, out, len(err)) == (2, "", 1), word

@@ -91,8 +91,8 @@ class Sweep:
 
     def states(self) -> dict[int, PointState]:
         """Return the states of its points by number."""
-        points = [(sweep, number) for sweep in sweeps_in(self.results) for number in range(1, POINTS + 1)]
-        return {number: sweep.present_state(number) for sweep, number in points}
+        found = [state for sweep in sweeps_in(self.results) for state in sweep.present_states()]
+        return dict(enumerate(found, start=1))
 
     def kill(self, number: int, kind: signal.Signals) -> None:
         """Send a signal to the process that works on a point, on this machine."""

@@ -79,7 +79,7 @@ def lost(tmp_path: Path) -> Path:
 def states(sweep: Swept) -> list[PointState]:
     """Return the states of the points of a sweep."""
     (folder,) = sweeps_in(sweep.results)
-    return [folder.state(number) for number, _ in enumerate(folder.content()["points"], start=1)]
+    return folder.present_states()
 
 
 def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:
@@ -93,11 +93,11 @@ def test_a_point_that_dies_costs_the_others_nothing(n_jobs: int, lost: Path, tmp
     """It is tried again alone, and has failed; the others are done, and the same command tries it again."""
     sweep = swept(tmp_path, lost, "model=dying,random", "seed=1,2,3", f"hydra.launcher.n_jobs={n_jobs}")
     said = sweep.finish(code=1)
-    dying, *random = states(sweep)[0], *states(sweep)[3:]
+    dying, *random = states(sweep)
     assert [state.state for state in random] == [DONE] * 3
     assert len(sweep.records()) == 3
     assert (dying.state, dying.reason.partition(" (")[0]) == (FAILED, "its process died twice")
-    assert "1 of 6 points failed, the others are kept" in said
+    assert "1 of 4 points failed, the others are kept" in said
     assert "4 runs: 3 done, 0 found finished, 1 failed" in said
 
 

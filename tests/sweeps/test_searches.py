@@ -9,7 +9,7 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.runs.record import RunRecord
-from longsumbench.sweeps.search import search_settings
+from longsumbench.sweeps.launchers import search_settings
 
 OPTUNA = ["hydra/sweeper=optuna", "model=lead", "baselines=false"]
 

@@ -12,7 +12,7 @@ import pytest
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, SAME, WAITING, PointState, Sweep
+from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
 from longsumbench.sweeps.status import render_status, seconds_left, sweeps_in
 
 THREE = ["seed=1", "seed=2", "seed=3"]
@@ -23,7 +23,8 @@ def sweep(tmp_path: Path) -> Sweep:
     """A sweep of three points that has begun, and none of them."""
     sweep = Sweep(tmp_path / "sweeps" / "abcd1234")
     sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
-    sweep.write_names(THREE)
+    for number, name in enumerate(THREE, start=1):
+        sweep.write_state(number, PointState(name))
     return sweep
 
 
@@ -34,27 +35,27 @@ def test_a_point_whose_process_was_killed_is_waiting(sweep: Sweep, tmp_path: Pat
         "from longsumbench.sweeps.state import *\n"
         f"sweep = Sweep(Path({str(sweep.root)!r}))\n"
         "with exclusive_lock(sweep.file(2, 'lock')):\n"
-        "    sweep.write_state(2, PointState(RUNNING, started=time.time(), process='node7 11'))\n"
+        "    sweep.write_state(2, PointState('seed=2', RUNNING, started=time.time(), process='node7 11'))\n"
         "    print('ready', flush=True)\n    time.sleep(3600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        assert [sweep.present_state(number).state for number in (1, 2, 3)] == [WAITING, RUNNING, WAITING]
+        assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
         process.send_signal(signal.SIGKILL)
-    assert [sweep.present_state(number).state for number in (1, 2, 3)] == [WAITING] * 3
+    assert [state.state for state in sweep.present_states()] == [WAITING] * 3
     assert "its process ended (node7 11)" in render_status(tmp_path, "abcd")
 
 
 def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Done, running and failed points, the time left, and the present steps."""
     now = time.time()
-    sweep.write_state(1, PointState(DONE, started=now - 100, ended=now - 40, score=31.25))
-    sweep.write_state(2, PointState(FAILED, started=now - 9, ended=now, reason="the disk is full"))
+    sweep.write_state(1, PointState(THREE[0], DONE, started=now - 100, ended=now - 40, score=31.25))
+    sweep.write_state(2, PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full"))
     sweep.file(2, "log").write_text("…", encoding="utf-8")
     with exclusive_lock(sweep.file(3, "lock")):
         sweep.write_state(
-            3, PointState(RUNNING, started=now, attempts=2, doing="training: 3/9 steps", process="node7 11")
+            3, PointState(THREE[2], RUNNING, started=now, attempts=2, doing="training: 3/9 steps", process="node7 11")
         )
         assert main(["status", "--results-dir", str(tmp_path)]) == 0
     said = capsys.readouterr().out
@@ -70,11 +71,11 @@ def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureF
 def test_a_search_between_two_points_has_not_ended(sweep: Sweep, tmp_path: Path) -> None:
     """While a process runs the sweep, it may add points; later it has ended if all its points have."""
     for number, _ in enumerate(THREE, start=1):
-        sweep.write_state(number, PointState(DONE, started=1.0, ended=2.0))
+        sweep.write_state(number, PointState(state=DONE, started=1.0, ended=2.0))
     with exclusive_lock(sweep.lock):
         assert "abcd1234: running" in render_status(tmp_path)
     assert "abcd1234: ended" in render_status(tmp_path)
-    sweep.write_names([])
+    sweep.begin(["x"], "basic")
     assert "abcd1234: interrupted" in render_status(tmp_path)
 
 
@@ -109,13 +110,13 @@ def test_watching_ends_with_an_interrupt(
 
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(sweep: Sweep) -> None:
     """A killed machine may leave a part of a file; the sweep goes on."""
-    sweep.write_state(1, PointState(DONE))
+    sweep.write_state(1, PointState(state=DONE))
     for content in ("", "[1]", '{"state": ', "null", '{"state": "done", "started": "yesterday"}'):
         sweep.file(1, "json").write_text(content, encoding="utf-8")
         assert sweep.state(1) == PointState()
 
 
-def test_the_same_points_have_the_same_folder(tmp_path: Path) -> None:
+def test_the_same_overrides_have_the_same_folder(tmp_path: Path) -> None:
     """So the same command continues its sweep, and another one has its own; the newest comes first."""
     first, second = Sweep.of(tmp_path, ["a", "b"]), Sweep.of(tmp_path, ["a", "c"])
     assert first == Sweep.of(tmp_path, ["a", "b"]) != second
@@ -128,8 +129,8 @@ def test_the_same_points_have_the_same_folder(tmp_path: Path) -> None:
 def test_the_time_left_by_hand() -> None:
     """Two points of 60 s done, one 20 s at work, three to go, one at a time: 40 + 180 s; two at a time half of it."""
     now = time.time()
-    done, waiting = [PointState(DONE, started=1.0, ended=61.0)] * 2, [PointState()] * 3
-    running = PointState(RUNNING, started=now - 20)
+    done, waiting = [PointState(state=DONE, started=1.0, ended=61.0)] * 2, [PointState()] * 3
+    running = PointState(state=RUNNING, started=now - 20)
     assert seconds_left([*done, running, *waiting]) == pytest.approx(220, abs=1)
     assert seconds_left([*done, running, running, *waiting]) == pytest.approx((80 + 180) / 2, abs=1)
-    assert seconds_left([running, *waiting, PointState(FOUND), PointState(SAME)]) is None
+    assert seconds_left([running, *waiting, PointState(state=SKIPPED)]) is None

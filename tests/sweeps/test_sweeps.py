@@ -21,6 +21,7 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.interrupts import time_limit
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps.launchers import choose_engine
+from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.state import FAILED, Sweep
 from longsumbench.sweeps.status import sweeps_in
 from longsumbench.sweeps.sweep import Launch
@@ -53,7 +54,7 @@ def records(results: Path) -> dict[str, dict[str, Any]]:
 
 def started(words: list[str]) -> Launch:
     """Run a sweep and return its outcome."""
-    launch = Launch(plan(words, sweep=True), ("longsumbench",), sweep=True)
+    launch = plan_launch(words, sweep=True, config_dir=None, command=("longsumbench",))
     launch.start()
     return launch
 
@@ -63,10 +64,10 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
     words = [*untrained(toy, tmp_path), "model=lead,random", "seed=1,2"]
     launch = started(words)
     assert [line.partition(": done")[0] for line in log_lines] == [
-        "point 2/4: model=lead seed=2: skipped: the same run as point 1",
-        "point 1/4: model=lead seed=1",
-        "point 3/4: model=random seed=1",
-        "point 4/4: model=random seed=2",
+        "1 point left out: the same run as another point",
+        "point 1/3: model=lead seed=1",
+        "point 2/3: model=random seed=1",
+        "point 3/3: model=random seed=2",
         "3 runs: 3 done, 0 found finished, 0 failed",
     ]
     found = records(tmp_path / "r")
@@ -81,8 +82,9 @@ def test_a_failing_point_leaves_the_others_alone(untrainable: list[str], log_lin
     """In a sweep the others are finished, and the reason is kept; alone, a failure is an error."""
     launch = started([*untrainable, "model=lead,oracle"])
     assert [one.model for one in launch.finished] == ["oracle"]
-    assert [state.state for state in launch.states] == ["failed", "done"]
-    assert "needs a train split" in launch.states[0].reason
+    failed, done = launch.states.values()
+    assert (failed.state, done.state) == ("failed", "done")
+    assert "needs a train split" in failed.reason
     assert log_lines[-1] == "2 runs: 1 done, 0 found finished, 1 failed"
     with pytest.raises(DataError, match="needs a train split"):
         Launch(plan([*untrainable, "model=lead"])).start()
@@ -101,8 +103,8 @@ def test_a_failing_baseline_leaves_its_point_alone(
     assert sorted(one["model"] for one in records(tmp_path / "r").values()) == ["lead", "lead", "oracle"]
     said = capsys.readouterr().err
     assert "2 runs: 2 done, 0 found finished, 0 failed" in said
-    assert "0 of 2 points and 1 baseline failed, the others are kept:" in said
-    assert "random with model.length=5  out of memory" in said
+    assert "1 of 2 points failed, the others are kept:" in said
+    assert "\nmodel.length=5  baseline random: out of memory" in said
 
 
 def test_a_bug_fails_its_point_alone(
@@ -112,7 +114,7 @@ def test_a_bug_fails_its_point_alone(
     monkeypatch.setattr("longsumbench.models.baselines.system.leading_sentences", lambda *_: 1 / 0)
     launch = started([*words, "model=lead,oracle"])
     assert [one.model for one in launch.finished] == ["oracle"]
-    reason = launch.states[0].reason
+    reason = next(iter(launch.states.values())).reason
     assert reason.startswith("unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback")
     assert "Traceback" not in capsys.readouterr().err
 
@@ -256,7 +258,7 @@ def test_the_papers_sizes_need_a_gpu(toy: Path, monkeypatch: pytest.MonkeyPatch)
     data = ["dataset=jsonl", f"dataset.path={toy}"]
 
     def start(*words: str, engine: tuple[str, ...] = ()) -> None:
-        Launch(plan([*data, *words], bool(engine)), sweep=bool(engine), engine=choose_engine(engine, True)).start()
+        plan_launch([*data, *words, *engine], bool(engine), None, ()).start()
 
     def begun(*_: object, **__: object) -> None:
         raise ZeroDivisionError
