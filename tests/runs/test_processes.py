@@ -185,6 +185,37 @@ def test_a_killed_training_ends_with_the_same_bits(texts: Path, tmp_path: Path) 
     assert killed.finish() == Killed(texts, tmp_path / "whole").finish()
 
 
+ALONE_AND_TOGETHER = """
+from pathlib import Path
+from longsumbench.modeling.processes import *
+def work(folder):
+    with first_process_first():
+        if folder.name == "unreadable":
+            raise OSError
+    wait_for_everyone()
+    if folder.name == "large" and process_index() == 0:
+        raise MemoryError
+    wait_for_everyone()
+with first_process(work) as first:
+    for name in ["unreadable", "small", "large", "never"] if first else []:
+        try:
+            with share_run(Path(name), "cpu"):
+                work(Path(name))
+            print("done", name, flush=True)
+        except OSError:
+            print("failed", name, flush=True)
+"""
+
+
+def test_an_error_in_one_process_ends_the_launch(tmp_path: Path) -> None:
+    """Where the others wait for the first process, its error fails one run; elsewhere it ends both with a line each."""
+    (tmp_path / "script.py").write_text(ALONE_AND_TOGETHER, encoding="utf-8")
+    code, out, err = in_processes(tmp_path, [str(tmp_path / "script.py")])
+    assert (code, out.split("\n")) == (1, ["failed unreadable", "done small", ""])
+    assert "longsumbench: process 0 of 2: out of memory" in err
+    assert "longsumbench: process 1 of 2: another process failed: run the same command again" in err
+
+
 ENVIRONMENT = {
     **{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"},
     **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
@@ -201,20 +232,15 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     processes._launch.cache_clear()
 
 
-def test_a_launch_is_read_from_the_environment_and_hidden_there(launched: pytest.MonkeyPatch) -> None:
-    """Two processes were started; libraries see one, and so does a run that is not shared."""
-    for name, value in ENVIRONMENT.items():
-        launched.setenv(name, value)
-    assert processes.started_processes() == 2
-    assert (processes.process_count(), processes.process_index(), "RANK" in os.environ) == (1, 0, False)
-
-
-@pytest.mark.parametrize("lacking", ["WORLD_SIZE", "MASTER_PORT"])
-def test_half_a_launch_is_one_process(lacking: str, launched: pytest.MonkeyPatch) -> None:
-    """Without all variables there is one process, and no library sees the others."""
+@pytest.mark.parametrize(("lacking", "count"), [("", 2), ("WORLD_SIZE", 1), ("MASTER_PORT", 1)])
+def test_a_launch_is_read_from_the_environment_and_hidden_there(
+    lacking: str, count: int, launched: pytest.MonkeyPatch
+) -> None:
+    """Without all variables there is one process. Libraries see one, and so does a run that is not shared."""
     for name in ENVIRONMENT.keys() - {lacking}:
         launched.setenv(name, ENVIRONMENT[name])
-    assert (processes.started_processes(), "RANK" in os.environ) == (1, False)
+    assert (processes.started_processes(), "RANK" in os.environ) == (count, False)
+    assert (processes.process_count(), processes.process_index()) == (1, 0)
 
 
 @pytest.mark.parametrize("rank", ["0", "1"])
@@ -249,6 +275,6 @@ def test_tasks_of_a_cluster_job_work_together(executor: str, count: int, launche
 def test_one_process_imports_no_torch() -> None:
     """Functions for several processes do nothing in one."""
     code = "from longsumbench.modeling.processes import *\nfrom pathlib import Path\nimport sys\n"
-    code += "with first_process(print), share_run(Path()), process_group('auto'): wait_for_everyone()\n"
+    code += "with first_process(print), share_run(Path(), 'auto'), first_process_first(): wait_for_everyone()\n"
     code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
