@@ -39,7 +39,7 @@ def sum_gradients(weights: Iterable[nn.Parameter]) -> None:
     if process_count() == 1:
         return
     trained = [weight for weight in weights if weight.requires_grad]
-    found = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int, device=trained[0].device)
+    found = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int)
     used = [weight for weight, count in zip(trained, sum_over_processes(found).tolist(), strict=True) if count]
     gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in used]
     summed = sum_over_processes(nn.utils.parameters_to_vector(gradients))

@@ -68,7 +68,7 @@ class TrainingState:
 
 def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer) -> None:
     """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
-    random_states = [gather_over_processes(part.to(model.device)) for part in _random_state()]
+    random_states = [gather_over_processes(part) for part in _random_state()]
     if process_index():
         return
     earlier = _checkpoints(folder)
@@ -76,7 +76,7 @@ def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, 
         "state": asdict(state),
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "random": [[part.cpu() for part in parts] for parts in zip(*random_states, strict=True)],
+        "random": [list(parts) for parts in zip(*random_states, strict=True)],
     }
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / "unfinished"

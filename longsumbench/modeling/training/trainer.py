@@ -196,8 +196,7 @@ class _Training:
         minutes = (state.seconds - state.validation_seconds) / 60
         clock = [minutes >= (recipe.max_minutes or math.inf), now - self.saved >= SECONDS_BETWEEN_SAVES]
         own = [interrupted, *(clock if process_index() == 0 else (False, False))]
-        answers = sum_over_processes(torch.tensor(own, dtype=torch.int, device=self.device))
-        interrupted, out_of_time, save_is_due = answers.bool().tolist()
+        interrupted, out_of_time, save_is_due = sum_over_processes(torch.tensor(own, dtype=torch.int)).bool().tolist()
         tokens = state.source_tokens + state.target_tokens
         used_up = {
             "max_steps": state.step >= recipe.max_steps,
@@ -220,7 +219,7 @@ class _Training:
         for (batch,) in track(self._loader(self.validation, own), "validating", len(own), "batches"):
             nats += float(self._loss(batch, num_items_in_batch=1))
             tokens += int(batch["labels"].ne(IGNORED).sum())
-        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64, device=self.device)).float()
+        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64)).float()
         state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started
