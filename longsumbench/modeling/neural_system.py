@@ -83,9 +83,9 @@ class NeuralSystem(System):
             DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
                 and there is no validation split.
         """
-        _check_best(context.recipe, context.validation)
         train, validation, recipe, stages = context.train, context.validation, context.recipe, context.stages
         with first_process_first():
+            _check_best(recipe, validation)
             self.ready_to_read(context)
             assert train is not None
             rows = self.reader.training_rows(train, stages)

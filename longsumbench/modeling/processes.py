@@ -108,7 +108,7 @@ class _Launch:
         if problem is None:
             traceback.print_exception(error)
         _log.error(f"longsumbench: process {self.rank} of {self.size}: {problem or repr(error)}")
-        raise SystemExit((problem or Bug()).exit_code) from error
+        raise SystemExit((problem or Bug).exit_code) from error
 
 
 @cache
