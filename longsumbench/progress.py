@@ -119,11 +119,9 @@ def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def track(
-    items: Iterable[_Item], what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None
-) -> Iterator[_Item]:
+def track(items: Iterable[_Item], what: str, total: int | None, unit: str = "examples") -> Iterator[_Item]:
     """Yield the items and show the progress."""
-    with Progress(what, total, unit, stream) as progress:
+    with Progress(what, total, unit) as progress:
         for item in items:
             yield item
             progress.advance()

@@ -35,13 +35,7 @@ from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.processes import (
-    announce_build,
-    build_together,
-    first_process_first,
-    process_group,
-    process_index,
-)
+from longsumbench.modeling.processes import build_together, first_process_first, from_first_process, process_index
 from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
@@ -89,9 +83,9 @@ class NeuralSystem(System):
             DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
                 and there is no validation split.
         """
-        _check_best(context.recipe, context.validation)
         train, validation, recipe, stages = context.train, context.validation, context.recipe, context.stages
         with first_process_first():
+            _check_best(recipe, validation)
             self.ready_to_read(context)
             assert train is not None
             rows = self.reader.training_rows(train, stages)
@@ -107,8 +101,7 @@ class NeuralSystem(System):
             "version": [_FIT_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
-        with build_together(build):
-            self.checkpoint = stages.get("checkpoint", inputs, build)
+        self.checkpoint = build_together(partial(stages.get, "checkpoint", inputs), build)
         with reading_artifact(self.checkpoint):
             self._open(self.checkpoint)
             return read_report(self.checkpoint)
@@ -148,18 +141,17 @@ class NeuralSystem(System):
 
         Processes that train together all call this; the first one saves.
         """
-        announce_build(folder)
         trainer_folder = folder / "trainer"
-        if not is_trained(folder):
-            set_seed(recipe.seed)
-            self.model = self.network.initial_model(self.reader)
-            if self.config.init != "random":
-                self.try_out("cpu", f"model.init={self.config.init}")
+        if not from_first_process(is_trained(folder)):
+            with first_process_first():
+                set_seed(recipe.seed)
+                self.model = self.network.initial_model(self.reader)
+                if self.config.init != "random":
+                    self.try_out("cpu", f"model.init={self.config.init}")
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                with process_group(recipe.device):
-                    report = train(self.model, rows, validation, self.reader.collator(), recipe, trainer_folder)
+                report = train(self.model, rows, validation, self.reader.collator(), recipe, trainer_folder)
             if process_index():
                 return
             self._save_ready(folder)

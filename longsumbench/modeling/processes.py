@@ -1,149 +1,125 @@
 """Several processes for one run: torchrun, or a SLURM job of several tasks, starts the same command in each.
 
-The first process does what a single process would. While it shares a run (`share_run`), all processes run the same
-code: they train together and divide the batches to summarize. Outside, the others wait.
-If a process fails in a shared run, the run fails in all of them. If one dies or hangs, the others end within seconds,
-and the same command continues.
-Messages are JSON in the launcher's store; nothing is unpickled. Without torchrun's environment variables there is one
-process: nothing here waits or imports torch.
+The first process carries out the command. It calls the others to train and decode a run (`share_run`). Then all run the
+same code and exchange tensors by torch.distributed: gloo, or NCCL between GPUs. Messages are JSON in such tensors;
+nothing is unpickled.
+An error that all processes meet fails the run in all of them. A process that fails alone ends; its launcher then ends
+the others, and the same command continues. Without torchrun's environment variables there is one process: nothing here
+waits or imports torch.
 """
 
-import atexit
 import json
 import logging
 import os
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from longsumbench.errors import INTERRUPTED, EnvironmentProblem, UsageError, as_suite_error
-
-if TYPE_CHECKING:
-    from torch._C._distributed_c10d import Store
+from longsumbench.cache.artifacts import Build
+from longsumbench.errors import INTERRUPTED, Bug, EnvironmentProblem, UsageError, as_suite_error
 
 _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _STARTING = timedelta(minutes=10)  # from the start of the first process to that of the last one
-_LONGEST = timedelta(days=20)  # of a wait in a training; gloo's limit is 24 days
-_PATIENCE = 20.0  # seconds from a failure in one process to that in the last one
-_SECONDS_BETWEEN_LOOKS = 0.05
+_LONGEST = timedelta(days=20)  # of a wait for another process; gloo's limit is 24 days
 
 _log = logging.getLogger(__name__)
 
 
-class _LostProcess(EnvironmentProblem):
-    """Another process failed or died."""
-
-
 @dataclass
 class _Launch:
-    """The processes of one command. `run` and `message` count the values in the store."""
+    """The processes of one command.
 
-    place: dict[str, int]
-    run: int = 0
-    message: int = 0
-    sharing: bool = False
+    Attributes:
+        rank, size, local_rank, local_size: as torchrun names them; local: on this machine.
+        together: True while all processes run the same code.
+        failed_in_all: True if the first process failed where the others waited for it.
+    """
 
-    @property
-    def rank(self) -> int:
-        return self.place.get("RANK", 0)
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    together: bool = False
+    failed_in_all: bool = False
 
-    @property
-    def size(self) -> int:
-        return self.place.get("WORLD_SIZE", 1)
+    def connect(self) -> None:
+        """Connect the processes, unless they are.
 
-    @cached_property
-    def store(self) -> "Store":
+        Raises:
+            EnvironmentProblem: the processes cannot meet.
+        """
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are for those who write the training
-        from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]
+        from torch import cuda, distributed
 
+        if distributed.is_initialized():
+            return
+        if cuda.is_available():  # SLURM may show each process only its GPU
+            cuda.set_device(self.local_rank % cuda.device_count())
+        backend = "cpu:gloo,cuda:nccl" if cuda.is_available() else "gloo"
+        rank, size = self.rank, self.size
         try:
-            store, *_ = next(rendezvous("env://", self.rank, self.size, timeout=_STARTING))
+            store, *_ = next(distributed.rendezvous("env://", rank, size, timeout=_STARTING))  # type: ignore[attr-defined]
+            distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_LONGEST)
         except (RuntimeError, ValueError) as error:
             where = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
             reason = str(error).splitlines()[0]
-            raise EnvironmentProblem(f"{self.size} processes cannot meet at {where}: {reason}") from error
-        return PrefixStore(f"longsumbench/{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+            raise EnvironmentProblem(f"{size} processes cannot meet at {where}: {reason}") from error
 
-    def next_key(self) -> str:
-        self.message += 1
-        return f"{self.run}/{self.message}"
+    def broadcast(self, value: Any = None) -> Any:
+        """Return the first process's value, which is JSON, in all processes."""
+        import torch
+        from torch import distributed
 
-    def wait_for(self, key: str) -> Any:
-        """Wait for a value in the store; stop if another process fails."""
-        while not self.store.check([key]):
-            if self.num_failed():
-                raise _LostProcess("another process failed")
-            time.sleep(_SECONDS_BETWEEN_LOOKS)  # signals are heard, unlike in torch's own waits
-        return json.loads(self.store.get(key))
-
-    def num_failed(self, more: int = 0) -> int:
-        """Return how many processes failed in the shared run."""
-        return int(self.store.add(f"{self.run}/failed", more))
-
-    def share(self, folder: str) -> None:
-        """Let the others work on the run in a folder; an empty string dismisses them."""
-        self.run += 1
-        self.store.set(str(self.run), json.dumps(folder))
-
-    def next_folder(self) -> str:
-        """Wait for the run that the first process shares next; empty if it is done or gone."""
-        self.run += 1
-        with suppress(RuntimeError):  # the store is gone with the first process
-            return str(self.wait_for(str(self.run)))
-        return ""
+        content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        size = torch.tensor(len(content))
+        distributed.broadcast(size, 0)
+        if self.rank:
+            content = torch.empty(int(size), dtype=torch.uint8)
+        distributed.broadcast(content, 0)
+        return json.loads(content.numpy().tobytes())
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Work with the other processes inside."""
-        import torch
-
-        self.message, self.sharing = 0, True
-        if torch.cuda.is_available():  # SLURM may show each process only its GPU
-            torch.cuda.set_device(self.place["LOCAL_RANK"] % torch.cuda.device_count())
+    def working_together(self) -> Iterator[None]:
+        """Run the same code in all processes inside. After an error that one process meets alone, it exits."""
+        self.together, self.failed_in_all = True, False
         try:
             yield
         except Exception as error:
-            if self.rank or isinstance(error, _LostProcess):
-                _log.warning(f"process {self.rank} of {self.size}: {as_suite_error(error) or repr(error)}")
-            if self.rank and as_suite_error(error) is None:
-                traceback.print_exception(error)
-            self._wait_for_failures()
+            if not self.failed_in_all and not isinstance(error, UsageError):  # all have the same settings
+                self.exit_alone(error)
+            self.together = False
             raise
-        finally:
-            self.sharing = False
+        self.together = False
 
-    def _wait_for_failures(self) -> None:
-        """Wait until all processes have failed, too; exit if one hangs."""
-        ends = time.monotonic() + _PATIENCE
-        self.num_failed(1)
-        while self.num_failed() < self.size:
-            if time.monotonic() > ends:
-                _log.warning("another process hangs: run the same command again")
-                sys.exit(EnvironmentProblem.exit_code)
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    def exit_alone(self, error: Exception) -> None:
+        """Exit with an error's exit code; the other processes then fail or are ended by the launcher."""
+        from torch.distributed import DistError
+
+        lost = isinstance(error, DistError) or "/gloo/" in str(error)
+        advice = EnvironmentProblem("another process failed: run the same command again")
+        problem = advice if lost else as_suite_error(error)
+        if problem is None:
+            traceback.print_exception(error)
+        _log.error(f"longsumbench: process {self.rank} of {self.size}: {problem or repr(error)}")
+        raise SystemExit((problem or Bug).exit_code) from error
 
 
 @cache
 def _launch() -> _Launch:
-    """Read the launcher's environment variables, and hide them from libraries."""
-    several = all(os.environ.get(name) for name in (*_PLACE, "MASTER_ADDR", "MASTER_PORT"))
-    place = {name: int(os.environ[name]) for name in _PLACE} if several else {}
-    _hide_place()
-    return _Launch(place)
-
-
-def _hide_place() -> None:
-    """Keep libraries from waiting for other processes where one works alone."""
+    """Read the launcher's environment variables, and hide them from libraries and from processes started here."""
+    launch = _Launch()
+    if all(os.environ.get(name) for name in (*_PLACE, "MASTER_ADDR", "MASTER_PORT")):
+        launch.rank, launch.size, launch.local_rank, launch.local_size = (int(os.environ[name]) for name in _PLACE)
     for name in (*_PLACE, "PMI_SIZE"):
         os.environ.pop(name, None)
+    return launch
 
 
 def started_processes() -> int:
@@ -152,13 +128,13 @@ def started_processes() -> int:
 
 
 def process_count() -> int:
-    """Return how many processes work on the shared run; 1 outside."""
-    return _launch().size if _launch().sharing else 1
+    """Return how many processes run the same code now; 1 where each works alone."""
+    return _launch().size if _launch().together else 1
 
 
 def process_index() -> int:
-    """Return which of them this is, from 0; 0 outside."""
-    return _launch().rank if _launch().sharing else 0
+    """Return which of them this is, from 0; 0 where each works alone."""
+    return _launch().rank if _launch().together else 0
 
 
 @contextmanager
@@ -172,135 +148,114 @@ def first_process(work: Callable[[Path], None]) -> Iterator[bool]:
         EnvironmentProblem: the processes cannot meet.
     """
     launch = _launch()
-    if launch.size == 1:
+    if launch.size > 1:
+        launch.connect()
+    if launch.rank:
+        _take_part(launch, work)
+        yield False
+        return
+    try:
         yield True
-        return
-    launch.store.check([""])  # all processes meet here
-    if launch.rank == 0:
-        try:
-            yield True
-        except KeyboardInterrupt:
-            atexit.register(_exit_interrupted)
-            raise
-        finally:
-            launch.share("")
-        return
+    finally:
+        if launch.size > 1 and not launch.together:  # else the others do not wait for a run
+            with suppress(RuntimeError):  # they are gone
+                launch.broadcast("")
+
+
+def _take_part(launch: _Launch, work: Callable[[Path], None]) -> None:
+    """Work on the runs that the first process shares, until it has no more."""
     warnings.simplefilter("ignore")  # the first process warns
     logging.getLogger("longsumbench").setLevel(logging.WARNING)
     try:
-        while folder := launch.next_folder():
-            with suppress(Exception), launch.together():  # the first process reports the failure
+        while folder := launch.broadcast():
+            with suppress(Exception), launch.working_together():  # the first process reports the failure
                 work(Path(folder))
-                wait_for_everyone()
+    except RuntimeError as error:  # the first process is gone
+        launch.exit_alone(error)
     except KeyboardInterrupt:  # the first process says so
-        _exit_interrupted()
-    yield False
-
-
-def _exit_interrupted() -> None:
-    """Exit at once: at the end of Python, torch may wait for the connections of an interrupted training."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 @contextmanager
-def share_run(folder: Path) -> Iterator[None]:
-    """Let the other processes take part in a run; the first process calls this."""
+def share_run(folder: Path, device: str) -> Iterator[None]:
+    """Let the other processes take part in a run; the first process calls this.
+
+    Args:
+        folder: the folder of the run.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        UsageError: torchrun started more processes than there are GPUs.
+    """
     launch = _launch()
     if launch.size == 1:
         yield
         return
-    launch.share(str(folder.resolve()))
-    with launch.together():
+    from torch import cuda
+
+    gpus = cuda.device_count() if device != "cpu" else 0
+    if gpus and "TORCHELASTIC_RUN_ID" in os.environ and gpus < launch.local_size:
+        advice = "start as many as there are GPUs, or choose device=cpu"
+        raise UsageError(f"{launch.local_size} processes on {gpus} GPU{'s' if gpus > 1 else ''}: {advice}")
+    launch.broadcast(str(folder.resolve()))
+    with launch.working_together():
         yield
-        wait_for_everyone()
 
 
 def from_first_process(value: Any = None) -> Any:
     """Return the first process's value, which is JSON, in all processes."""
-    if process_count() == 1:
-        return value
-    launch = _launch()
-    key = launch.next_key()
-    if launch.rank == 0:
-        launch.store.set(key, json.dumps(value))
-    return launch.wait_for(key)
+    return _launch().broadcast(value) if process_count() > 1 else value
 
 
 def wait_for_everyone() -> None:
     """Wait until all processes are here."""
     if process_count() > 1:
-        launch = _launch()
-        key = launch.next_key()
-        if launch.store.add(f"{key}/here", 1) == launch.size:
-            launch.store.set(key, "true")
-        launch.wait_for(key)
+        import torch
+
+        torch.distributed.all_reduce(torch.zeros(1))
 
 
 @contextmanager
 def first_process_first() -> Iterator[None]:
-    """Let the first process do what is inside before the others, which then find its stages finished."""
-    if process_index():
-        from_first_process()
-    yield
-    if not process_index():
-        from_first_process()
+    """Let the first process do what is inside before the others, which then find its stages finished.
 
-
-@contextmanager
-def build_together(build: Callable[[Path], None]) -> Iterator[None]:
-    """Let the other processes take part when the first one builds a stage inside; they then find it finished.
-
-    Args:
-        build: fills the folder of the stage. It calls `announce_build` first.
-    """
-    while process_index() and (folder := from_first_process()):
-        build(Path(folder))
-    yield
-    announce_build("")
-
-
-def announce_build(folder: Path | str) -> None:
-    """Let the other processes build a stage in the same folder; an empty string ends this."""
-    if process_index() == 0:
-        from_first_process(str(folder))
-
-
-@contextmanager
-def process_group(device: str) -> Iterator[None]:
-    """Connect the processes for a training (gloo, or NCCL on GPUs); libraries see them inside.
-
-    Args:
-        device: "auto", "cpu" or "cuda".
-
-    Raises:
-        UsageError: torchrun started more processes than there are GPUs.
-        EnvironmentProblem: another process failed or died.
+    Each works alone inside. If the first process fails, all fail.
     """
     if process_count() == 1:
         yield
         return
-    from torch import cuda, distributed
-
-    launch = _launch()
-    place, gpus = launch.place, cuda.device_count() if device != "cpu" else 0
-    if gpus and "TORCHELASTIC_RUN_ID" in os.environ and gpus < place["LOCAL_WORLD_SIZE"]:
-        advice = "start as many as there are GPUs, or choose device=cpu"
-        raise UsageError(f"{place['LOCAL_WORLD_SIZE']} processes on {gpus} GPU{'s' if gpus > 1 else ''}: {advice}")
-    wait_for_everyone()  # connecting would not hear a signal
-    store = distributed.PrefixStore(launch.next_key(), launch.store)  # type: ignore[attr-defined]
-    how: dict[str, Any] = {"rank": launch.rank, "world_size": launch.size, "timeout": _LONGEST}
-    distributed.init_process_group("nccl" if gpus else "gloo", store=store, **how)
-    os.environ.update({name: str(value) for name, value in place.items()})
-    if gpus:
-        os.environ["LOCAL_RANK"] = str(cuda.current_device())
+    launch, finished = _launch(), False
+    if launch.rank and not launch.broadcast():
+        launch.failed_in_all = True
+        raise EnvironmentProblem("the first process failed")
+    launch.together = False
     try:
         yield
-    except RuntimeError as error:
-        if "/gloo/" not in str(error) and not isinstance(error, distributed.DistError):
-            raise
-        raise _LostProcess("another process failed: run the same command again") from error
+        finished = True
     finally:
-        _hide_place()
-        distributed.destroy_process_group()
+        launch.together = True
+        if launch.rank == 0:
+            launch.failed_in_all = not launch.broadcast(finished)
+
+
+def build_together(get: Callable[[Build], Path], build: Build) -> Path:
+    """Return the folder of a stage that all processes build together; the first one holds its lock and publishes it.
+
+    Args:
+        get: returns the folder of the finished stage; calls its argument with the folder to fill if there is none.
+        build: fills the folder.
+    """
+
+    def build_in_all(folder: Path) -> None:
+        from_first_process([str(folder), False])
+        build(folder)
+
+    if process_index() == 0:
+        finished = get(build_in_all)
+        from_first_process([str(finished), True])
+        return finished
+    while True:
+        folder, is_finished = from_first_process()
+        if is_finished:
+            return Path(folder)
+        build(Path(folder))

@@ -137,7 +137,7 @@ def _carry_out(
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_run_config(config, folder)
     write_environment(workdir)
-    with share_run(folder) if system.shares_work else nullcontext():
+    with share_run(folder, config.train.device) if system.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files():
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)

@@ -64,27 +64,22 @@ def summarize_split(
         The summaries in the data's order, without evidence; none in the other processes.
     """
     examples, place = num_summarized(split, decoding), process_index()
-    if place:
-        writer = Writer(system, split, decoding, part_file(path, place), log and part_file(log, place), evidence)
-        for bucket in from_first_process()[place :: process_count()]:
-            writer.write(bucket)
-        wait_for_everyone()
-        return []
-    writer = Writer(system, split, decoding, path, log, evidence)
+    writer = Writer(system, split, decoding, part_file(path, place), log and part_file(log, place), evidence)
     lacking = writer.asked_for - kept_places(evidence, decoding.reference_evidence) if evidence is not None else set()
-    done = _merge_parts(path, log)
+    done = _merge_parts(path, log) if place == 0 else {}
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
-    written = {bucket[0] for bucket in buckets if all(split.ids[index] in done for index in bucket)}
-    unwritten = from_first_process([bucket for bucket in buckets if bucket[0] not in written])
-    again = [bucket for bucket in buckets if bucket[0] in written and lacking.intersection(bucket)]
+    unwritten = from_first_process([bucket for bucket in buckets if any(split.ids[i] not in done for i in bucket)])
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
-        for bucket in unwritten[:: process_count()]:
+        for bucket in unwritten[place :: process_count()]:
             writer.write(bucket)
             progress.advance(len(bucket) * process_count())
-        for bucket in again:
-            writer.add_evidence(bucket, lacking, done)
+        for bucket in buckets:
+            if lacking.intersection(bucket) and all(split.ids[i] in done for i in bucket):
+                writer.add_evidence(bucket, lacking, done)
     wait_for_everyone()
+    if place:
+        return []
     done = _merge_parts(path, log)
     ordered = [done[name] for name in split.ids[:examples]]
     write_summaries(path, ordered)
@@ -135,8 +130,8 @@ class Writer:
 
 
 def part_file(path: Path, place: int) -> Path:
-    """Return the file of a process other than the first one."""
-    return path.with_name(f"{path.stem}.part{place}{path.suffix}")
+    """Return the file that a process writes; the first one, 0, writes the file itself."""
+    return path.with_name(f"{path.stem}.part{place}{path.suffix}") if place else path
 
 
 def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:

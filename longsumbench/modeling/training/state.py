@@ -11,12 +11,9 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
-from longsumbench.modeling.training.data_parallel import (
-    gather_over_processes,
-    num_processes,
-    process_rank,
-    sum_over_processes,
-)
+from longsumbench.api import FitReport
+from longsumbench.modeling.processes import from_first_process, process_count, process_index
+from longsumbench.modeling.training.data_parallel import gather_over_processes
 
 _log = logging.getLogger(__name__)
 
@@ -51,18 +48,35 @@ class TrainingState:
         """Return the (step, loss) of the lowest validation losses, the lowest first; the earlier step wins a tie."""
         return tuple(sorted(self.validation_losses, key=lambda pair: (pair[1], pair[0]))[:most])
 
+    def report(self) -> FitReport:
+        """Return the facts for the record that a state knows."""
+        best_step, validation_loss = next(iter(self.best()), (self.step, None))
+        return FitReport(
+            steps=self.step,
+            examples=self.examples,
+            source_tokens=self.source_tokens,
+            target_tokens=self.target_tokens,
+            seconds=round(self.seconds, 2),
+            ended_by=self.ended_by,
+            best_step=best_step,
+            validation_loss=validation_loss,
+            validation_losses=tuple(self.validation_losses),
+            first_loss=next(iter(self.logged_losses), None),
+            last_loss=next(reversed(self.logged_losses), None),
+        )
+
 
 def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer) -> None:
     """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
-    random_states = [gather_over_processes(part.to(model.device)) for part in _random_state()]
-    if process_rank():
+    random_states = [gather_over_processes(part) for part in _random_state()]
+    if process_index():
         return
     earlier = _checkpoints(folder)
     content = {
         "state": asdict(state),
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "random": [[part.cpu() for part in parts] for parts in zip(*random_states, strict=True)],
+        "random": [list(parts) for parts in zip(*random_states, strict=True)],
     }
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / "unfinished"
@@ -81,17 +95,17 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     Without a checkpoint, returns the state of a new training. All processes load the one that the first one finds.
     """
     found = max((int(path.name.split("-")[1]) for path in _checkpoints(folder)), default=0)
-    step = int(sum_over_processes(torch.tensor(0 if process_rank() else found, device=model.device)))
+    step = from_first_process(found)
     if not step:
         return TrainingState()
     content = torch.load(folder / f"checkpoint-{step}", map_location="cpu", weights_only=True)
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
-    if (before := len(content["random"])) != num_processes():
-        change = f"{before} started and {num_processes()} continue: dropout differs from a training with either"
+    if (before := len(content["random"])) != process_count():
+        change = f"{before} started and {process_count()} continue: dropout differs from a training with either"
         _log.info(f"processes that train: {change}")
-    if process_rank() < before:
-        _set_random_state(content["random"][process_rank()])
+    if process_index() < before:
+        _set_random_state(content["random"][process_index()])
     return TrainingState(**content["state"])
 
 

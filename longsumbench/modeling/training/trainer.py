@@ -3,14 +3,12 @@
 Several processes train as one process does with the same batches: see `data_parallel`.
 """
 
-import io
 import logging
 import math
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,16 +24,14 @@ from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
     Step,
-    num_processes,
     own_share,
-    process_rank,
     share_weights,
     sum_gradients,
     sum_over_processes,
-    wait_for_all,
 )
 from longsumbench.modeling.training.optimization import build_optimizer, learning_rate
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
@@ -84,23 +80,21 @@ def train(
         UsageError: the loss is infinite or NaN.
         KeyboardInterrupt: the training was interrupted.
     """
-    set_seed(recipe.seed + _OTHER_DRAWS * process_rank())
+    set_seed(recipe.seed + _OTHER_DRAWS * process_index())
     training = _Training(model, rows, validation, collator, recipe, folder, shown_as)
-    with (
-        delayed_interrupts() as interrupted,
-        Progress(shown_as, recipe.max_steps, "steps", _stream()) as progress,
-    ):
-        progress.start_at(training.state.step)
-        steps = training.batches_of_steps()
-        while not training.state.ended_by:
+    state, steps = training.state, training.batches_of_steps()
+    with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
+        progress.start_at(state.step)
+        while not state.ended_by:
             training.step(next(steps))
-            ends_early, save_is_due = training.check(bool(interrupted))
-            progress.advance(1, note="".join(f"loss {loss:.3f}" for loss in training.state.logged_losses[-1:]))
-            if validation_is_due := training.state.ended_by or training.state.step % recipe.eval_steps == 0:
+            interrupted, save_is_due = training.check_budgets(bool(signals))
+            progress.advance(1, note="".join(f"loss {loss:.3f}" for loss in state.logged_losses[-1:]))
+            if state.ended_by or state.step % recipe.eval_steps == 0:
                 training.validate()
-            if validation_is_due or save_is_due or ends_early:
+                save_is_due = True
+            if save_is_due or interrupted:
                 training.save()
-            if ends_early:
+            if interrupted:
                 raise KeyboardInterrupt
     return training.finish()
 
@@ -120,12 +114,12 @@ class _Training:
     def __post_init__(self) -> None:
         recipe, model = self.recipe, self.model
         self.device = choose_device(recipe.device)
+        self.on_gpu = self.device.type == "cuda"
+        supported = self.on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+        self.bf16 = supported if recipe.bf16 is None else recipe.bf16
         share_weights(model.to(self.device))
         if recipe.gradient_checkpointing:
             getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name
-        on_gpu = self.device.type == "cuda"
-        supported = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
-        self.bf16 = supported if recipe.bf16 is None else recipe.bf16
         self.optimizer = build_optimizer(model, recipe)
         self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
         self.plan = BatchPlan(self.rows, recipe)
@@ -142,46 +136,46 @@ class _Training:
         epoch, done = divmod(self.state.step, self.plan.steps_per_epoch)
         while True:
             random_state = torch.get_rng_state()
-            batches = iter(self._loader(own_share(islice(self.plan.epoch(epoch), done, None))))  # draws a random number
+            shares = map(own_share, islice(self.plan.epoch(epoch), done, None))
+            batches = iter(self._loader(self.rows, shares))  # draws a random number
             if done:  # the process that began the epoch has drawn it
                 torch.set_rng_state(random_state)
             yield from batches
             epoch, done = epoch + 1, 0
 
-    def _loader(self, steps: Iterable[Step], validation: bool = False) -> "DataLoader[list[Batch]]":
-        rows = _CollatedSteps(self.validation if validation else self.rows, self.collator)
-        settings: dict[str, Any] = {"num_workers": self.recipe.workers, "pin_memory": self.device.type == "cuda"}
-        return DataLoader(rows, batch_size=None, sampler=steps, **settings)
+    def _loader(self, rows: Any, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
+        collated, workers = _CollatedSteps(rows, self.collator), self.recipe.workers
+        return DataLoader(collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu)
 
     def step(self, batches: list[Batch]) -> None:
         """Do an optimizer step, on the batches of all processes."""
-        counts = self._count(batches)
-        whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
+        state, counts = self.state, self._count(batches)
+        means_over = {name: counts[name] for name in self.means_over}
+        loss_sum = torch.tensor(0.0 if process_index() else state.interval_loss, device=self.device)
         self.model.train()
-        loss_sum = torch.tensor(0.0 if process_rank() else self.state.interval_loss, device=self.device)
         for batch in batches:
-            with self._autocast():
-                loss = self.model(**{**self._moved(batch), **whole_step}).loss
+            loss = self._loss(batch, num_items_in_batch=counts["target_tokens"], **means_over)
             loss.backward()
             loss_sum += loss.detach()
         sum_gradients(self.model.parameters())
         if self.recipe.max_grad_norm > 0:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.max_grad_norm)
-        self.state.step += 1
+        state.step += 1
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate(self.state.step)
+            group["lr"] = self.rate(state.step)
         self.optimizer.step()
         self.model.zero_grad()
         for name in _COUNTED:
-            setattr(self.state, name, getattr(self.state, name) + int(counts[name]))
-        self._log_loss(float(sum_over_processes(loss_sum)))
+            setattr(state, name, getattr(state, name) + int(counts[name]))
+        state.interval_loss = self._finite(float(sum_over_processes(loss_sum)), "the loss")
+        if state.step % (interval := max(1, self.recipe.max_steps // _LOGGED_PARTS)) == 0:
+            state.logged_losses.append(state.interval_loss / interval)
+            state.interval_loss = 0.0
 
-    def _log_loss(self, interval_loss: float) -> None:
-        self._check_finite(interval_loss, "the loss")
-        self.state.interval_loss = interval_loss
-        if self.state.step % (interval := max(1, self.recipe.max_steps // _LOGGED_PARTS)) == 0:
-            self.state.logged_losses.append(interval_loss / interval)
-            self.state.interval_loss = 0.0
+    def _loss(self, batch: Batch, **counts: Any) -> Any:
+        moved = {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            return self.model(**{**moved, **counts}).loss
 
     def _count(self, batches: list[Batch]) -> dict[str, Tensor]:
         """Count the examples and real tokens of a step, and what the model's losses are means over."""
@@ -192,13 +186,7 @@ class _Training:
             counts += torch.tensor([len(labels), *tokens, *means_over])
         return dict(zip((*_COUNTED, *self.means_over), sum_over_processes(counts.to(self.device)), strict=True))
 
-    def _moved(self, batch: Batch) -> Batch:
-        return {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
-
-    def _autocast(self) -> AbstractContextManager[Any]:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
-
-    def check(self, interrupted: bool) -> tuple[bool, bool]:
+    def check_budgets(self, interrupted: bool) -> tuple[bool, bool]:
         """End the training if a budget is used up; return whether it is interrupted, and whether a save is due.
 
         All processes get the same answers. The first one's clock decides.
@@ -207,9 +195,8 @@ class _Training:
         state.seconds = now - self.started
         minutes = (state.seconds - state.validation_seconds) / 60
         clock = [minutes >= (recipe.max_minutes or math.inf), now - self.saved >= SECONDS_BETWEEN_SAVES]
-        own = [interrupted, *(clock if process_rank() == 0 else (False, False))]
-        answers = sum_over_processes(torch.tensor(own, dtype=torch.int, device=self.device))
-        interrupted, out_of_time, save_is_due = answers.bool().tolist()
+        own = [interrupted, *(clock if process_index() == 0 else (False, False))]
+        interrupted, out_of_time, save_is_due = sum_over_processes(torch.tensor(own, dtype=torch.int)).bool().tolist()
         tokens = state.source_tokens + state.target_tokens
         used_up = {
             "max_steps": state.step >= recipe.max_steps,
@@ -226,21 +213,18 @@ class _Training:
             return
         started = time.monotonic()
         self.model.eval()
-        size = self.recipe.batch_size
-        order = range(len(self.validation))
-        own = [[list(order[start : start + size])] for start in order[::size]][process_rank() :: num_processes()]
+        size, order = self.recipe.batch_size, range(len(self.validation))
+        own = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
         nats, tokens = 0.0, 0
-        for (batch,) in track(self._loader(own, validation=True), "validating", len(own), "batches", _stream()):
-            with self._autocast():
-                nats += float(self.model(**self._moved(batch), num_items_in_batch=1).loss)
+        for (batch,) in track(self._loader(self.validation, own), "validating", len(own), "batches"):
+            nats += float(self._loss(batch, num_items_in_batch=1))
             tokens += int(batch["labels"].ne(IGNORED).sum())
-        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64, device=self.device)).float()
-        state, loss = self.state, float(sums[0] / sums[1].clamp(min=1))
+        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64)).float()
+        state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started
-        self._check_finite(loss, "the validation loss")
         state.validation_losses.append((state.step, loss))
-        if process_rank() == 0 and state.step in dict(state.best(self.most_kept)):
+        if process_index() == 0 and state.step in dict(state.best(self.most_kept)):
             self.model.save_pretrained(weights_folder(self.folder, state.step))
         since_best = sum(step > state.best()[0][0] for step, _ in state.validation_losses)
         if not state.ended_by and self.recipe.patience is not None and since_best >= self.recipe.patience:
@@ -250,46 +234,33 @@ class _Training:
         """Save a checkpoint, then delete weights that are no longer among the best; until then a resume needs them."""
         save_checkpoint(self.folder, self.state, self.model, self.optimizer)
         self.saved = time.monotonic()
-        if process_rank() == 0:
+        if process_index() == 0:
             best = {weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)}
             for surpassed in set(self.folder.glob("weights-*")) - best:
                 shutil.rmtree(surpassed)
 
     def finish(self) -> FitReport:
         """Load the best weights, or the mean of the best; return the report."""
-        for weight in self.model.parameters():  # without validation, no loss follows the last step
-            self._check_finite(0.0 if weight.isfinite().all() else math.nan, "a weight")
-        wait_for_all()  # for the weights that the first process writes
+        finite = all(bool(weight.isfinite().all()) for weight in self.model.parameters())
+        self._finite(0.0 if finite else math.nan, "a weight")  # without validation, no loss follows the last step
+        wait_for_everyone()  # for the weights that the first process writes
         state, recipe = self.state, self.recipe
         averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()
         if used := averaged or state.best():
             folders = [weights_folder(self.folder, step) for step, _ in used]
             self.model.load_state_dict(mean_weights(folders, type(self.model)))
-        wait_for_all()  # before the first process deletes the folder
-        best_step, validation_loss = next(iter(state.best()), (state.step, None))
-        return FitReport(
-            parameters=parameters(self.model),
-            steps=state.step,
-            examples=state.examples,
-            source_tokens=state.source_tokens,
-            target_tokens=state.target_tokens,
-            seconds=round(state.seconds, 2),
-            ended_by=state.ended_by,
-            best_step=best_step,
-            validation_loss=validation_loss,
-            validation_losses=tuple(state.validation_losses),
-            first_loss=next(iter(state.logged_losses), None),
-            last_loss=next(reversed(state.logged_losses), None),
-            precision="bfloat16" if self.bf16 else "float32",
-            kept=state.best(recipe.keep_best) if recipe.keep_best > 1 else (),
-            averaged=averaged,
-        )
+        wait_for_everyone()  # before the first process deletes the folder
+        precision = "bfloat16" if self.bf16 else "float32"
+        kept = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
+        facts = replace(state.report(), parameters=parameters(self.model), precision=precision)
+        return replace(facts, kept=kept, averaged=averaged)
 
-    def _check_finite(self, value: float, name: str) -> None:
-        if not math.isfinite(value):
-            problem = f"{self.shown_as}: {name} is {value} at step {self.state.step}"
-            advice = "lower train.learning_rate, or limit the gradients (train.max_grad_norm=1)"
-            raise UsageError(f"{problem}; {advice}")
+    def _finite(self, value: float, name: str) -> float:
+        if math.isfinite(value):
+            return value
+        problem = f"{self.shown_as}: {name} is {value} at step {self.state.step}"
+        advice = "lower train.learning_rate, or limit the gradients (train.max_grad_norm=1)"
+        raise UsageError(f"{problem}; {advice}")
 
 
 class _CollatedSteps(Dataset[list[Batch]]):
@@ -300,11 +271,6 @@ class _CollatedSteps(Dataset[list[Batch]]):
 
     def __getitem__(self, step: Step) -> list[Batch]:
         return [self.collate(self.rows.__getitems__(batch)) for batch in step if batch]
-
-
-def _stream() -> io.StringIO | None:
-    """Return the stream of progress: None (stderr) in the first process, a buffer in the others."""
-    return io.StringIO() if process_rank() else None
 
 
 def parameters(model: torch.nn.Module) -> int:

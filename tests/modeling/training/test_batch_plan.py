@@ -109,10 +109,10 @@ def test_seed_and_epoch_decide_the_order() -> None:
 def test_shares_make_up_the_batch(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example of a batch is in the share of one process."""
     step, shares = [[4, 2, 7, 1, 0], [3], [6, 5]], []
-    monkeypatch.setattr("longsumbench.modeling.training.data_parallel.num_processes", lambda: size)
+    monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_count", lambda: size)
     for rank in range(size):
-        monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_rank", lambda rank=rank: rank)
-        shares += own_share([step])
+        monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_index", lambda rank=rank: rank)
+        shares.append(own_share(step))
     assert [sorted(chain.from_iterable(batches)) for batches in zip(*shares, strict=True)] == list(map(sorted, step))
 
 

@@ -196,7 +196,6 @@ def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None
 def test_a_changed_number_of_processes_is_logged(tmp_path: Path, log_lines: list[str]) -> None:
     """One process that continues a training of two logs that dropout differs."""
     model = torch.nn.Linear(1, 1)
-    model.device = torch.device("cpu")
     optimizer = torch.optim.Adam(model.parameters())
     save_checkpoint(tmp_path, TrainingState(step=4), model, optimizer)
     load_checkpoint(tmp_path, model, optimizer)
