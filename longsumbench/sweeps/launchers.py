@@ -8,6 +8,8 @@ import io
 import os
 import re
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import redirect_stderr
@@ -32,7 +34,7 @@ _ALLOWED = re.compile(r"\+*hydra(/(launcher|sweeper)|\.(launcher|sweeper)\..+)="
 _PACKAGES = {"slurm": "submitit", "optuna": "optuna"}  # extra of the suite → the package that it installs
 # Parameters of submitit for any cluster; the others are for SLURM.
 _COMMON = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
-_SECONDS_BETWEEN_LOOKS = 2.0  # at the files of jobs
+_SECONDS_BETWEEN_LOOKS = 2.0  # at the files of jobs, and at the process that started a pool
 _DIED = "its process died twice (killed, out of memory, or over timeout_minutes); the same command tries it again"
 
 _Ended = Iterator[tuple[PointTask, PointState | None]]  # None: the process of the point died
@@ -121,7 +123,8 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     left = {task.number: task for task in tasks}
     while left:
-        pool = ProcessPoolExecutor(min(n_jobs, len(left)), timeout=10, env=env)
+        size, ends_with = min(n_jobs, len(left)), {"initializer": _end_with, "initargs": (os.getpid(),)}
+        pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)
         try:
             futures = {pool.submit(task): number for number, task in left.items()}
             for future in as_completed(futures):
@@ -135,6 +138,17 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
             yield from ((left.pop(number), None) for number in died)
         finally:
             pool.shutdown(kill_workers=True)
+
+
+def _end_with(conductor: int) -> None:
+    """Let this process of the pool end when the process that started it was killed: nobody else ends it."""
+
+    def watch() -> None:
+        while os.getppid() == conductor:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _Ended:

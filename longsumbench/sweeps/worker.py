@@ -80,6 +80,9 @@ class PointTask:
                 advice = "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
                 error = EnvironmentProblem(f"not done within the time of its jobs: {advice}")
             return self._end(replace(state, state=FAILED, reason=f"{as_reported_error(error)}"))
+        except SystemExit as ended:  # a process that fails alone ends its launch
+            self._end(replace(state, state=FAILED, reason=f"{ended.__cause__}"))
+            raise
 
     def fail(self, reason: str) -> PointState:
         """Write and return the state of a point whose processes died."""
