@@ -61,7 +61,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import show_config
-        from longsumbench.sweeps.run import plan_launch, run_launch
+        from longsumbench.sweeps.run import plan_launch, updating_tables
 
     with first_process(take_part) as first:
         if not first:
@@ -73,7 +73,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
-        run_launch(launch, _print_table)
+        with updating_tables(launch, _print_table):
+            launch.start()
 
 
 def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:

@@ -35,7 +35,13 @@ from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.processes import build_together, first_process_first, from_first_process, process_index
+from longsumbench.modeling.processes import (
+    announce_build,
+    build_together,
+    first_process_first,
+    from_first_process,
+    process_index,
+)
 from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
@@ -101,7 +107,8 @@ class NeuralSystem(System):
             "version": [_FIT_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
-        self.checkpoint = build_together(partial(stages.get, "checkpoint", inputs), build)
+        with build_together(build):
+            self.checkpoint = stages.get("checkpoint", inputs, build)
         with reading_artifact(self.checkpoint):
             self._open(self.checkpoint)
             return read_report(self.checkpoint)
@@ -141,6 +148,7 @@ class NeuralSystem(System):
 
         Processes that train together all call this; the first one saves.
         """
+        announce_build(folder)
         trainer_folder = folder / "trainer"
         if not from_first_process(is_trained(folder)):
             with first_process_first():

@@ -238,24 +238,20 @@ def first_process_first() -> Iterator[None]:
             launch.failed_in_all = not launch.broadcast(finished)
 
 
-def build_together(get: Callable[[Build], Path], build: Build) -> Path:
-    """Return the folder of a stage that all processes build together; the first one holds its lock and publishes it.
+@contextmanager
+def build_together(build: Build) -> Iterator[None]:
+    """Let the other processes take part when the first one builds a stage inside; they then find it finished.
 
     Args:
-        get: returns the folder of the finished stage; calls its argument with the folder to fill if there is none.
-        build: fills the folder.
+        build: fills the folder of the stage. It calls `announce_build` first.
     """
-
-    def build_in_all(folder: Path) -> None:
-        from_first_process([str(folder), False])
-        build(folder)
-
-    if process_index() == 0:
-        finished = get(build_in_all)
-        from_first_process([str(finished), True])
-        return finished
-    while True:
-        folder, is_finished = from_first_process()
-        if is_finished:
-            return Path(folder)
+    while process_index() and (folder := from_first_process()):
         build(Path(folder))
+    yield
+    announce_build("")
+
+
+def announce_build(folder: Path | str) -> None:
+    """Let the other processes build a stage in the same folder; an empty string ends this."""
+    if process_index() == 0:
+        from_first_process(str(folder))

@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def _run_settings(
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
-    run_launch(launch)
+    with updating_tables(launch):
+        launch.start()
     return launch.records()
 
 
@@ -104,15 +106,16 @@ def plan_launch(
     return Launch(points, command, sweep, engine, single, swept, config_dir)
 
 
-def run_launch(launch: Launch, show: _Show = lambda *_: None) -> None:
-    """Run the points of a launch; rebuild and show the tables of their datasets.
+@contextmanager
+def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[None]:
+    """Rebuild and show the tables of a launch's datasets after its points have run.
 
     Raises:
         PointsFailed: some points of a sweep failed.
         SuiteError: the only point failed, or nothing could begin.
     """
     try:
-        launch.start()
+        yield
     except Exception:
         _update_tables(launch, (), show)  # of what was finished before
         raise

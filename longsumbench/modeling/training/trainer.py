@@ -8,6 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -150,11 +151,12 @@ class _Training:
     def step(self, batches: list[Batch]) -> None:
         """Do an optimizer step, on the batches of all processes."""
         state, counts = self.state, self._count(batches)
-        means_over = {name: counts[name] for name in self.means_over}
+        whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
         loss_sum = torch.tensor(0.0 if process_index() else state.interval_loss, device=self.device)
         self.model.train()
         for batch in batches:
-            loss = self._loss(batch, num_items_in_batch=counts["target_tokens"], **means_over)
+            with self._autocast():
+                loss = self.model(**{**self._moved(batch), **whole_step}).loss
             loss.backward()
             loss_sum += loss.detach()
         sum_gradients(self.model.parameters())
@@ -172,10 +174,11 @@ class _Training:
             state.logged_losses.append(state.interval_loss / interval)
             state.interval_loss = 0.0
 
-    def _loss(self, batch: Batch, **counts: Any) -> Any:
-        moved = {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            return self.model(**{**moved, **counts}).loss
+    def _moved(self, batch: Batch) -> Batch:
+        return {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
 
     def _count(self, batches: list[Batch]) -> dict[str, Tensor]:
         """Count the examples and real tokens of a step, and what the model's losses are means over."""
@@ -217,7 +220,8 @@ class _Training:
         own = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
         nats, tokens = 0.0, 0
         for (batch,) in track(self._loader(self.validation, own), "validating", len(own), "batches"):
-            nats += float(self._loss(batch, num_items_in_batch=1))
+            with self._autocast():
+                nats += float(self.model(**self._moved(batch), num_items_in_batch=1).loss)
             tokens += int(batch["labels"].ne(IGNORED).sum())
         sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64)).float()
         state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
