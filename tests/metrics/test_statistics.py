@@ -17,11 +17,9 @@ from longsumbench.metrics.statistics import (
     PairedTest,
     approximate_randomization,
     bootstrap_interval,
-    bootstrap_intervals,
     bootstrap_p_values,
     holm,
     interval_of_shares,
-    intervals_over_repeats,
     paired_bootstrap,
     perl_intervals,
     randomization_p_values,
@@ -197,33 +195,6 @@ def test_four_in_five_are_found_by_few_examples(examples: int) -> None:
     planted = math.sqrt(np.mean([smallest_detectable_difference(column) ** 2 for column in noise.T]))
     found = np.mean(randomization_p_values(noise + (3 if examples == 5 else planted), 2_000) <= 0.05)
     assert (planted, found) == (math.inf, 0) if examples == 5 else 0.76 <= found <= 0.84
-
-
-def test_repeats_that_agree_add_no_doubt() -> None:
-    """Once, or three times the same: the interval is that of resampling examples alone; a column stays by itself."""
-    columns = np.stack([SCORES, SCORES[::-1] / 2], axis=1)
-    expected = bootstrap_intervals(columns, 500, 1)
-    for repeats in (1, 3):
-        values = np.repeat(columns[:, None, :], repeats, axis=1)
-        assert intervals_over_repeats(values, 500, 1) == pytest.approx(expected)
-
-
-def test_repeats_that_differ_by_hand() -> None:
-    """One example, measured 0 and 2: both repeats drawn alike lie 1 from the mean, stretched by the root of 2."""
-    values = np.array([0.0, 2.0]).reshape(1, 2, 1)
-    assert intervals_over_repeats(values, 400, 1)[0] == pytest.approx([1 - math.sqrt(2), 1 + math.sqrt(2)])
-
-
-@pytest.mark.parametrize(("apart", "covered"), [(0.5, 0.9), (2.0, 0.82)])
-def test_repeats_are_doubted(apart: float, covered: float) -> None:
-    """The interval holds the mean over all examples and repeats about as often as it says, of three repeats."""
-    draw, held = np.random.default_rng(4), 0
-    for trial in range(120):
-        examples, repeats = draw.normal(0, 8, (200, 1)), draw.normal(0, apart, (1, 3))
-        values = examples + repeats + draw.normal(0, 4, (200, 3))
-        low, high = intervals_over_repeats(values[:, :, None], 150, trial)[0]
-        held += low <= 0 <= high
-    assert held / 120 >= covered
 
 
 def test_holm_by_hand() -> None:

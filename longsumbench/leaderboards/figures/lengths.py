@@ -7,6 +7,7 @@ A curve has the runs of one system with the same settings and the same generated
 makes the test texts, at several lengths.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log2
@@ -14,6 +15,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.figures.recall import (
     CHANCE,
     RecallLine,
@@ -21,7 +23,6 @@ from longsumbench.leaderboards.figures.recall import (
     draw_recall,
     name_of,
     pool_seeds,
-    settings_of,
 )
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import rounded_frame, with_bounds
@@ -97,7 +98,7 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     texts = record.texts
     name = " ".join([name_of(record), *(f"{option}={value}" for option, value in texts.options.items())])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
-    return name, repr((record.dataset, record.split, trained)), settings_of(record, "speed", "examples")
+    return name, repr((record.dataset, record.split, trained)), json.dumps(settings_of(record, "speed"), sort_keys=True)
 
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
