@@ -1,10 +1,12 @@
 """Decide which runs are comparable, and how they are ordered."""
 
+from collections.abc import Sequence
 from pathlib import PurePath
+from typing import Any
 
-from longsumbench.api import SAME_SYSTEM, DatasetSettings, names_deciding
+from longsumbench.api import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding
 from longsumbench.formatting import format_plain_value
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, measured_mean, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -22,6 +24,39 @@ ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores →
 def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
     """Return a key that comparable runs share."""
     return record.split, record.fingerprint, record.examples, record.signature
+
+
+def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
+    """Return the settings that affect a run's summaries, without the seed: full name → value, as on the command line.
+
+    Settings that decide `ignored` are left out. Systems that are not trained have only the settings of their model.
+    """
+    found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
+    for section in ("train", "decode") if record.fit.steps or record.fit.parameters else ():
+        left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
+        values = record.config[section]
+        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
+    return found
+
+
+def format_typed(value: Any) -> str:
+    """Return a setting's value as on the command line."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(format_typed, value))}]"
+    return {"None": "null", "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
+
+
+def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
+    """Return the numbers that tables of comparable runs show (name → heading), measures before ROUGE.
+
+    Only the CSV has metrics that were requested in addition to the dataset's own.
+    """
+    first = ranking_score(members[0])
+    if first in ROUGE_HEADINGS:
+        return ROUGE_HEADINGS
+    measured = {name for record in members for name in record.measures}
+    shown = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
+    return {**(shown or {first: first}), DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE]}
 
 
 def describe_difference(one: RunRecord, other: RunRecord) -> str:

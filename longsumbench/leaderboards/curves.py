@@ -14,12 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.api import SAME_SYSTEM, SECTIONS, Recipe, names_deciding
+from longsumbench.api import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
+from longsumbench.leaderboards.comparability import (
+    ROUGE_HEADINGS,
+    comparison_key,
+    describe_difference,
+    settings_of,
+)
 from longsumbench.leaderboards.notes import HUB_NAME, describe_budget
-from longsumbench.leaderboards.seed_groups import SeedGroup, SeedScores, average_seeds, latest_per_seed
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 
 _MOST_KEYS = 2
@@ -142,7 +147,7 @@ def sweep_of(
     dataset: str,
     records: Iterable[RunRecord],
     words: Sequence[str],
-    scores: SeedScores | None = None,
+    scores: ScoresOfRuns | None = None,
     wanted: Collection[str] = (),
 ) -> SweepCurves:
     """Return the curves of all finished runs on a dataset against one or two settings.
@@ -151,7 +156,7 @@ def sweep_of(
         dataset: its name.
         records: of its runs, in any order.
         words: the settings, as "model.page_size", "decode.num_beams"; "model." may be left out.
-        scores: returns a run's per-example scores, 0–1, or None if they are missing.
+        scores: run id → per-example scores, 0–1, of the runs that have them.
         wanted: ids of runs whose group comes first, even if others are larger.
 
     Raises:
@@ -159,7 +164,7 @@ def sweep_of(
     """
     if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
-    settled = [_Settled(one, _settings(one)) for one in sorted(records, key=lambda record: record.run_id)]
+    settled = [_Settled(one, settings_of(one)) for one in sorted(records, key=lambda record: record.run_id)]
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
@@ -168,7 +173,7 @@ def sweep_of(
     if constant:
         message = f"no two comparable runs on {dataset} differ only in {constant[0]}"
         raise UsageError(f"{message}; {_varied_settings(settled)}")
-    return SweepCurves(dataset, keys, tuple(_measured(group, scores or (lambda _: None)) for group in groups))
+    return SweepCurves(dataset, keys, tuple(_measured(group, scores or {}) for group in groups))
 
 
 def by_size(value: str) -> tuple[int, float, str]:
@@ -196,23 +201,6 @@ def format_value(value: str) -> str:
 def short_name(key: str) -> str:
     """Return a setting's name without "model."."""
     return key.removeprefix("model.")
-
-
-def format_typed(value: Any) -> str:
-    """Return a setting's value as on the command line."""
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(format_typed, value))}]"
-    return {"None": _NULL, "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
-
-
-def _settings(record: RunRecord) -> dict[str, str]:
-    """Return the settings that affect a run's outcome, without the seed."""
-    found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
-    for section in ("train", "decode") if record.fit.steps or record.fit.parameters else ():
-        ignored = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM)
-        values = record.config[section]
-        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in ignored}
-    return found
 
 
 def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
@@ -373,7 +361,7 @@ def _usual(value: str, values: Sequence[str]) -> bool:
     return 2 * values.count(value) > len(values)
 
 
-def _measured(group: Group, scores: SeedScores) -> Group:
+def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     def averaged(curve: Curve) -> Curve:
         return replace(curve, points={place: average_seeds(point, scores) for place, point in curve.points.items()})
 

@@ -1,40 +1,116 @@
-"""The runs of a system with the same settings, one per seed, and their averages.
+"""The runs of a system with the same settings, one per seed: averages, and differences between systems.
 
-records --latest_per_seed--> SeedGroup --average_seeds--> means and 95 % intervals
+comparable records --group_by_seed--> SeedGroups: their means, with 95 % intervals over examples and seeds
+
+Numbers are 0–100 or in the unit of the measure.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, settings_of
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
-from longsumbench.metrics.statistics import intervals_over_repeats
-from longsumbench.runs.record import RunRecord, measured_mean
+from longsumbench.metrics.statistics import (
+    SeedsAndExamples,
+    approximate_randomization,
+    bootstrap_interval,
+    interval_over_seeds,
+    seeds_and_examples,
+    unpaired_seeds,
+)
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score, split_variant
 
-# The interval of the only run; resampled over examples and seeds; from the lowest to the highest end of any seed.
-INTERVAL_OF_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"
+NO_INTERVAL = (math.nan, math.nan)
+_MOST_DIFFERENCES = 3  # settings in a label
 
-SeedScores = Callable[[RunRecord], pd.DataFrame | None]
+ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
+_Seeds = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """The runs of a system with the same settings, one per seed.
+    """The runs of a system with the same settings, one per seed; a row of a table.
 
     Attributes:
-        runs: ordered by seed.
+        runs: ordered by seed; at least one.
         repeated: earlier runs with the same seeds; they are ignored.
-        numbers: type of ROUGE, or measure → its mean over `runs`.
-        interval: how the intervals were computed: `INTERVAL_OF_RUN`, `RESAMPLED` or `RANGE`.
+        numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
+            covers examples and seeds, and is NaN if the scores of a run are missing.
+        differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
     """
 
     runs: tuple[RunRecord, ...]
-    repeated: tuple[RunRecord, ...]
-    numbers: Mapping[str, Estimate]
-    interval: str
+    repeated: tuple[RunRecord, ...] = ()
+    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> RunRecord:
+        """A run, for what all runs have in common."""
+        return self.runs[0]
+
+    @property
+    def key(self) -> str:
+        """The id of the first run, by which tests refer to the row."""
+        return self.runs[0].run_id
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that differ from the recipe, or from other rows of this model."""
+        return (*split_variant(self.first.variant), *self.differs)
+
+    @property
+    def label(self) -> str:
+        """Its model and settings."""
+        return " ".join([self.first.model, *self.settings])
+
+
+class Difference(NamedTuple):
+    """The difference of two systems, in the unit of the number (0–100 for ROUGE).
+
+    Attributes:
+        mean: the first system minus the second.
+        low, high: its 95 % interval.
+        p: two-sided; the probability of this or a larger difference between equal systems.
+        examples: number of examples that both have.
+        seeds: number of seeds that both have; 1 if each has one run; 0 if they have no common seed.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    examples: int
+    seeds: int
+
+
+def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False) -> tuple[SeedGroup, ...]:
+    """Group comparable runs that differ only in their seed: best first, oracles last.
+
+    Args:
+        records: comparable runs.
+        scores: per-example scores of the runs.
+        by_run: make a group of each run.
+    """
+    systems: dict[object, list[RunRecord]] = {}
+    for record in records:
+        key = (record.model, record.variant, record.oracle, tuple(sorted(settings_of(record).items())))
+        systems.setdefault(record.run_id if by_run else key, []).append(record)
+    groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
+    return tuple(sorted(groups if by_run else _told_apart(groups), key=_rank))
+
+
+def _rank(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
+    """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
+    first = group.first
+    score = group.numbers.get(ranking_score(first))
+    return first.oracle, -score.mean if score else 0.0, first.model, first.variant, first.seed or 0, first.run_id
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
@@ -42,62 +118,170 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds(record): record for record in latest}
     runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
-    return SeedGroup(runs, tuple(record for record in latest if record not in runs), {}, INTERVAL_OF_RUN)
+    return SeedGroup(runs, tuple(record for record in latest if record not in runs))
 
 
-def _by_size(seeds: Sequence[int | None]) -> list[int]:
+def _by_size(seeds: _Seeds) -> list[int]:
     return [-1 if seed is None else seed for seed in seeds]
 
 
-def _seeds(record: RunRecord) -> tuple[int | None, ...]:
+def _seeds(record: RunRecord) -> _Seeds:
     """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
     if record.seed is None:
         return ()
     return record.seed, record.settings.train.seed, record.settings.decode.seed
 
 
-def average_seeds(point: SeedGroup, scores: SeedScores) -> SeedGroup:
+def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
     """Average the numbers that all runs of a group have."""
-    found = {}
-    for kind in (*ROUGE_HEADINGS, *point.runs[0].measures):
-        numbers = [number for run in point.runs if (number := measured_mean(run, kind))]
-        if len(numbers) == len(point.runs):
-            found[kind] = pool_estimates(numbers)
-    if len(point.runs) == 1:
-        return replace(point, numbers=found)
-    resampled = _resampled(point.runs, list(found), scores)
-    numbers_found = {kind: Estimate(found[kind].mean, *bounds) for kind, bounds in (resampled or {}).items()}
-    return replace(point, numbers=found | numbers_found, interval=RANGE if resampled is None else RESAMPLED)
+    names = [*ROUGE_HEADINGS, *group.first.measures]
+    found: dict[str, Estimate] = {}
+    for name in names:
+        numbers = [number for run in group.runs if (number := measured_mean(run, name))]
+        if len(numbers) == len(group.runs):
+            found[name] = numbers[0] if len(numbers) == 1 else _average(group, name, numbers, scores)
+    return replace(group, numbers=found)
 
 
-def pool_estimates(numbers: Sequence[Estimate]) -> Estimate:
-    """Average a number over seeds. The interval reaches from the lowest to the highest end of the seeds' intervals."""
+def _average(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
+    """Average a number over several seeds."""
     mean = sum(number.mean for number in numbers) / len(numbers)
-    return Estimate(mean, min(number.low for number in numbers), max(number.high for number in numbers))
+    values = _values(group.runs, name, scores)
+    if values is None:
+        return Estimate(mean, *NO_INTERVAL)
+    scale = unit_factor(group.first, name)
+    low, high = interval_over_seeds(values, is_share=scale == PERCENT)
+    return Estimate(mean, scale * low, scale * high)
 
 
-def _resampled(
-    runs: Sequence[RunRecord], kinds: Sequence[str], scores: SeedScores
-) -> dict[str, tuple[float, float]] | None:
-    """Return intervals of the means, resampled over examples and seeds; None if the scores of a run are missing.
+def unit_factor(record: RunRecord, name: str) -> float:
+    """Return the factor from per-example scores to the number in tables: 100 for shares, otherwise 1."""
+    return 1.0 if name in record.units else PERCENT
 
-    A number that is the same for all examples and seeds has no interval: an empty one would look exact.
+
+def column_of(name: str) -> str:
+    """Return the column of scores.csv with a number's values: F1 for a type of ROUGE."""
+    return f"{name}_f" if name in ROUGE_HEADINGS else name
+
+
+def _values(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
+    """Return a number's per-example scores, [examples, runs], of the examples to which it applies in all runs.
+
+    None if the scores of a run are missing, or it applies to no example.
     """
-    columns = [f"{kind}_f" if kind in ROUGE_HEADINGS else kind for kind in kinds]
-    tables: list[pd.DataFrame] = []
-    for run in runs:
-        table = scores(run)
-        if table is None or not set(columns) <= set(table) or (tables and set(table.index) != set(tables[0].index)):
-            return None
-        tables.append(table.sort_index())
-    values = np.stack([table[columns].to_numpy(dtype=float) for table in tables], axis=1)
-    resamples = max(run.settings.score.resamples for run in runs)
-    bounds = intervals_over_repeats(values, resamples, BOOTSTRAP_SEED)
-    in_units = set[str]().union(*(run.units for run in runs))
-    found = {}
-    for kind, (low, high) in zip(kinds, bounds.tolist(), strict=True):
-        if kind in in_units and low < high:
-            found[kind] = low, high
-        elif low < high:
-            found[kind] = PERCENT * max(0.0, low), PERCENT * min(1.0, high)
-    return found
+    column = column_of(name)
+    tables = [scores.get(run.run_id) for run in runs]
+    columns = [table[column] for table in tables if table is not None and column in table]
+    if len(columns) < len(runs):
+        return None
+    index = columns[0].index
+    aligned = [one if one.index.equals(index) else one.reindex(index) for one in columns]
+    values = np.stack([one.to_numpy() for one in aligned], axis=1)
+    values = values[np.isfinite(values).all(axis=1)]
+    return values if len(values) else None
+
+
+class PairedScores(NamedTuple):
+    """The per-example scores of two systems on the same examples, 0–1 or in the unit of the measure.
+
+    Attributes:
+        one, other: [examples, seeds].
+        seeds: number of common seeds, which then are the columns of both; 0 if there are none.
+    """
+
+    one: NDArray[np.float64]
+    other: NDArray[np.float64]
+    seeds: int
+
+    @property
+    def differences(self) -> NDArray[np.float64]:
+        """The first system's scores minus the second's, averaged over its seeds if none are common."""
+        one, other = self.one, self.other
+        if not self.seeds:
+            one, other = one.mean(axis=1, keepdims=True), other.mean(axis=1, keepdims=True)
+        return np.subtract(one, other)
+
+    @property
+    def single(self) -> bool:
+        """True if a single run of each system is compared."""
+        return (self.one.shape[1], self.other.shape[1]) == (1, 1)
+
+    def effect(self) -> SeedsAndExamples:
+        """Return the mean difference and its error over seeds and examples; not for single runs."""
+        return seeds_and_examples(self.differences) if self.seeds else unpaired_seeds(self.one, self.other)
+
+
+def pair_scores(one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
+    """Pair the scores of two systems by example and seed; None if scores are missing, or no example has both.
+
+    A system without seeds is compared with each seed of the other.
+    """
+    first, second = ({_seeds(run): run for run in group.runs} for group in (one, other))
+    if () in first or () in second:
+        pairs = [(a, b) for a in one.runs for b in other.runs]
+    else:
+        pairs = [(first[seeds], second[seeds]) for seeds in sorted(first.keys() & second.keys(), key=_by_size)]
+    runs = [*zip(*pairs, strict=True)] if pairs else [one.runs, other.runs]
+    together = _values([*runs[0], *runs[1]], name, scores)
+    if together is None:
+        return None
+    count = len(runs[0])
+    return PairedScores(together[:, :count], together[:, count:], len(pairs))
+
+
+def difference(
+    one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRuns, resamples: int = 10_000
+) -> Difference | None:
+    """Return the difference of two systems on all common seeds; None if per-example scores are missing.
+
+    Single runs are compared by approximate randomization, with a bootstrap interval. Several seeds are compared by a
+    t test over examples and seeds. Without common seeds, the means over seeds are compared.
+
+    Args:
+        one: the first system.
+        other: the second, comparable one.
+        name: a type of ROUGE, or a measure.
+        scores: per-example scores of their runs.
+        resamples: of single runs.
+    """
+    paired = pair_scores(one, other, name, scores)
+    if paired is None:
+        return None
+    scale = unit_factor(one.first, name)
+    differences = scale * paired.differences
+    mean = float(differences.mean())
+    if paired.single:
+        low, high = bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
+        p = float(approximate_randomization(differences[:, 0], resamples))
+    else:
+        effect = paired.effect()
+        half, p = scale * effect.half_width(), effect.p_value()
+        low, high = mean - half, mean + half
+    return Difference(mean, low, high, p, len(differences), paired.seeds)
+
+
+def _told_apart(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Add the settings that differ to groups with the same model and variant."""
+    same: dict[tuple[str, str], list[SeedGroup]] = {}
+    for group in groups:
+        same.setdefault((group.first.model, group.first.variant), []).append(group)
+    return [group for members in same.values() for group in (_distinguished(members) if members[1:] else members)]
+
+
+def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
+    scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
+    settings = [settings_of(group.first) for group in groups]
+    keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _varies(key, settings)]
+    short = [key.partition(".")[2] for key in keys]
+    names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
+    told = [tuple(f"{name}={one.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for one in settings]
+    if len(set(scales)) == len(groups):
+        told = scales
+    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(told)) < len(groups):
+        told = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
+    return [replace(group, differs=differs) for group, differs in zip(groups, told, strict=True)]
+
+
+def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:
+    return len({one.get(key) for one in settings}) > 1

@@ -1,49 +1,74 @@
-"""Paired tests of every number in a table against the best of its column, on the runs' per-example scores.
+"""Tests of every number in a table against the best of its column, on the runs' per-example scores.
 
-The tests use approximate randomization. P-values are corrected (Holm) over all tests of a group of comparable runs. The
-correction does not account for choosing the best run by the same scores. In simulations with 20 equal systems, a
-quarter of the tables (2 % of the rows) have a significant difference at the 5 % level.
+Rows with several common seeds are compared by a t test over examples and seeds, single runs by approximate
+randomization over examples. P-values are corrected (Holm) over all tests of a block of comparable rows. The correction
+does not account for choosing the best row by the same scores. In simulations with 20 equal systems, a quarter of the
+tables (2 % of the rows) have a significant difference at the 5 % level.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
-from longsumbench.leaderboards.blocks import best_runs, numbers_shown
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
-from longsumbench.report.tables import TIED
-from longsumbench.runs.record import Results, RunRecord, measured_mean
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, numbers_shown, ranking_key
+from longsumbench.leaderboards.seed_groups import (
+    PairedScores,
+    ScoresOfRuns,
+    SeedGroup,
+    group_by_seed,
+    pair_scores,
+    unit_factor,
+)
+from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.statistics import (
+    approximate_randomization,
+    holm,
+    randomization_bound,
+    smallest_detectable_difference,
+)
+from longsumbench.runs.record import Results, RunRecord
 
-LEVEL, _POWER = 0.05, 0.8
+LEVEL, POWER = 0.05, 0.8
 RESAMPLES = 10_000
+_SPLITS = ("test", "validation", "train")
 RESAMPLES_A_TEST = 100  # lower bound, since p-values are at least 1 / resamples and Holm multiplies them by the tests
 
 
 @dataclass(frozen=True)
 class AgainstBest:
-    """The results of testing runs against the best of each column.
+    """The results of testing rows against the best of each column.
 
     Attributes:
-        p_values: (run id, number) → corrected p-value of its difference from the best run of that number.
-        note: method, detectable differences and untested runs; empty if there was nothing to test.
+        p_values: (key of the row, number) → corrected p-value of its difference from the best row of that number.
+        detectable: (key of the row, number) → smallest difference that its test detects with 80 % power, in the unit of
+            the number; infinite if it detects none.
+        over_seeds: the tests of several seeds (t test over examples and seeds); the others are of single runs
+            (approximate randomization over examples).
+        resamples: of approximate randomization; 0 if no single runs were tested.
+        untested: rows without a test, because their scores.csv or that of the best row is missing.
     """
 
     p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    note: str = ""
+    detectable: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    over_seeds: frozenset[tuple[str, str]] = frozenset()
+    resamples: int = 0
+    untested: tuple[str, ...] = ()
 
     def tied(self) -> frozenset[tuple[str, str]]:
-        """Return the (run id, number) pairs that are not distinguishable from the best."""
+        """Return the (key, number) pairs that are not distinguishable from the best."""
         return frozenset(key for key, p in self.p_values.items() if p >= LEVEL)
 
 
-def read_all_scores(results: Results, records: Sequence[RunRecord]) -> dict[str, pd.DataFrame]:
+UNTESTED = AgainstBest()
+
+
+def read_all_scores(results: Results, records: Iterable[RunRecord]) -> dict[str, pd.DataFrame]:
     """Return run id → its per-example scores, 0–1; runs without them are left out."""
     found = {record.run_id: scores_at_hand(results, record) for record in records}
     return {run: scores for run, scores in found.items() if scores is not None}
@@ -62,89 +87,135 @@ def scores_at_hand(results: Results, record: RunRecord) -> pd.DataFrame | None:
 
 
 def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
-    """Read a run's per-example scores, 0–1.
+    """Read a run's per-example scores, 0–1, sorted by id.
 
     Raises:
         DataError: the file is missing, is not a table of scores, or does not belong to the record.
     """
     path, again = folder / "scores.csv", "run it again with overwrite=true"
-    scores = read_scores(path)
+    scores = read_scores(path).sort_index()
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
-    if lacking := [name for name in columns if name not in scores or not scores[name].between(0, 1).all()]:
+    values = scores.to_numpy()
+    valid = dict(zip(scores, np.all((values >= 0) & (values <= 1), axis=0).tolist(), strict=True))
+    if lacking := [name for name in columns if not valid.get(name)]:
         raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
-    if infinite := [name for name in scores if np.isinf(scores[name]).any()]:
-        raise DataError(f"column {infinite[0]} has an infinite number; {again}", path)
+    if (infinite := np.isinf(values).any(axis=0)).any():
+        raise DataError(f"column {scores.columns[infinite][0]} has an infinite number; {again}", path)
     if len(twice := scores.index[scores.index.duplicated()].unique()):
         raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
     return scores
 
 
-def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame]) -> AgainstBest:
-    """Test every shown number of the ranked runs against the best run of its column.
+def best_rows(ranked: Iterable[SeedGroup], names: Iterable[str]) -> dict[str, SeedGroup]:
+    """Return the first row with the highest mean of each measured number."""
+    best = {}
+    for name in names:
+        if found := [(row.numbers[name].mean, row) for row in ranked if name in row.numbers]:
+            best[name] = max(found, key=itemgetter(0))[1]
+    return best
+
+
+def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterable[str] | None = None) -> AgainstBest:
+    """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
 
     Args:
-        members: comparable runs, best first; oracles are skipped.
-        scores: run id → per-example scores, 0–1; a run without them is not tested.
+        rows: comparable rows, best first; oracles are skipped.
+        scores: run id → per-example scores, 0–1; rows without them are not tested.
+        names: the numbers; default: those that tables show.
     """
-    ranked = [record for record in members if not record.oracle]
-    differences: dict[tuple[str, str], pd.Series] = {}
-    untested: dict[str, str] = {}
-    for name, (highest, best) in best_runs(ranked, numbers_shown(members)).items():
-        column = f"{name}_f" if name in ROUGE_HEADINGS else name
-        for record in ranked:
-            if (number := measured_mean(record, name)) is None or number.mean == highest:
+    ranked = [row for row in rows if not row.first.oracle]
+    names = numbers_shown([row.first for row in rows]) if names is None else list(names)
+    pairs: dict[tuple[str, str], PairedScores] = {}
+    untested: dict[str, None] = {}
+    for name, best in best_rows(ranked, names).items():
+        for row in ranked:
+            if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
-            paired = _differences(scores.get(best.run_id), scores.get(record.run_id), column)
-            if paired is None:
-                untested[record.run_id] = record.label
+            if (paired := pair_scores(best, row, name, scores)) is None:
+                untested[row.key] = None
             else:
-                differences[record.run_id, name] = paired
+                pairs[row.key, name] = paired
+    scales = {row.key: {name: unit_factor(row.first, name) for name in row.numbers} for row in ranked}
+    return _tested(pairs, scales, tuple(untested))
+
+
+def _tested(
+    pairs: Mapping[tuple[str, str], PairedScores], scales: Mapping[str, Mapping[str, float]], untested: tuple[str, ...]
+) -> AgainstBest:
+    """Test each pair, and correct the p-values."""
+    level = LEVEL / max(1, len(pairs))
+    p_values, detectable = dict.fromkeys(pairs, 1.0), {}
+    single = {key: paired.differences[:, 0] for key, paired in pairs.items() if paired.single}
+    for (row, name), paired in pairs.items():
+        if paired.single:
+            p_values[row, name] = randomization_bound(single[row, name])
+            smallest = smallest_detectable_difference(single[row, name], level, POWER)
+        else:
+            effect = paired.effect()
+            p_values[row, name] = effect.p_value()
+            smallest = effect.detectable(level, POWER)
+        detectable[row, name] = scales[row][name] * smallest
+    unclear = {key: differences for key, differences in single.items() if p_values[key] > level}
+    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(unclear))
+    p_values |= _randomized(unclear, resamples)
+    corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
+    over_seeds = frozenset(pairs.keys() - single.keys())
+    return AgainstBest(corrected, detectable, over_seeds, resamples if single else 0, untested)
+
+
+def _randomized(
+    differences: Mapping[tuple[str, str], NDArray[np.float64]], resamples: int
+) -> dict[tuple[str, str], float]:
+    """Return the p-values of approximate randomization; all columns have the same swaps.
+
+    A difference of 0 has no effect, so columns are filled with 0 to the same number of examples.
+    """
     if not differences:
-        return AgainstBest({}, "No row is tested against the best: scores.csv is missing." if untested else "")
-    table = pd.DataFrame(dict(enumerate(differences.values()))).sort_index()
-    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
-    corrected = holm(approximate_randomization(table.fillna(0).to_numpy(), resamples))
-    note = _note(table, resamples)
-    if untested:
-        names = ", ".join(untested.values())
-        note += f" Not tested, because their scores.csv or that of the best run is missing: {names}."
-    return AgainstBest(dict(zip(differences, corrected.tolist(), strict=True)), note)
+        return {}
+    table = np.zeros((max(map(len, differences.values())), len(differences)))
+    for place, column in enumerate(differences.values()):
+        table[: len(column), place] = column
+    return dict(zip(differences, approximate_randomization(table, resamples).tolist(), strict=True))
 
 
-def _differences(best: pd.DataFrame | None, other: pd.DataFrame | None, column: str) -> pd.Series | None:
-    """Return best minus other, 0–1, for each example that has both; None if scores are missing."""
-    if best is None or other is None or column not in best or column not in other:
-        return None
-    paired = (best[column] - other[column]).dropna()
-    return paired if len(paired) else None
+@dataclass(frozen=True)
+class ComparableRows:
+    """Rows of a table that are comparable.
+
+    Attributes:
+        rows: a row for each system and its settings, best first, oracles last.
+        tests: of the rows against the best of each column.
+    """
+
+    rows: tuple[SeedGroup, ...]
+    tests: AgainstBest = UNTESTED
+
+    def records(self) -> list[RunRecord]:
+        """Return the runs of all rows, also repeated ones: the best first, oracles last."""
+        return sorted((run for row in self.rows for run in (*row.runs, *row.repeated)), key=ranking_key)
 
 
-def _note(differences: pd.DataFrame, resamples: int) -> str:
-    """Describe the tests and the range of their smallest detectable differences (0–100)."""
-    tests = differences.shape[1]
-    corrected = f"Holm's correction for {tests:,} {'tests' if tests > 1 else 'test'}"
-    columns = [PERCENT * column.dropna().to_numpy() for _, column in differences.items()]
-    detectable = [smallest_detectable_difference(column, LEVEL / tests, _POWER) for column in columns]
-    return (
-        f"{TIED}: not distinguishable from the best of its column (approximate randomization over examples, "
-        f"{resamples:,} resamples, p ≥ {LEVEL} after {corrected}); {_power(detectable)}."
+def comparable_rows(
+    records: Iterable[RunRecord],
+    scores: ScoresOfRuns | None = None,
+    by_run: bool = False,
+    names: Sequence[str] | None = None,
+) -> tuple[ComparableRows, ...]:
+    """Return the blocks of comparable rows with their tests, the largest first; arguments as in `read_table`."""
+    blocks = [group_by_seed(members, scores or {}, by_run) for members in _group_comparable(records)]
+    return tuple(ComparableRows(rows, against_best(rows, scores or {}, names)) for rows in blocks)
+
+
+def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
+    """Group comparable runs: the largest group first."""
+    groups: dict[tuple[str, ...], list[RunRecord]] = {}
+    for record in records:
+        groups.setdefault(comparison_key(record), []).append(record)
+    ordered = sorted(
+        groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
     )
-
-
-def _power(detectable: Sequence[float]) -> str:
-    """Describe which differences the tests would have found, and how many tests could not find any."""
-    finite = [difference for difference in detectable if math.isfinite(difference)]
-    if not finite:
-        return "too few examples differ to find any difference"
-    blind = len(detectable) - len(finite)
-    rest = f"; in {blind} of the tests too few examples differ to find any" if blind else ""
-    return f"a difference of {_range(finite)} would have been found 4 times in 5{rest}"
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
-    return low if low == high else f"{low} to {high}, by row and column,"
+    return [members for _, members in ordered]

@@ -5,8 +5,8 @@ numbers have separate blocks. Datasets with planted facts also have pictures.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.blocks import run_blocks
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, comparison_key, ranking_key
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
     draw_lengths,
@@ -25,7 +25,7 @@ from longsumbench.leaderboards.figures.lengths import (
 )
 from longsumbench.leaderboards.figures.recall import RecallLine, draw_recall, recall_lines
 from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES, Published, read_published
-from longsumbench.leaderboards.significance import AgainstBest, against_best, read_all_scores
+from longsumbench.leaderboards.significance import ComparableRows, comparable_rows, read_all_scores
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.report import tables
@@ -48,7 +48,6 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
-_SPLITS = ("test", "validation", "train")
 
 # Name in published.csv → our name; the version in parentheses is shown with the split.
 PUBLISHED_AS = {
@@ -84,19 +83,23 @@ class Table:
 
     Attributes:
         dataset: its name.
-        runs: groups of comparable finished runs, best first.
-        tests: for each group, its tests against the best; empty if nothing was tested.
-        part: the part of ROUGE that ranks the runs and is shown; the CSV is the same for all parts.
+        comparable: blocks of comparable rows, the largest first.
+        part: the part of ROUGE that ranks the rows and is shown; the CSV is the same for all parts.
+        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
 
     dataset: str
-    runs: tuple[tuple[RunRecord, ...], ...]
-    tests: tuple[AgainstBest, ...] = ()
+    comparable: tuple[ComparableRows, ...]
     part: str = "f"
+    scores: Mapping[str, pd.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+
+    def records(self) -> list[RunRecord]:
+        """Return all runs: comparable ones together, the best first, oracles last."""
+        return [record for block in self.comparable for record in block.records()]
 
     def frame(self) -> pd.DataFrame:
         """Return a row per run: `_COLUMNS`, then other measures, then truncation by cause."""
-        records = [record for group in self.runs for record in group]
+        records = self.records()
         measured = dict.fromkeys(name for record in records for name in record.measures)
         columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
         columns += ledger_columns(records)
@@ -124,7 +127,7 @@ class Table:
 
     def ledger(self) -> Block:
         """Return the block of the runs' truncation ledgers."""
-        return ledger_block([record for group in self.runs for record in group])
+        return ledger_block(self.records())
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs."""
@@ -135,12 +138,12 @@ class Table:
         return f"longsumbench: {self.dataset}" + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
     def lines(self) -> tuple[RecallLine, ...]:
-        """Return the fact recall lines of the first group that has any; empty if none has."""
-        return next((lines for group in self.runs if (lines := recall_lines(group))), ())
+        """Return the fact recall lines of the first block that has any; empty if none has."""
+        return next((lines for block in self.comparable if (lines := recall_lines(block.rows))), ())
 
     def at_lengths(self) -> tuple[LengthCurves, ...]:
-        """Return the systems that were tested on texts of several lengths, across groups."""
-        return systems_at_lengths(record for group in self.runs for record in group)
+        """Return the systems that were tested on texts of several lengths, across blocks."""
+        return systems_at_lengths(self.records(), self.scores)
 
     def files(self) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have."""
@@ -161,7 +164,7 @@ class Table:
 
     def title(self) -> str:
         """Return the title of the picture of fact recall."""
-        first = next(group[0] for group in self.runs if recall_lines(group))
+        first = next(block.rows[0].first for block in self.comparable if recall_lines(block.rows))
         of = f"{first.split} split, {format_count(first.n, 'example')}"
         return f"{self.dataset}: planted facts that the summaries state right ({of})"
 
@@ -173,10 +176,10 @@ class Table:
             ledger: add the runs' truncation ledgers.
         """
         ours = []
-        for members, tests in zip(self.runs, self.tests or [AgainstBest()] * len(self.runs), strict=True):
-            ours += run_blocks(members, self.runs[0][0], tests.tied(), tests.note, self.part)
+        for block in self.comparable:
+            ours += run_blocks(block.rows, self.comparable[0].rows[0].first, block.tests, self.part)
         ours += [self.ledger()] if ledger else []
-        return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief, self.part)
+        return ours + published_blocks(self.dataset, self.records(), brief, self.part)
 
 
 @suite_errors()
@@ -223,14 +226,24 @@ def update_table(results: Results, dataset: str) -> Table:
     find_datasets(results, dataset)
     with results.leaderboard_lock(dataset):
         table = read_table(results, dataset)
-        if not table.runs:
+        if not table.comparable:
             raise DataError("no run can be read", results.root / "runs" / dataset)
         results.write_leaderboard(table.files())
     return table
 
 
-def read_table(results: Results, dataset: str, part: str = "f") -> Table:
-    """Return the table of all readable finished runs on a dataset; `part` of ROUGE is a key of `ROUGE_PARTS`."""
+def read_table(
+    results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
+) -> Table:
+    """Return the table of all readable finished runs on a dataset.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        part: the part of ROUGE, a key of `ROUGE_PARTS`.
+        by_run: make a row of each run; by default, a row has all seeds of a system.
+        names: the numbers that are tested; default: those that tables show.
+    """
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
@@ -239,8 +252,7 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
             for run, table in scores.items()
         }
         records = [_with_part_as_f(one, part, scores.get(one.run_id)) for one in records]
-    runs = group_runs(records)
-    return Table(dataset, runs, tuple(against_best(members, scores) for members in runs), part)
+    return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)
 
 
 def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
@@ -258,17 +270,6 @@ def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
         means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
     return replace(record, scores=means, measures={}, ranked_by=None)
-
-
-def group_runs(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
-    """Group comparable runs: largest group first; within a group best first, oracles last."""
-    groups: dict[tuple[str, ...], list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(comparison_key(record), []).append(record)
-    ordered = sorted(
-        groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
-    )
-    return tuple(tuple(sorted(members, key=ranking_key)) for _, members in ordered)
 
 
 def _row(record: RunRecord) -> dict[str, Any]:

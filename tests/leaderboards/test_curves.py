@@ -1,22 +1,14 @@
 """Which runs form a curve, the values of its points, and the errors if there is no curve."""
 
+import math
 import random
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from support.swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import Curve, SweepCurves, sweep_of
-from longsumbench.leaderboards.seed_groups import (
-    INTERVAL_OF_RUN,
-    RANGE,
-    RESAMPLED,
-    average_seeds,
-    latest_per_seed,
-)
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 
@@ -50,7 +42,6 @@ def test_a_curve_by_hand() -> None:
     (group,) = found.groups
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
     assert group.curves[0].points["128",].numbers["rougeLsum"] == Estimate(21, 20, 21.6)
-    assert group.curves[0].points["128",].interval == INTERVAL_OF_RUN
     assert [(one.label, means(one), one.first.oracle) for one in group.references] == [
         ("lead", {("",): 30}, False),
         ("oracle", {("",): 45}, True),
@@ -98,44 +89,16 @@ def test_what_decides_nothing_does_not_part_runs() -> None:
 
 
 def test_seeds_are_averaged() -> None:
-    """A point is the mean of its seeds; without per-example scores, its range is from the lowest to the highest end."""
+    """A point is the mean of its seeds; without per-example scores, it has no interval."""
     records = [*PAGES, trained("pagesum", 25, seed=2, page_size=128), trained("pagesum", 29, seed=3, page_size=128)]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.seed for run in point.runs] == [1, 2, 3]
-    assert (point.numbers["rougeLsum"], point.interval) == (Estimate(25, 20, 29.6), RANGE)
+    mean, low, high = point.numbers["rougeLsum"]
+    assert mean == 25
+    assert math.isnan(low)
+    assert math.isnan(high)
     ten = sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size").groups[0].curves[0]
     assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
-
-
-def test_seeds_are_resampled_where_scores_are_at_hand() -> None:
-    """The interval holds the mean, lies within that of the seeds if these hardly differ, and widens when they do."""
-    draw = np.random.default_rng(3)
-    hard = draw.uniform(0.1, 0.4, 20)
-    widths = []
-    for apart in (0.0, 0.1):
-        runs = [trained("ea", 100 * float(np.mean(hard + apart * seed)), seed) for seed in range(3)]
-        columns = [f"{kind}_f" for kind in runs[0].scores]
-        tables = {
-            run.run_id: pd.DataFrame(dict.fromkeys(columns, hard + apart * (run.seed or 0)), map(str, range(20)))
-            for run in runs
-        }
-        point = average_seeds(latest_per_seed(runs), lambda run, tables=tables: tables[run.run_id])
-        mean, low, high = point.numbers["rougeLsum"]
-        assert (point.interval, mean) == (RESAMPLED, pytest.approx(100 * (hard.mean() + apart)))
-        assert low is not None
-        assert high is not None
-        assert low < mean < high
-        widths.append(high - low)
-    assert widths[0] == pytest.approx(2 * 1.96 * 100 * hard.std() / 20**0.5, rel=0.15)
-    assert widths[1] > 2 * widths[0]
-
-
-def test_scores_that_never_differ_leave_a_doubt() -> None:
-    """Nothing right in all examples of all seeds has the interval of the runs, not one without width."""
-    runs = [trained("ea", 0, seed) for seed in (1, 2)]
-    nothing = pd.DataFrame(dict.fromkeys((f"{kind}_f" for kind in runs[0].scores), 0.0), index=["a", "b"])
-    point = average_seeds(latest_per_seed(runs), lambda _: nothing)
-    assert point.numbers["rougeLsum"] == Estimate(0, -1, 0.6)
 
 
 def test_the_later_run_of_a_seed_counts() -> None:

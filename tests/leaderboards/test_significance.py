@@ -9,10 +9,15 @@ from support.run_records import record
 
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.significance import AgainstBest, against_best
+from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
-from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
+from longsumbench.metrics.statistics import (
+    approximate_randomization,
+    holm,
+    randomization_bound,
+    smallest_detectable_difference,
+)
 from longsumbench.report.tables import Stressed, Tied
 from longsumbench.runs.record import Results, RunRecord
 
@@ -40,6 +45,11 @@ def finished(name: str, scores: pd.DataFrame, **changes: object) -> RunRecord:
 RUNS = [finished(name, scores) for name, scores in SCORES.items()]
 
 
+def against_best_of(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> AgainstBest:
+    """The tests of the runs' rows."""
+    return comparable_rows(runs, scores)[0].tests
+
+
 def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> Table:
     """Write runs, and the scores of those that have any; return the table."""
     for one in runs:
@@ -58,35 +68,43 @@ def test_near_and_far(tmp_path: Path) -> None:
 
 
 def test_p_values_are_of_single_tests() -> None:
-    """Each is what approximate randomization gives of the pair's differences alone, Holm-corrected over the table."""
-    tests = against_best(RUNS, SCORES).p_values
+    """Each is what its pair's differences alone give: by randomization, or its bound if that is small enough."""
+    tests = against_best_of(RUNS, SCORES).p_values
     assert list(tests) == [(run, kind) for kind in ROUGE_HEADINGS for run in ("near", "far")]
     gaps = [SCORES["best"][f"{kind}_f"] - SCORES[run][f"{kind}_f"] for run, kind in tests]
-    assert list(tests.values()) == pytest.approx(holm([approximate_randomization(gap.to_numpy()) for gap in gaps]))
+    bounds = [randomization_bound(gap.to_numpy()) for gap in gaps]
+    single = [
+        bound if bound <= 0.05 / 8 else float(approximate_randomization(gap.to_numpy()))
+        for bound, gap in zip(bounds, gaps, strict=True)
+    ]
+    assert sum(bound <= 0.05 / 8 for bound in bounds) == 4
+    assert list(tests.values()) == pytest.approx(holm(single))
 
 
-def test_paired_by_id() -> None:
+def test_paired_by_id(tmp_path: Path) -> None:
     """The order of the examples in a file does not matter."""
     shuffled = {name: table.sample(frac=1, random_state=4) for name, table in SCORES.items()}
-    assert against_best(RUNS, shuffled) == against_best(RUNS, SCORES)
+    tables = [updated(tmp_path / str(number), RUNS, scores) for number, scores in enumerate((SCORES, shuffled))]
+    assert tables[0] == tables[1]
 
 
 def test_what_could_have_been_found() -> None:
-    """The note counts tests and resamples, and says between what bounds a difference would have been found, 0–100."""
+    """Each test has its smallest detectable difference, 0–100, at the level of a table of eight tests."""
     gaps = [100 * (SCORES["best"] - SCORES[run])[f"{kind}_f"] for run in ("near", "far") for kind in ROUGE_HEADINGS]
     seen = [smallest_detectable_difference(gap.to_numpy(), 0.05 / 8) for gap in gaps]
-    note = against_best(RUNS, SCORES).note
-    assert "10,000 resamples, p ≥ 0.05 after Holm's correction for 8 tests" in note
-    assert f"a difference of {min(seen):.1f} to {max(seen):.1f}, by row and column, would have been found" in note
+    tests = against_best_of(RUNS, SCORES)
+    assert sorted(tests.detectable.values()) == pytest.approx(sorted(seen))
+    assert (tests.resamples, tests.over_seeds) == (10_000, frozenset())
 
 
 def test_many_tests_have_resamples_enough() -> None:
-    """However many the tests, a run that is far below is distinguished from the best: p-values can be small enough."""
-    runs = [RUNS[0], *(finished(f"far{number}", SCORES["far"]) for number in range(60))]
-    tests = against_best(runs, {one.run_id: SCORES["best" if one.run_id == "best" else "far"] for one in runs})
+    """However many the tests, a run that is below is distinguished from the best: p-values can be small enough."""
+    lower = per_example(-0.03, 3)
+    runs = [RUNS[0], *(finished(f"lower{number}", lower) for number in range(60))]
+    tests = against_best_of(runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs})
     assert len(tests.p_values) == 240
     assert tests.tied() == frozenset()
-    assert "24,000 resamples" in tests.note
+    assert tests.resamples == 24_000
 
 
 def test_without_scores(tmp_path: Path) -> None:
@@ -103,9 +121,9 @@ def test_without_scores(tmp_path: Path) -> None:
 def test_nothing_to_test(tmp_path: Path) -> None:
     """A single run, equal runs and oracles are not tested."""
     twin, oracle = finished("twin", SCORES["best"]), finished("oracle", SCORES["far"], oracle=True)
-    assert updated(tmp_path, [RUNS[0], twin, oracle], {}).tests == (AgainstBest(),)
+    assert updated(tmp_path, [RUNS[0], twin, oracle], {}).comparable[0].tests == AgainstBest()
     scores = {"best": SCORES["best"], "oracle": SCORES["far"]}
-    assert against_best([RUNS[0], oracle], scores) == AgainstBest()
+    assert against_best_of([RUNS[0], oracle], scores) == AgainstBest()
 
 
 def test_tests_stay_in_their_block(tmp_path: Path) -> None:
@@ -113,24 +131,25 @@ def test_tests_stay_in_their_block(tmp_path: Path) -> None:
     others = [finished(f"{name} 2", scores, signature="v:2") for name, scores in SCORES.items()]
     scores = SCORES | {f"{name} 2": table for name, table in SCORES.items()}
     table = updated(tmp_path, [*RUNS, *others], scores)
-    assert [{run for run, _ in tests.p_values} for tests in table.tests] == [{"near", "far"}, {"near 2", "far 2"}]
-    assert [len(tests.p_values) for tests in table.tests] == [8, 8]
+    tested_rows = [block.tests.p_values for block in table.comparable]
+    assert [{run for run, _ in tests} for tests in tested_rows] == [{"near", "far"}, {"near 2", "far 2"}]
+    assert [len(tests) for tests in tested_rows] == [8, 8]
 
 
 def test_measures_that_do_not_apply_everywhere() -> None:
     """Of a measure, the examples are paired to which it applies on both sides."""
     half = np.where(np.arange(EXAMPLES) % 2, np.nan, BASE)
-    low = np.where(np.arange(EXAMPLES) % 4, np.nan, BASE - 0.1)
+    low = np.where(np.arange(EXAMPLES) % 4, np.nan, BASE - np.linspace(-0.05, 0.1, EXAMPLES))
     scores = {"best": per_example(0, 1, found=half), "far": per_example(-0.1, 3, found=low)}
     runs = [
         finished(name, table, measures=aggregate_measures(table[["found"]]), ranked_by="found")
         for name, table in scores.items()
     ]
-    tests = against_best(runs, scores)
-    assert tests.p_values == {
-        ("far", "found"): pytest.approx(2 / 10_001),
-        ("far", "rougeLsum"): pytest.approx(2 / 10_001),
-    }
+    tests = against_best_of(runs, scores)
+    single = float(approximate_randomization((half - low)[::4]))
+    assert 0.01 < single < 0.2
+    assert tests.p_values["far", "found"] == pytest.approx(single)
+    assert list(tests.p_values) == [("far", "found"), ("far", "rougeLsum")]
 
 
 def test_latex_of_marks_and_groups(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
 def test_set_apart(update: Callable[..., Table], changes: dict[str, object], difference: str) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
-    assert [[one.model for one in group] for group in table.runs] == [["lead", "random"], ["winner"]]
+    assert [[row.first.model for row in block.rows] for block in table.comparable] == [["lead", "random"], ["winner"]]
     assert f"not comparable with the first block: {difference}" in table.markdown()
     assert "**33.0 ±0.8**" in table.markdown()
 
@@ -433,10 +433,8 @@ def test_width(update: Callable[..., Table]) -> None:
     best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
     near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
     table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
-    tied = AgainstBest(
-        dict.fromkeys(((near.run_id, name) for name in (*near.measures, *ROUGE_HEADINGS)), 1.0), "tested"
-    )
-    text = replace(table, tests=(tied,)).render()
+    tied = AgainstBest(dict.fromkeys(((near.run_id, name) for name in (*near.measures, *ROUGE_HEADINGS)), 1.0))
+    text = replace(table, comparable=(replace(table.comparable[0], tests=tied),)).render()
     assert "*100.0 ±1.5" in text
     assert "100.0 ±1.5≈" in text
     assert max(map(len, text.splitlines())) <= 140

@@ -13,7 +13,7 @@ from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, format_value, short_name, sweep_of
 from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
-from longsumbench.leaderboards.significance import scores_at_hand
+from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import Results, source_seen
 
@@ -44,9 +44,10 @@ def update_curves(
     """
     with results.leaderboard_lock(dataset):
         records = list(results.records(dataset))
+        scores = read_all_scores(results, records)
         for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
             try:
-                sweep = sweep_of(dataset, records, chosen, lambda record: scores_at_hand(results, record), wanted)
+                sweep = sweep_of(dataset, records, chosen, scores, wanted)
                 break
             except UsageError:
                 if required:
@@ -93,7 +94,6 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():
         row |= with_bounds(kind, point.numbers.get(kind))
-    row["interval"] = point.interval
     row["train_seconds"] = _mean(run.fit.seconds for run in point.runs if run.trained)
     row["tokens_per_second"] = _mean(run.decode_tokens_per_second for run in point.runs)
     row["source_seen"] = _mean(source_seen(run) for run in point.runs)

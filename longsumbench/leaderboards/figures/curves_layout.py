@@ -9,14 +9,13 @@ if only one system is swept, or if there are too many values.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log2
+from math import isnan, log2
 from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, format_value, parse_number, short_name
 from longsumbench.leaderboards.notes import PLANTED, caution
-from longsumbench.leaderboards.seed_groups import RANGE, RESAMPLED
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID
 
@@ -249,10 +248,10 @@ def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     """Return the notes: what whiskers are, what the picture leaves out, and warnings."""
     group, *rest = sweep.groups
     points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
-    ways = {point.interval for point in points}
+    several = [point.numbers[kind] for point in points if len(point.runs) > 1 and kind in point.numbers]
     legend = "Whiskers, ±: 95 % intervals over examples"
-    legend += "; of several seeds over examples and seeds" if RESAMPLED in ways else ""
-    legend += "; of several seeds from the lowest end to the highest" if RANGE in ways else ""
+    legend += "; of several seeds over examples and seeds" if several else ""
+    legend += ", where scores.csv exists" if any(isnan(number.low) for number in several) else ""
     legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.references) else ""
     notes = [f"{legend}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}

@@ -1,24 +1,22 @@
 """Draw fact recall: single facts by position, the others by the distance between their two places.
 
-    records --recall_lines--> RecallLine of each model and variant, pooled over seeds --draw_recall--> PNG
+    rows of a table --recall_lines--> RecallLine of each system, the mean over seeds --draw_recall--> PNG
 
 The same records give the same bytes, with the same release of matplotlib.
 """
 
 import io
-import json
 import textwrap
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.api import SECTIONS, Decides, names_deciding
-from longsumbench.leaderboards.seed_groups import pool_estimates
+from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths
 from longsumbench.report.palette import GREY
-from longsumbench.runs.record import SHORT_ID, RunRecord, split_variant
+from longsumbench.runs.record import RunRecord, split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,45 +90,23 @@ class RecallLine:
     hollow: Set[str] = frozenset()
 
 
-def recall_lines(members: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
-    """Return the lines of comparable runs in their order; oracles and runs without fact recall are left out."""
+def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
+    """Return the lines of comparable rows in their order; oracles and systems without fact recall are left out."""
     drawn = {name for panel in PANELS for name in panel.places}
-    systems: dict[tuple[str, str], list[RunRecord]] = {}
-    for record in members:
-        if not record.oracle and drawn & set(record.measures):
-            systems.setdefault((name_of(record), settings_of(record)), []).append(record)
-    names = [name for name, _ in systems]
     return tuple(
         RecallLine(
-            name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:SHORT_ID] for run in runs)}]",
-            {measure: pool_seeds(runs, measure) for measure in runs[0].measures if measure in drawn},
-            runs[0].measures[CHANCE].mean if CHANCE in runs[0].measures else None,
+            row.label,
+            {measure: number for measure, number in row.numbers.items() if measure in drawn},
+            row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
         )
-        for (name, _), runs in systems.items()
+        for row in rows
+        if not row.first.oracle and drawn & set(row.numbers)
     )
 
 
 def name_of(record: RunRecord) -> str:
     """Return a run's model and variant."""
     return " ".join([record.model, *split_variant(record.variant)]).strip()
-
-
-def settings_of(record: RunRecord, *ignored: Decides) -> str:
-    """Return a key that is equal for runs that differ only in their seed, and in settings that decide `ignored`."""
-    settings = [record.config["model"]]
-    for section in ("train", "decode"):
-        same = names_deciding(SECTIONS[section], "seed", "evidence", "nothing", *ignored)
-        settings.append({key: value for key, value in record.config[section].items() if key not in same})
-    return json.dumps(settings, sort_keys=True, default=str)
-
-
-def pool_seeds(runs: Sequence[RunRecord], measure: str) -> Estimate:
-    """Average a measure over seeds.
-
-    The whisker reaches from the lowest to the highest end of the seeds' 95 % intervals. It is not an interval, and it
-    grows with the number of seeds.
-    """
-    return pool_estimates([run.measures[measure].estimate for run in runs if measure in run.measures])
 
 
 def draw_recall(
@@ -167,7 +143,7 @@ def draw_recall(
 
 
 def _caption(num_lines: int, note: str) -> str:
-    legend = "Means over examples; whiskers are 95 % intervals (of several seeds: from the lowest end to the highest)."
+    legend = "Means over examples; whiskers are 95 % intervals (of several seeds: over examples and seeds)."
     more = f"The best {MOST_LINES} of {num_lines} systems; the table has all." if num_lines > MOST_LINES else ""
     return " ".join(text for text in (legend, note, more) if text)
 

@@ -7,16 +7,17 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
-from support.run_records import measured, record
+from support.run_records import TRAINED, measured, record
 
 from longsumbench.leaderboards.figures.recall import (
     MOST_LINES,
     PANELS,
     RecallLine,
     draw_recall,
-    recall_lines,
 )
-from longsumbench.leaderboards.table import Table, group_runs
+from longsumbench.leaderboards.seed_groups import NO_INTERVAL
+from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.report.figures import spread_labels
@@ -32,8 +33,12 @@ def found(model: str, mean: float, **changes: object) -> RunRecord:
 
 
 def picture(records: Sequence[RunRecord]) -> bytes:
-    table = Table("toy", group_runs(records))
+    table = Table("toy", comparable_rows(records))
     return draw_recall(table.title(), table.lines())
+
+
+def lines_of(records: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
+    return Table("toy", comparable_rows(records)).lines()
 
 
 def test_what_is_drawn_is_what_the_metric_measures() -> None:
@@ -43,35 +48,35 @@ def test_what_is_drawn_is_what_the_metric_measures() -> None:
 
 
 def test_seeds_are_one_line() -> None:
-    """The mean of the seeds' means; the whisker from the lowest end of their intervals to the highest."""
-    lines = recall_lines([found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)])
+    """The mean of the seeds' means; without per-example scores, it has no whisker."""
+    lines = lines_of([found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)])
     assert [line.label for line in lines] == ["seal", "trunc"]
-    assert lines[0].points[MEASURE] == Estimate(55.0, 46.0, 62.0)
+    assert lines[0].points[MEASURE] == Estimate(55.0, *NO_INTERVAL)
     assert lines[1].points[MEASURE] == Estimate(10.0, 6.0, 12.0)
     assert {line.chance for line in lines} == {5.0}
 
 
 def test_what_is_not_one_system_is_not_pooled() -> None:
-    """Variants are separate lines, and so are runs with other training settings, whose labels have ids."""
-    recipe = {"model": {}, "train": {"batch_size": 16, "max_steps": 100, "seed": 1}}
+    """Variants are separate lines, and so are runs with other training settings, whose labels have these."""
+    recipe = {"model": {}, "train": {"batch_size": 16, "accumulation": 1, "max_steps": 100, "seed": 1}}
     longer = {**recipe, "train": {**recipe["train"], "max_steps": 200}}
     other_seed = {**recipe, "train": {**recipe["train"], "seed": 2}}
-    lines = recall_lines(
+    lines = lines_of(
         [
-            found("ea", 60, run_id="aaaaaaaaaaaa", config=recipe),
-            found("ea", 60, run_id="bbbbbbbbbbbb", config=other_seed),
-            found("ea", 50, run_id="cccccccccccc", config=longer),
+            found("ea", 60, run_id="aaaaaaaaaaaa", seed=1, config=recipe, fit=TRAINED),
+            found("ea", 60, run_id="bbbbbbbbbbbb", seed=2, config=other_seed, fit=TRAINED),
+            found("ea", 50, run_id="cccccccccccc", seed=1, config=longer, fit=TRAINED),
             found("ea", 40, variant="num_beams=2,x=1", config=recipe),
         ]
     )
-    assert [line.label for line in lines] == ["ea [aaaaaaaa, bbbbbbbb]", "ea [cccccccc]", "ea num_beams=2 x=1"]
+    assert [line.label for line in lines] == ["ea max_steps=100", "ea max_steps=200", "ea num_beams=2 x=1"]
 
 
 def test_who_is_not_drawn() -> None:
     """Oracles and runs without fact recall have no line; a table of such runs has no picture."""
     plain = record("lead", 30)
-    assert recall_lines([found("oracle", 99, oracle=True), plain]) == ()
-    table = Table("toy", group_runs([plain]))
+    assert lines_of([found("oracle", 99, oracle=True), plain]) == ()
+    table = Table("toy", comparable_rows([plain]))
     assert table.lines() == ()
     assert "![" not in table.markdown()
 
@@ -79,7 +84,7 @@ def test_who_is_not_drawn() -> None:
 def test_only_comparable_runs_are_drawn() -> None:
     """A run on other examples is in another block, and not in the picture."""
     records = [found("ea", 50), found("seal", 60), found("winner", 99, examples="e2")]
-    table = Table("toy", group_runs(records))
+    table = Table("toy", comparable_rows(records))
     assert [line.label for line in table.lines()] == ["seal", "ea"]
     assert "(toy-recall.png)" in table.markdown()
 
@@ -110,7 +115,7 @@ def test_many_and_few_can_be_drawn() -> None:
     """More systems than colours are drawn, up to `MOST_LINES`; a kind without facts has no panel."""
     many = [found(f"system{number:02}", 90 - number) for number in range(MOST_LINES + 3)]
     assert picture(many) != picture(many[:MOST_LINES])
-    lines = recall_lines(many)
+    lines = lines_of(many)
     assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the caption has the number left out
     assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_LINES], *lines[-3:]])
     line = RecallLine("only", {"fact_recall_single_position_4": Estimate(50, 40, 60)}, None)
