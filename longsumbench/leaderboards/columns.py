@@ -237,7 +237,8 @@ def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Colum
         name: _number_column(name, part) for name in measures if any(measured_mean(run, name) for run in records)
     }
     shares = {f"{PREFIX}{cause}": _share_column(cause) for cause in sorted(causes)}
-    return {**{column.name: column for column in _FACTS}, **numbers, **shares, **settings}
+    facts = {column.name: column for column in _FACTS}
+    return {**facts, **numbers, **shares, **{key: one for key, one in settings.items() if key not in facts}}
 
 
 def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Column]:

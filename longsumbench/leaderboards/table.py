@@ -110,8 +110,8 @@ class Table:
         return ledger_block(self.records())
 
     def latex(self) -> str:
-        """Return the table in LaTeX, for booktabs and siunitx."""
-        return tables.latex(self.heading(), self.blocks())
+        """Return the table in LaTeX, for booktabs and siunitx, with few published numbers."""
+        return tables.latex(self.heading(), self.blocks(brief=True))
 
     def heading(self) -> str:
         """Return the table's heading."""

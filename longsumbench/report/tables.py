@@ -37,9 +37,13 @@ _LATEX = str.maketrans(
         **{"≥": r"\ensuremath{\ge}", TIED: r"\ensuremath{\approx}", "→": r"\ensuremath{\to}", "−": r"\ensuremath{-}"},
     }
 )
+_LATEX_BROKEN, _LONG_CELL = (
+    r">{\raggedright\arraybackslash}p{3cm}",
+    28,
+)  # of columns whose longest cell has more letters
 _LATEX_TIED = r"{\,$\approx$}"
 _SIUNITX = (
-    r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, "
+    r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
     rf"table-align-text-post=false, table-space-text-post={_LATEX_TIED}}}"
 )
 
@@ -270,29 +274,36 @@ def latex(title: str, blocks: Sequence[Block]) -> str:
     """
     packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
     label = re.sub(r"\W+", "-", title).strip("-").lower()
-    tables = [_latex_table(block, f"tab:{label}-{number}") for number, block in enumerate(blocks, start=1)]
+    tables = [_latex_table(block, title, f"tab:{label}-{number}") for number, block in enumerate(blocks, start=1)]
     return "\n".join([f"% {title}; needs {packages}", *tables]) + "\n"
 
 
-def _latex_table(block: Block, label: str) -> str:
-    formats = [_number_format([row[place] for row in block.rows]) for place in range(len(block.columns))]
-    head = _latex_row(block.columns, formats)
+def _latex_table(block: Block, title: str, label: str) -> str:
+    columns = list(zip(*block.rows, strict=True)) or [()] * len(block.columns)
+    formats = [_number_format(cells) for cells in columns]
+    aligned = "".join(map(_latex_alignment, block.align, formats, columns))
+    rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
-    columns = "".join(
-        f"S[table-format={found}]" if found else side for found, side in zip(formats, block.align, strict=True)
-    )
-    rules = [r"\toprule", *_group_headings(block.groups), head, r"\midrule"]
-    caption = rf"\caption{{{escape_latex(block.heading)}}}\label{{{label}}}"
+    heading = ", ".join(text for text in (title, block.heading) if text)
+    caption = rf"\caption{{{escape_latex(heading)}}}\label{{{label}}}"
     notes = " ".join(escape_latex(note) for note in (block.legend("Bold:"), *block.notes, *block.footnotes) if note)
     below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
     if len(block.rows) > _ROWS_ON_A_PAGE:
-        begin = [r"{\small", _SIUNITX, rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", *rules, r"\endfirsthead"]
-        end = [r"\bottomrule", r"\end{longtable}", below, "}"]
-        return "\n".join(line for line in (*begin, *rules, r"\endhead", *body, *end) if line)
-    begin = [r"\begin{table}", r"\centering\small", caption, _SIUNITX]
-    begin += [r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{columns}}}"]
-    end = [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", below, r"\end{table}"]
-    return "\n".join(line for line in (*begin, *rules, *body, *end) if line)
+        begin = [r"{\footnotesize\setlength{\tabcolsep}{3pt}", _SIUNITX, rf"\begin{{longtable}}{{{aligned}}}"]
+        begin += [rf"{caption}\\", *rules, r"\endfirsthead", *rules, r"\endhead"]
+        lines = [*begin, *body, r"\bottomrule", r"\end{longtable}", below, "}"]
+    else:
+        begin = [r"\begin{table}", r"\centering\small", caption, _SIUNITX]
+        begin += [r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{aligned}}}", *rules]
+        lines = [*begin, *body, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", below, r"\end{table}"]
+    return "\n".join(line for line in lines if line)
+
+
+def _latex_alignment(side: str, number_format: str, cells: Sequence[str]) -> str:
+    """Return the specifier of a column: numbers by siunitx, long texts broken into lines."""
+    if number_format:
+        return f"S[table-format={number_format}]"
+    return _LATEX_BROKEN if side == "l" and max(map(len, cells), default=0) > _LONG_CELL else side
 
 
 def _number_format(cells: Sequence[str]) -> str:
@@ -316,11 +327,12 @@ def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
     shown = []
     for cell, number in zip(cells, formats, strict=True):
         if number and _NUMBER.fullmatch(plain := cell.replace(",", "")):
-            value = plain.replace("±", "+- ").replace("−", "-")
-            text = rf"\bfseries {value}" if isinstance(cell, Stressed) else value
+            text = plain.replace("±", "+- ").replace("−", "-")
+            text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
         else:
-            value = escape_latex(_on_one_line(cell))
-            text = rf"\textbf{{{value}}}" if isinstance(cell, Stressed) else value
+            text = escape_latex(cell).replace("\n", r"\\")
+            text = rf"\shortstack{{{text}}}" if "\n" in cell else text
+            text = rf"\textbf{{{text}}}" if isinstance(cell, Stressed) else text
             text = f"{{{text}}}" if number and text else text
         shown.append(text + (_LATEX_TIED if isinstance(cell, Tied) else ""))
     return rf"{' & '.join(shown)} \\"

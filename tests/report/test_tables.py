@@ -101,7 +101,7 @@ def test_latex_text() -> None:
     assert r"\bfseries 121.3 +- 10.5" in text
     assert r"random \& co & a=[1,2], b=x\_y\textasciicircum{}z\textasciitilde{}\textbackslash{}\{\#\$\%\}" in text
     assert r"\multicolumn{3}{c}{} & \multicolumn{2}{c}{ROUGE F1} & \multicolumn{3}{c}{} \\" in text
-    assert r"\caption{pubmed\_small, test split}\label{tab:pubmed-1}" in text
+    assert r"\caption{pubmed, pubmed\_small, test split}\label{tab:pubmed-1}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
     assert not {"±", "≈", "≥", "×"} & set(text.partition("\n")[2])
 
