@@ -174,7 +174,7 @@ class _Variance(NamedTuple):
         rest = self.rest if self.of_seed > self.rest else 0.0
         of_seed = self.of_seed if self.of_seed > self.rest else 0.0
         variance = self.of_example + of_seed - rest
-        if variance <= 0:
+        if variance / count <= (_ROUNDING * mean) ** 2:  # equal values, but for rounding
             return SeedsAndExamples(mean, 0.0, math.nan)
         squared = self.of_example**2 / self.examples + of_seed**2 / self.seeds + rest**2 / self.rests
         share = (of_seed - rest) / variance
@@ -332,6 +332,15 @@ def randomization_p_values(
     blocks = _signs(resamples, len(values), seed, rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
     return np.asarray((far + 1) / (resamples + 1))
+
+
+def randomization_bound(differences: NDArray[np.float64]) -> float:
+    """Return an upper bound of the p-value of all swaps: 2 · exp(−(Σd)² / (2 Σd²)), Hoeffding's inequality.
+
+    A bound is a valid p-value. Where it is small, no swaps need to be drawn.
+    """
+    squares = float((differences**2).sum())
+    return min(1.0, 2 * math.exp(-(float(differences.sum()) ** 2) / (2 * squares))) if squares else 1.0
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
