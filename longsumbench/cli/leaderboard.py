@@ -107,9 +107,10 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     from longsumbench.report import tables
 
     matrix = update_matrix(results, options.matrix or None)
-    render = tables.latex if options.latex else tables.terminal
+    heading, block = MATRIX_HEADING, matrix_block(matrix, brief=not options.latex)
+    text = tables.latex(heading, [block]) if options.latex else tables.terminal(heading, [block])
     picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
-    return [render(MATRIX_HEADING, [matrix_block(matrix)]), "", *picture]
+    return [text, "", *picture]
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:

@@ -457,8 +457,8 @@ def test_latex(update: Callable[..., Table]) -> None:
     assert r"lead\_3" in text
     assert r"\toprule" in text
     assert r"\bfseries 30.0 +- 0.8" in text
-    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
-    assert not {"\x02", "\x03", "±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
+    assert not {"±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
 
 
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
