@@ -47,8 +47,9 @@ def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) ->
 
     Args:
         updated: the tables that have the runs.
-        done: the runs, without their baselines.
+        done: the runs, without their baselines; points of a sweep that are the same run may be repeated.
     """
+    done = list({run.run_id: run for run in done}.values())
     if len(updated) == 1:
         return "\n".join(_detailed_lines(updated[0], done))
     ids = {run.run_id for run in done}
@@ -147,7 +148,7 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
             reason = describe_difference(other.rows[0].first, block.rows[0].first)
             reasons[reason] += _num_runs(other)
     if reasons:
-        named = "; ".join(f"{count}: {reason}" for reason, count in reasons.most_common(_REASONS))
+        named = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
         text += f" In other blocks: {format_count(reasons.total(), 'run')} ({named})."
     return text
 
@@ -162,7 +163,8 @@ def _next_commands(updated: UpdatedTable, block: ComparableRows, run: RunRecord)
     commands = [_command("leaderboard", updated.table.dataset, results=results)]
     if others := [row.key[:SHORT_ID] for row in block.rows if row.key != run.run_id]:
         commands.append(_command("compare", others[0], own, results=results))
-    commands.append(_command("inspect", own, "0", results=results))
+    if (results.run_folder(run) / "evidence").is_dir():
+        commands.append(_command("inspect", own, "0", results=results))
     for number, command in enumerate(commands):
         yield f"{'Next:' if number == 0 else '':6}{command}"
 
