@@ -3,10 +3,11 @@
 python benchmarks/leaderboard.py [--systems 200] [--seeds 5] [--examples 100]
 
 Makes made-up runs in a temporary folder, with records and scores, and prints the seconds of each step. Exits with 1 if
-the command takes more than 5 seconds.
+the command takes more than 5 seconds of a core.
 """
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -49,9 +50,11 @@ def main() -> None:
         command = [sys.executable, "-m", "longsumbench", "leaderboard", DATASET, "--results-dir", folder]
         begun = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        seconds = time.perf_counter() - begun
+        seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    of_core = used.ru_utime + used.ru_stime
     print(f"{seconds:6.2f} s  longsumbench leaderboard, {len(records):,} runs of {options.examples} examples")
-    sys.exit(1 if seconds > MOST_SECONDS else 0)
+    print(f"{of_core:6.2f} s  of a core, which other work on the machine does not change")
+    sys.exit(1 if of_core > MOST_SECONDS else 0)
 
 
 def timed(name: str, step: Callable[[], Result]) -> Result:

@@ -98,7 +98,7 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
     values = scores.to_numpy()
-    valid = dict(zip(scores, ((values >= 0) & (values <= 1)).all(axis=0), strict=True))
+    valid = dict(zip(scores, np.all((values >= 0) & (values <= 1), axis=0).tolist(), strict=True))
     if lacking := [name for name in columns if not valid.get(name)]:
         raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
     if (infinite := np.isinf(values).any(axis=0)).any():

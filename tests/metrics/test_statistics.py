@@ -205,7 +205,7 @@ def test_seeds_and_examples_by_hand() -> None:
     """Of [[0, 2], [2, 4]], rows and columns add up: MS 4 and 4, rest 0, so the variance of the mean is 8 / 4."""
     found = seeds_and_examples(np.array([[0.0, 2.0], [2.0, 4.0]]))
     assert (found.mean, found.error) == (2, pytest.approx(math.sqrt(2)))
-    assert found.degrees == pytest.approx(1)  # half the weight each has 1; Satterthwaite's are 8² / (4² + 4²) = 2
+    assert found.degrees == pytest.approx(1)  # both have 1, and Satterthwaite's are 8² / (4² + 4²) = 2
     assert found.half_width() == pytest.approx(math.sqrt(2) * math.tan(0.475 * math.pi))  # Student's t of 1 is Cauchy's
     assert found.p_value() == pytest.approx(1 - 2 * math.atan(math.sqrt(2)) / math.pi)
 

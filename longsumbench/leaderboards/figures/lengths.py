@@ -22,8 +22,8 @@ from longsumbench.leaderboards.figures.recall import (
     _RecallPanel,
     draw_recall,
     name_of,
-    pool_seeds,
 )
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen
@@ -36,8 +36,6 @@ FACT_PANELS = {  # measure → heading of its panel
 }
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
 _DECIMALS = 4  # of numbers in the CSV
-
-_Group = tuple[RunRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,11 @@ class LengthCurves:
 
     label: str
     trained: int
-    tested: dict[int, _Group]
+    tested: dict[int, SeedGroup]
 
     def seen(self, length: int) -> float | None:
         """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
-        shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
+        shares = [share for record in self.tested[length].runs if (share := source_seen(record)) is not None]
         return min(shares, default=None)
 
     def is_cut(self, length: int) -> bool:
@@ -66,15 +64,15 @@ class LengthCurves:
 
     def point(self, measure: str, length: int) -> Estimate | None:
         """Return a measure at a length; None if it was not measured."""
-        measured = any(measure in record.measures for record in self.tested[length])
-        return pool_seeds(self.tested[length], measure) if measured else None
+        return self.tested[length].numbers.get(measure)
 
 
-def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]:
+def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None = None) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
     Args:
         records: finished runs on any datasets; runs on texts without a generated length are skipped.
+        scores: run id → per-example scores, 0–1; without them, several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
@@ -83,7 +81,7 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]
             tested.setdefault(max(_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
     names = [key[0] for key in several]
-    found = [_system(name, names.count(name) > 1, tested) for (name, *_), tested in several.items()]
+    found = [_system(name, names.count(name) > 1, tested, scores or {}) for (name, *_), tested in several.items()]
     return tuple(sorted(found, key=_best_first))
 
 
@@ -101,13 +99,14 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     return name, repr((record.dataset, record.split, trained)), json.dumps(settings_of(record, "speed"), sort_keys=True)
 
 
-def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
+def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
-    kept: dict[int, _Group] = {}
+    kept: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
-        kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
-    first = kept[min(kept)][0]
+        ordered = sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id))
+        kept[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
+    first = kept[min(kept)].first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
     return LengthCurves(label, max(_lengths(first, "train"), default=0), kept)
 
@@ -134,7 +133,7 @@ def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
 
 def labels(systems: Sequence[LengthCurves]) -> list[str]:
     """Return the labels in the picture: the model's name if it is unique, the full label otherwise."""
-    first = [system.tested[min(system.tested)][0] for system in systems]
+    first = [system.tested[min(system.tested)].first for system in systems]
     models = [record.model for record in first]
     unique = [models.count(record.model) == 1 and not record.texts.options for record in first]
     return [model if alone else system.label for system, model, alone in zip(systems, models, unique, strict=True)]
@@ -149,7 +148,7 @@ def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
 def _line(system: LengthCurves, label: str) -> RecallLine:
     places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
-    chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
+    chance = system.tested[min(system.tested)].first.measures.get(CHANCE)
     hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
     return RecallLine(label, points, chance.mean if chance else None, hollow)
 
@@ -170,12 +169,12 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
     """Return a row for each system and length, with each measure and its interval."""
     rows = []
     for system in systems:
-        for length, runs in system.tested.items():
+        for length, group in system.tested.items():
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
-            row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
+            row |= {"seeds": len(group.runs), "n": min(run.n for run in group.runs), "source_seen": system.seen(length)}
             for measure in (_ALL, *FACT_PANELS, CHANCE):
                 row |= with_bounds(measure, system.point(measure, length))
-            row["run_ids"] = " ".join(run.run_id for run in runs)
+            row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
     return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
 
@@ -191,7 +190,7 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
     rows = [
         [
             system.label,
-            "/".join(dict.fromkeys(str(len(runs)) for runs in system.tested.values())),
+            "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
             *(_cell(system, length) if length in system.tested else "" for length in lengths),
         ]
         for system in systems

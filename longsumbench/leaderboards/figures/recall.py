@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup
+from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths
 from longsumbench.report.palette import GREY
@@ -107,13 +107,6 @@ def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
 def name_of(record: RunRecord) -> str:
     """Return a run's model and variant."""
     return " ".join([record.model, *split_variant(record.variant)]).strip()
-
-
-def pool_seeds(runs: Sequence[RunRecord], measure: str) -> Estimate:
-    """Average a measure over seeds; several seeds have no interval."""
-    found = [run.measures[measure].estimate for run in runs if measure in run.measures]
-    _, low, high = found[0] if len(found) == 1 else (0.0, *NO_INTERVAL)
-    return Estimate(sum(one.mean for one in found) / len(found), low, high)
 
 
 def draw_recall(

@@ -104,7 +104,7 @@ def test_what_time_allows_is_no_other_system() -> None:
     (found,) = systems_at_lengths(
         [run_at("ea", 90, 1024), run_at("ea", 50, 4096, config=few, n=20), run_at("ea", 60, 4096, n=400)]
     )
-    assert [[run.n for run in runs] for runs in found.tested.values()] == [[20], [400]]
+    assert [[run.n for run in group.runs] for group in found.tested.values()] == [[20], [400]]
 
 
 def test_names_tell_systems_apart() -> None:
