@@ -16,7 +16,11 @@ UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("any machine", deadline=None, suppress_health_check=UNCHECKED)
 settings.load_profile("any machine")
 
-ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
+ASKED_FOR = {
+    "slow": "takes minutes",
+    "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
+    "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
+}
 
 os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
 if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
@@ -24,7 +28,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow and --slurm."""
+    """Add --slow, --slurm and --latex."""
     for name, what in ASKED_FOR.items():
         parser.addoption(f"--{name}", action="store_true", help=f"also run what {what}")
 

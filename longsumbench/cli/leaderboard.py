@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,22 +18,28 @@ _HELP = """\
 Rebuild and print the tables of finished runs.
 
   longsumbench leaderboard                      every dataset with results
+  longsumbench leaderboard pydoc --by-run       a row for each run, instead of the mean over the seeds of a system
+  longsumbench leaderboard pydoc --columns rouge1,rougeLsum,length,seconds,train.learning_rate
+  longsumbench leaderboard pydoc --columns help           all columns that the runs have
+  longsumbench leaderboard pydoc --latex        LaTeX to paste into a paper; --columns chooses its columns
   longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
-  longsumbench leaderboard pydoc --latex        one dataset, as LaTeX
   longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
   longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
   longsumbench leaderboard pydoc --against segment_length          also plot scores against a setting
   longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two settings
 
-Writes each table to results/leaderboard/ as .csv (all columns), .md and .tex. The files always contain F1. For a
-dataset with planted facts, it also draws which facts the systems found. --against writes <dataset>-<setting>.csv, .png
-and .svg.
+The table is as wide as the terminal (COLUMNS=200 longsumbench … sets its width). Where columns do not fit, the line
+below it names those left out. Writes each table to results/leaderboard/ as .csv (a row for each run, all columns), .md
+and .tex. The files always contain F1 and the default columns. For a dataset with planted facts, it also draws which
+facts the systems found. --against writes <dataset>-<setting>.csv, .png and .svg.
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("dataset", nargs="?", help="one dataset (default: all)")
-    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs)")
+    command.add_argument("--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them")
+    command.add_argument("--by-run", action="store_true", help="a row for each run (default: for each system)")
+    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs, siunitx)")
     command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished")
     command.add_argument("--measure", default="f1", help="ROUGE f1 (default), precision or recall")
     command.add_argument(
@@ -50,6 +57,7 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.api.config import check_choice
     from longsumbench.leaderboards import table as leaderboard
+    from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.report import tables
 
@@ -61,6 +69,12 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         print_text(*_matrix(options, results))
         return
     names = leaderboard.find_datasets(results, options.dataset)
+    typed = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    known = columns_of((record for name in names for record in results.records(name)), part) if typed else {}
+    if typed == ["help"]:
+        print_text(list_columns(known))
+        return
+    columns = tuple(column.name for column in choose_columns(typed, known))
     drawn = _draw_against(options, results, names)
     for name in names:
         try:
@@ -70,12 +84,14 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
                 raise
             results.leave_out(error)
             continue
-        shown = table if part == table.part else leaderboard.read_table(results, name, part)
+        if part != table.part or options.by_run:
+            table = leaderboard.read_table(results, name, part, options.by_run)
+        shown = replace(table, columns=columns)
         if options.ledger:
-            print_text(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), "")
+            print_text(tables.terminal(name, [shown.ledger()]), "")
             continue
         print_text(shown.latex() if options.latex else shown.render(), "")
-        for file in table.pictures() if shown is table and not options.latex else ():
+        for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if drawn:
         print_text(*drawn)
@@ -90,9 +106,10 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     from longsumbench.report import tables
 
     matrix = update_matrix(results, options.matrix or None)
-    render = tables.latex if options.latex else tables.terminal
+    heading, block = MATRIX_HEADING, matrix_block(matrix, brief=not options.latex)
+    text = tables.latex(heading, [block]) if options.latex else tables.terminal(heading, [block])
     picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
-    return [render(MATRIX_HEADING, [matrix_block(matrix)]), "", *picture]
+    return [text, "", *picture]
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:

@@ -2,16 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
-
-if TYPE_CHECKING:
-    from longsumbench.leaderboards.table import Table
-
 
 _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
@@ -57,6 +51,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
+        from longsumbench.leaderboards.after_run import describe_runs
         from longsumbench.modeling.processes import first_process
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
@@ -73,12 +68,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
-        with updating_tables(launch, _print_table):
+        with updating_tables(launch, lambda updated, done: print_text(describe_runs(updated, done))):
             launch.start()
-
-
-def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:
-    print_text(table.render(), f"\n{folder / table.dataset}.csv, .md, .tex", *pictures)
 
 
 run_command = Command(

@@ -10,6 +10,7 @@ from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord,
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
+    "fact_recall": "facts",
     "fact_recall_single": "single",
     "fact_recall_relayed": "relayed",
     "fact_recall_silent_same": "silent\nsame",
@@ -19,6 +20,11 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_recall_overruled": "over-\nruled",
 }
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
+
+
+def heading_of(name: str) -> str:
+    """Return the heading of a number in tables, on one line."""
+    return {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name).replace("\n", " ")
 
 
 def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:

@@ -16,7 +16,7 @@ import scipy.stats
 
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
@@ -176,15 +176,33 @@ def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     return RankTest(dict(ordered), datasets, p, critical)
 
 
-def matrix_block(matrix: Matrix) -> Block:
-    """Return the table: a row for each system, a column for each dataset."""
-    headings = (f"{column.dataset}\n{ROUGE_HEADINGS.get(column.number, column.number)}" for column in matrix.columns)
+def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
+    """Return the table: a row for each system, a column for each dataset.
+
+    Args:
+        matrix: the numbers.
+        brief: leave out the systems that have one dataset, if others have more, and count them.
+    """
+    systems = [system for system in matrix.systems if matrix.count(system) > 1] if brief else []
     rows = []
-    for system in matrix.systems:
+    for system in systems or matrix.systems:
         cells = [_cell(column, system) for column in matrix.columns]
         rows.append([system, *cells, f"{matrix.mean_rank(system):.1f}", str(matrix.count(system))])
-    columns = ("system", *headings, "mean\nrank", "data-\nsets")
-    return Block("", _notes(matrix), columns, f"l{'r' * (len(columns) - 1)}", rows)
+    headings = [column.dataset.replace("_", "_\n") + f"\n{heading_of(column.number)}" for column in matrix.columns]
+    fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
+    notes = _notes(matrix)
+    if left_out := len(matrix.systems) - len(rows):
+        notes = (*notes, f"{format_count(left_out, 'system')} with one dataset: leaderboard/matrix.md.")
+    return Block(
+        "",
+        (),
+        ("system", *headings, "mean\nrank", "data-\nsets"),
+        f"l{'r' * (len(headings) + 2)}",
+        rows,
+        optional=tuple(headings[place] for place in fewest),
+        tied=f"cannot be told apart from the best (paired test, p ≥ {_LEVEL})",
+        footnotes=notes,
+    )
 
 
 def _cell(column: MatrixColumn, system: str) -> str:

@@ -1,87 +1,139 @@
-"""The notes above a table: training budget, initial weights, warnings, units."""
+"""The lines below a table: units, tests, training budget, initial weights, warnings, signature."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import PurePath
 
 from longsumbench.api import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord, ranking_score
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
-    "fact_recall": "Facts that the summaries state right, in percent ± half the 95 % interval, by how the source "
-    "states them (silent same or other: combined from one or several sections). Ranked by all facts together "
-    "(fact_recall in the CSV)"
+    "fact_recall": "facts: planted facts that the summaries state right, in percent; then by how the source states "
+    "them (silent same or other: combined from one or several sections)"
 }
-_LEAD = "lead"  # the baseline that trained systems should exceed
+LEAD = "lead"  # the baseline that trained systems should exceed
+_LARGEST = 100.0  # difference of two shares in percent
+_NAMED = 4  # most runs, budgets or values in a line
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
 
 
-def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
-    """Return the notes on a block: training, warnings, and the meaning of its numbers.
+def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") -> tuple[str, ...]:
+    """Return the lines below a block: what its numbers mean, tests, training, warnings, the signature.
 
-    `part` of ROUGE, a key of `ROUGE_PARTS`, is what the runs' scores have as F.
+    Args:
+        comparable: the systems of the block.
+        columns: the names of the columns.
+        part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
     """
-    notes = (
-        describe_budget(members),
-        describe_training_differences(members),
-        describe_starts(members),
-        caution(members),
-    )
-    lines = [note for note in notes if note]
-    if left_out := len(members[0].empty_references):
-        lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
-    if empty := [f"{one.label}: {one.empty_predictions}" for one in members if one.empty_predictions]:
-        lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
-    lines += _about_outputs(members)
-    lines += dict.fromkeys(note for record in members if (note := _about_ranking(record)))
+    rows, members = comparable.rows, [run for row in comparable.rows for run in row.runs]
+    tested = describe_tests(comparable.tests, rows)
+    lines = [join(describe_numbers(rows, columns, part), tested), _about_ranking(members)]
+    lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
+    lines += [caution(rows), *_about_outputs(members)]
+    if any(one.oracle for one in members):
+        lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
-        lines.append(f"Also measured, in the CSV: {', '.join(sorted(additional))}.")
-    interval = "± half its 95 % interval"
-    if any(math.isnan(score.f_lo) for record in members for score in record.scores.values()):
+        lines.append(f"Also measured: {', '.join(sorted(additional))} (see --columns help, and the CSV).")
+    lines.append(f"Signature: {members[0].signature.replace('|', ' ')}")
+    return tuple(line for line in lines if line)
+
+
+def describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "f") -> str:
+    """Describe the unit and the interval of the numbers that are shown."""
+    shown = [row.numbers[name] for row in rows for name in row.numbers if name in columns]
+    if not shown:
+        return ""
+    what = f"ROUGE {ROUGE_PARTS[part]}, 0–100" if columns & ROUGE_HEADINGS.keys() else ""
+    seeds = " and seeds" if any(len(row.runs) > 1 for row in rows) else ""
+    interval = f"±: half the 95 % interval over examples{seeds}"
+    if any(math.isnan(number.low) for number in shown):
         interval += ", where the scores of each example (scores.csv) exist"
-    lines.append(f"ROUGE {ROUGE_PARTS[part]} (0–100) {interval}; {members[0].signature.replace('|', ' ')}")
-    return tuple(lines)
+    return f"{'; '.join(text for text in (what, interval) if text)}."
+
+
+def describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
+    """Describe what the tests against the best can detect, and which rows were not tested."""
+    sentences = []
+    ranked_by = ranking_score(rows[0].first)
+    smallest = [difference for (_, name), difference in tests.detectable.items() if name == ranked_by]
+    if found := [difference for difference in smallest if difference <= _LARGEST]:
+        low, high = f"{min(found):.1f}", f"{max(found):.1f}"
+        bounds = low if low == high else f"{low} to {high}, by row"
+        sentences.append(
+            f"The smallest difference in {heading_of(ranked_by)} that this test finds with 80 % power: {bounds}."
+        )
+    if blind := len(smallest) - len(found):
+        sentences.append(f"For {format_count(blind, 'row')} there are too few examples or seeds to find any.")
+    if tests.untested:
+        labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
+        untested = shorten_list([labels[key] for key in tests.untested])
+        sentences.append(f"Not tested, because its scores.csv or that of the best row is missing: {untested}.")
+    return join(*sentences)
+
+
+def describe_method(tests: AgainstBest) -> str:
+    """Name the tests against the best: "paired test over examples and seeds, …"."""
+    over = "examples and seeds" if tests.over_seeds else "examples"
+    return f"paired test over {over}, Holm-corrected, p ≥ {LEVEL}"
+
+
+def join(*sentences: str) -> str:
+    """Join the sentences that are not empty."""
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def shorten_list(names: Sequence[str], between: str = ", ") -> str:
+    """Join names; after the first ones only their number follows."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return between.join(names[:_NAMED]) + more
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    lengths = [one.outputs.reference_words for one in members if one.outputs and one.outputs.reference_words]
-    lines = [f"Words: the mean length of the outputs; the references have {lengths[0]:.0f}."] if lengths else []
-    for record in members:
-        if warnings := output_warnings(record.outputs, record.outputs_cut):
-            lines.append(f"Warning, {record.label}: {'; '.join(warnings)}.")
-    return lines
+    """Return lines about examples that were left out, and warnings about the outputs."""
+    lines = []
+    if left_out := len(members[0].empty_references):
+        lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
+    if empty := [f"{one.label}: {one.empty_predictions}" for one in members if one.empty_predictions]:
+        lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
+    warnings = [
+        f"Warning, {record.label}: {'; '.join(found)}."
+        for record in members
+        if (found := output_warnings(record.outputs, record.outputs_cut))
+    ]
+    if len(warnings) > _NAMED:
+        warnings[_NAMED:] = [f"Such warnings for {len(warnings) - _NAMED} more runs (outputs_* in the CSV)."]
+    return lines + warnings
 
 
-def caution(members: Sequence[RunRecord]) -> str:
-    """Return a warning if no trained run's 95 % interval lies above Lead's; empty otherwise."""
-    name = ranking_score(members[0])
-    leads = _estimates([one for one in members if one.model == _LEAD and not one.oracle], name)
-    trained = _estimates([one for one in members if one.trained], name)
+def caution(rows: Sequence[SeedGroup]) -> str:
+    """Return a warning if no trained system's 95 % interval lies above Lead's; empty otherwise."""
+    name = ranking_score(rows[0].first)
+    leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
+    trained = _estimates([row for row in rows if row.first.trained], name)
     if not leads or not trained or max(one.low for one in trained) > max(one.high for one in leads):
         return ""
-    return (
-        f"No trained system is ahead of Lead: no 95 % interval of {ROUGE_HEADINGS.get(name, name)} lies above Lead's."
-    )
+    return f"No trained system is ahead of Lead: no 95 % interval of {heading_of(name)} lies above Lead's."
 
 
-def _estimates(members: Iterable[RunRecord], name: str) -> list[Estimate]:
-    """Return a number of each run that has it, with its interval."""
-    found = [number for record in members if (number := measured_mean(record, name))]
-    return [one for one in found if not math.isnan(one.low)]
+def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:
+    """Return a number of each row that has it with an interval."""
+    return [row.numbers[name] for row in rows if name in row.numbers and not math.isnan(row.numbers[name].low)]
 
 
-def _about_ranking(record: RunRecord) -> str:
-    """Describe the measure by which a run is ranked, and its value at chance; empty if ranked by ROUGE."""
-    name = ranking_score(record)
-    chance = record.measures.get(f"{name}_chance")
+def _about_ranking(members: Sequence[RunRecord]) -> str:
+    """Describe the measure by which runs are ranked, and its value at chance; empty if ranked by ROUGE."""
+    name = ranking_score(members[0])
+    chance = next((one.measures[f"{name}_chance"] for one in members if f"{name}_chance" in one.measures), None)
     reached = f"; chance reaches {chance.mean:.1f}" if chance else ""
-    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
+    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{reached}."
 
 
 def describe_budget(members: Sequence[RunRecord]) -> str:
@@ -95,7 +147,9 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
         return "Nothing was trained for these rows."
     if len(budgets) == 1:
         return f"Equal budget: {budgets[0][0]}{_examples_of_tokens(members)}."
-    return "Budgets differ: " + "; ".join(f"{text} ({', '.join(sorted(names))})" for text, names in budgets) + "."
+    return (
+        f"Budgets differ: {shorten_list([f'{text} ({shorten_list(sorted(names))})' for text, names in budgets], '; ')}."
+    )
 
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
@@ -126,9 +180,9 @@ def describe_training_differences(members: Sequence[RunRecord]) -> str:
         for recipe, run in recipes:
             runs.setdefault(format_plain_value(recipe.get(key)), []).append(run)
         if len(runs) > 1:
-            values = ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs))
-            differences.append(f"{key} {values}")
-    return f"Rows differ in training: {'; '.join(differences)}." if differences else ""
+            values = [f"{value} ({shorten_list(sorted(runs[value]))})" for value in sorted(runs)]
+            differences.append(f"{key} {shorten_list(values)}")
+    return f"Rows differ in training: {shorten_list(differences, '; ')}." if differences else ""
 
 
 def describe_starts(members: Sequence[RunRecord]) -> str:

@@ -1,6 +1,6 @@
 """Published numbers of papers and repositories, read from `published.csv`, as printed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
@@ -9,6 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.errors import DataError
+from longsumbench.leaderboards.comparability import ROUGE_PARTS
+from longsumbench.report.tables import Block
+from longsumbench.runs.record import RunRecord
 
 _PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
 # (metric, ROUGE-L kind) → column; different kinds of ROUGE-L have separate columns
@@ -19,6 +22,32 @@ COLUMNS = {
     ("rougeLsum", "summary"): "R-L summary",
     ("rougeL", "unstated"): "R-L unstated",
 }
+
+# Name in published.csv → our name; the version in parentheses is shown with the split.
+PUBLISHED_AS = {
+    "arXiv": "arxiv",
+    "PubMed": "pubmed",
+    "CNN/DailyMail": "cnn_dailymail",
+    "CNN/DailyMail (anonymized)": "cnn_dailymail",
+    "WikiSum": "wikisum",
+    "Multi-News": "multi_news",
+    "Multi-News (LongBench 200)": "multi_news",
+    "GovReport": "gov_report",
+    "GovReport (SCROLLS)": "gov_report",
+    "GovReport (ZeroSCROLLS)": "gov_report",
+    "GovReport (LongBench 200)": "gov_report",
+    "Search2Wiki": "search2wiki",
+}
+# Papers of the suite's systems; the terminal shows only what they report of these
+OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")
+
+_VIEW = (
+    *("system", "variant", "input\ntokens"),
+    *(column.replace(" ", "\n") for column in COLUMNS.values()),
+    *("split", "source"),
+)
+_ALIGNMENT = "llr" + "r" * len(COLUMNS) + "ll"
+_OPTIONAL = ("input\ntokens", "split", "R-2")  # left out where room is scarce
 
 # `_Row` has the other columns
 _OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")
@@ -72,6 +101,58 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     return sorted(
         published, key=lambda one: (one.system.casefold(), one.variant, one.input_tokens.zfill(9), one.source)
     )
+
+
+def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
+    """Return a block of the published numbers on a dataset; empty if there are none.
+
+    Args:
+        dataset: our name of the dataset.
+        ours: our runs on it; a note warns if they may be on other texts than the official ones.
+        brief: show only the best row of each of the suite's systems, and count the rest.
+        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
+    """
+    try:
+        found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
+    except DataError as error:
+        return [Block("Published numbers", (f"Left out: {error}.",), _VIEW, _ALIGNMENT, [])]
+    if not found:
+        return []
+    shown = _best_of_our_systems(found) if brief else found
+    what = ROUGE_PARTS[part]
+    notes = [f"As printed, on the official data, scored as in each source: {what}, not ranked with our rows."]
+    if any(any(column.startswith("R-L") for column, _ in one.scores) for one in shown):
+        notes.append("Sentence-level and summary-level R-L of one output can differ by 10–20 points.")
+    if any(one.doubted for one in shown):
+        notes.append("† Another publication or table contradicts this row: see the note in published.csv.")
+    if any(record.settings.dataset.path for record in ours):
+        notes.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
+    if len(shown) < len(found):
+        where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
+        notes.append(f"{len(found) - len(shown)} more rows are in {where}.")
+    rows = [_published_row(one) for one in shown]
+    block = Block("Published numbers", (), _VIEW, _ALIGNMENT, rows, optional=_OPTIONAL, footnotes=(" ".join(notes),))
+    return [block.without_empty_columns()]
+
+
+def _best_of_our_systems(found: Sequence[Published]) -> list[Published]:
+    """Return what the suite's own papers report of their systems, for each system the row with the highest R-1."""
+    best: dict[str, Published] = {}
+    for one in found:
+        if one.own and one.key in OUR_PAPERS:
+            best[one.system] = max(best.get(one.system, one), one, key=_rouge1)
+    return list(best.values())
+
+
+def _rouge1(one: Published) -> float:
+    return float(dict(one.scores).get("R-1", 0))
+
+
+def _published_row(one: Published) -> list[str]:
+    scores = dict(one.scores)
+    cells = [scores.get(column, "") for column in COLUMNS.values()]
+    source = f"{one.source} †" if one.doubted else one.source
+    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, source]
 
 
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:

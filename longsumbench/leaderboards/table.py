@@ -14,7 +14,7 @@ import pandas as pd
 
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.blocks import run_blocks
+from longsumbench.leaderboards.blocks import leaderboard_block
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
@@ -24,7 +24,7 @@ from longsumbench.leaderboards.figures.lengths import (
     title_of,
 )
 from longsumbench.leaderboards.figures.recall import RecallLine, draw_recall, recall_lines
-from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES, Published, read_published
+from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows, read_all_scores
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of
@@ -49,33 +49,6 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_repetitive": "repetitive",
 }
 
-# Name in published.csv → our name; the version in parentheses is shown with the split.
-PUBLISHED_AS = {
-    "arXiv": "arxiv",
-    "PubMed": "pubmed",
-    "CNN/DailyMail": "cnn_dailymail",
-    "CNN/DailyMail (anonymized)": "cnn_dailymail",
-    "WikiSum": "wikisum",
-    "Multi-News": "multi_news",
-    "Multi-News (LongBench 200)": "multi_news",
-    "GovReport": "gov_report",
-    "GovReport (SCROLLS)": "gov_report",
-    "GovReport (ZeroSCROLLS)": "gov_report",
-    "GovReport (LongBench 200)": "gov_report",
-    "Search2Wiki": "search2wiki",
-}
-OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")  # also shown on the terminal
-
-_PUBLISHED_KINDS = tuple(PUBLISHED_SCORES.values())
-_PUBLISHED_VIEW = (
-    "system",
-    "variant",
-    "input\ntokens",
-    *(kind.replace(" ", "\n") for kind in _PUBLISHED_KINDS),
-    "split",
-    "source",
-)
-
 
 @dataclass(frozen=True)
 class Table:
@@ -86,12 +59,14 @@ class Table:
         comparable: blocks of comparable rows, the largest first.
         part: the part of ROUGE that ranks the rows and is shown; the CSV is the same for all parts.
         scores: run id → per-example scores, 0–1, of the runs that have them.
+        columns: names of the columns that are shown after system and settings; empty for the default ones.
     """
 
     dataset: str
     comparable: tuple[ComparableRows, ...]
     part: str = "f"
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    columns: tuple[str, ...] = ()
 
     def records(self) -> list[RunRecord]:
         """Return all runs: comparable ones together, the best first, oracles last."""
@@ -113,8 +88,13 @@ class Table:
         return self.frame().to_csv(index=False, lineterminator="\n")
 
     def render(self) -> str:
-        """Return the table for the terminal, with the published numbers of the suite's own papers only."""
-        return tables.terminal(self.heading(), self.blocks(brief=True))
+        """Return the table for the terminal, with few published numbers; each footnote once."""
+        seen: set[str] = set()
+        blocks = []
+        for block in self.blocks(brief=True):
+            blocks.append(replace(block, footnotes=tuple(line for line in block.footnotes if line not in seen)))
+            seen.update(block.footnotes)
+        return tables.terminal(self.heading(), blocks)
 
     def markdown(self) -> str:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
@@ -130,12 +110,12 @@ class Table:
         return ledger_block(self.records())
 
     def latex(self) -> str:
-        """Return the table in LaTeX, for booktabs."""
-        return tables.latex(self.heading(), self.blocks())
+        """Return the table in LaTeX, for booktabs and siunitx, with few published numbers."""
+        return tables.latex(self.heading(), self.blocks(brief=True))
 
     def heading(self) -> str:
         """Return the table's heading."""
-        return f"longsumbench: {self.dataset}" + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
+        return self.dataset + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
     def lines(self) -> tuple[RecallLine, ...]:
         """Return the fact recall lines of the first block that has any; empty if none has."""
@@ -169,17 +149,16 @@ class Table:
         return f"{self.dataset}: planted facts that the summaries state right ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
-        """Return the blocks of our runs, then the block of published numbers.
+        """Return the blocks of our runs, then, if no columns were chosen, the block of published numbers.
 
         Args:
-            brief: show published numbers only for papers whose systems the suite has.
+            brief: show only the best published row of each of the suite's systems.
             ledger: add the runs' truncation ledgers.
         """
-        ours = []
-        for block in self.comparable:
-            ours += run_blocks(block.rows, self.comparable[0].rows[0].first, block.tests, self.part)
+        first = self.comparable[0].rows[0].first
+        ours = [leaderboard_block(one, first, self.part, self.columns) for one in self.comparable]
         ours += [self.ledger()] if ledger else []
-        return ours + published_blocks(self.dataset, self.records(), brief, self.part)
+        return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)
 
 
 @suite_errors()
@@ -295,47 +274,3 @@ def _row(record: RunRecord) -> dict[str, Any]:
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
     return values
-
-
-def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
-    """Return a block of the published numbers on a dataset; empty if there are none.
-
-    Args:
-        dataset: our name of the dataset.
-        ours: our runs on it; a note warns if they may be on other texts than the official ones.
-        brief: show only the suite's own papers, and count the rest.
-        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
-    """
-    try:
-        found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
-    except DataError as error:
-        return [Block("Published numbers", (f"Left out: {error}.",), _PUBLISHED_VIEW, "llrrrrrrll", [])]
-    if not found:
-        return []
-    shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
-    lines = _published_notes(shown, any(record.settings.dataset.path for record in ours), part)
-    if len(shown) < len(found):
-        where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
-        lines.append(f"{len(found) - len(shown)} more rows are in {where}.")
-    widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
-    rows = [_published_row(one) for one in shown]
-    return [Block("Published numbers", tuple(lines), _PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
-
-
-def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list[str]:
-    lines = [
-        f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our "
-        "rows. Sentence-level and summary-level R-L of one output can differ by 10–20 points."
-    ]
-    if any(one.doubted for one in shown):
-        lines.append("† Another publication or table contradicts this row: see the note in published.csv.")
-    if local:
-        lines.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
-    return lines
-
-
-def _published_row(one: Published) -> list[str]:
-    scores = dict(one.scores)
-    cells = [scores.get(column, "") for column in _PUBLISHED_KINDS]
-    source = f"{one.source} †" if one.doubted else one.source
-    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, source]

@@ -36,9 +36,9 @@ def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
 
 def ledger_block(records: Sequence[RunRecord]) -> Block:
     """Return a block with a row for each run."""
-    columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training targets cut", "outputs at the limit")
-    widths = (("run", 40), ("dropped by (%)", 30))
-    return Block(_HEADING, (_NOTE,), columns, "llrlrr", [_row(record) for record in records], widths)
+    columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training\ntargets cut", "outputs\nat the limit")
+    rows = [_row(record) for record in records]
+    return Block(_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_NOTE,))
 
 
 def _row(record: RunRecord) -> list[str]:

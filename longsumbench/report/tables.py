@@ -1,9 +1,15 @@
-"""Tables as text: blocks of rows under headings, for the terminal, in Markdown and in LaTeX."""
+"""Tables as text: blocks of rows under headings, for the terminal, in Markdown and in LaTeX.
+
+One rule of marks holds in all of them: the best value of a column is bold (starred on the terminal), and ≈ follows a
+value that cannot be told apart from it. The legend below a table explains the marks that it has.
+"""
 
 import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,14 +18,34 @@ from tabulate import tabulate
 from longsumbench.formatting import escape_line
 from longsumbench.metrics.aggregate import Estimate
 
-_TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
-TIED = "≈"  # after a cell that is not distinguishable from the best of its column
+_FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
+_NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
+_GAP = 2  # blanks between columns on the terminal
+_WIDEST_PIECE = 16  # characters of a name that are kept on one line
+_COMFORTABLE = 16  # width of a text column for which optional columns are left out
+TIED = "≈"  # after a cell that cannot be told apart from the best of its column
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
-_LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
-_AFTER_UNDERSCORES = re.compile(r"(?<=_)")
+_PIECE = re.compile(r"[^\s_/,=-]*[\s_/,=-]*")  # a word with the signs after it, where a line may be broken
 _DECIMALS = 4  # of numbers in a CSV file
-_STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # placeholders of marks while tabulate escapes LaTeX
+_NUMBER = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "±": r"\ensuremath{\pm}", "×": r"\ensuremath{\times}"},
+        **{"≥": r"\ensuremath{\ge}", TIED: r"\ensuremath{\approx}", "→": r"\ensuremath{\to}", "−": r"\ensuremath{-}"},
+    }
+)
+_LATEX_BROKEN, _LONG_CELL = (
+    r">{\raggedright\arraybackslash}p{3cm}",
+    28,
+)  # of columns whose longest cell has more letters
+_LATEX_TIED = r"{\,$\approx$}"
+_SIUNITX = (
+    r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
+    rf"table-align-text-post=false, table-space-text-post={_LATEX_TIED}}}"
+)
 
 
 def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
@@ -34,11 +60,11 @@ def with_bounds(name: str, number: Estimate | None) -> dict[str, float | None]:
 
 
 class Stressed(str):
-    """A cell that is the best of its column: bold, or starred on the terminal, with a legend below the table."""
+    """A cell that is the best of its column: bold, or starred on the terminal."""
 
 
 class Tied(str):
-    """A cell that is not distinguishable from its reference, marked with `TIED`."""
+    """A cell that cannot be told apart from its reference, marked with `TIED`."""
 
 
 class _Marks(NamedTuple):
@@ -54,6 +80,9 @@ class _Marks(NamedTuple):
         return f"{cell}{self.tied}" if isinstance(cell, Tied) else cell
 
 
+_TERMINAL_MARKS, _MARKDOWN_MARKS = _Marks("*", "", TIED), _Marks("**", "**", f" {TIED}")
+
+
 @dataclass(frozen=True)
 class Block:
     """Rows under a heading.
@@ -62,10 +91,12 @@ class Block:
         heading: empty if the rows continue the block before.
         notes: lines between heading and rows.
         columns: names; line breaks are used on the terminal only.
-        align: "l" or "r" for each column.
+        align: "l" or "r" for each column. On the terminal, cells of "l" are broken where room is scarce.
         rows: cells; as many as columns.
-        widths: column → maximum width on the terminal; longer cells are wrapped.
-        groups: (heading, number of columns) over columns in LaTeX, from left to right; headings may be empty.
+        groups: a heading over each column in LaTeX; neighbours with the same one share it. Empty: none.
+        optional: columns that the terminal leaves out where room is scarce, the least important first.
+        tied: the meaning of `TIED`.
+        footnotes: lines below the rows.
     """
 
     heading: str
@@ -73,109 +104,252 @@ class Block:
     columns: tuple[str, ...]
     align: str
     rows: Sequence[Sequence[str]]
-    widths: tuple[tuple[str, int], ...] = ()
-    groups: tuple[tuple[str, int], ...] = ()
+    groups: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    tied: str = "cannot be told apart from it"
+    footnotes: tuple[str, ...] = ()
+
+    def legend(self, best: str) -> str:
+        """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
+        cells = [cell for row in self.rows for cell in row]
+        texts = {f"{best} best of its column": Stressed, f"{TIED} {self.tied}": Tied}
+        used = [text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)]
+        return f"{'; '.join(used)}." if used else ""
+
+    def select(self, kept: Sequence[int]) -> "Block":
+        """Return the block with the columns that have these numbers."""
+        return replace(
+            self,
+            columns=tuple(self.columns[place] for place in kept),
+            align="".join(self.align[place] for place in kept),
+            rows=[[row[place] for place in kept] for row in self.rows],
+            groups=tuple(self.groups[place] for place in kept) if self.groups else (),
+        )
+
+    def without_empty_columns(self) -> "Block":
+        """Return the block without the columns that are empty in all rows."""
+        return self.select([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+
+
+def terminal_width() -> int:
+    """Return the number of columns of the terminal (COLUMNS, if it is set); 100 if stdout is not a terminal."""
+    return max(_NARROWEST_TERMINAL, shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
+
+
+def wrap_text(text: str) -> str:
+    """Break a text into lines that fit the terminal."""
+    return textwrap.fill(text, min(terminal_width(), _WIDEST_TEXT), break_on_hyphens=False)
 
 
 def terminal(title: str, blocks: Sequence[Block]) -> str:
-    """Render blocks for the terminal."""
-    parts = [title]
-    for block in blocks:
-        widths = dict(block.widths)
-        wraps = [widths.get(column) for column in block.columns]
-        lines = [textwrap.fill(line, _TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
-        rows = [
-            [type(cell)(_broken(escape_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
-            for row in block.rows
-        ]
-        shown = replace(block, rows=rows)
-        drawn = _draw(shown, "simple", _Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
-        parts.append("\n".join(part for part in (*lines, drawn, _legend(block, "*")) if part))
-    return "\n\n".join(parts)
+    """Render blocks for the terminal, as wide as it is."""
+    return "\n\n".join([wrap_text(title), *map(terminal_block, blocks)])
 
 
-def _broken(cell: str, width: int | None) -> str:
-    """Break a name that is wider than its column after underscores; text with blanks is left to tabulate."""
-    if width is None or len(cell) <= width or " " in cell:
+def terminal_block(block: Block) -> str:
+    """Render a block for the terminal, as wide as it is."""
+    width = terminal_width()
+    shown, left_out = _fitted(block, width)
+    drawn = _draw_text(shown) if shown.rows else ""
+    missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
+    above, below = (
+        [wrap_text(line) for line in lines if line]
+        for lines in ((block.heading, *block.notes), (shown.legend("*"), missing, *block.footnotes))
+    )
+    return "\n".join(part for part in (*above, drawn, *below) if part)
+
+
+def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
+    """Fit a block into so many columns; return it and the names of the columns left out.
+
+    Optional columns are left out until the rest fits. Text cells are broken into lines if that is necessary.
+    """
+    block = replace(block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows])
+    left_out: list[str] = []
+    for name in block.optional:
+        if sum(_narrowest(block, _COMFORTABLE)) + _GAP * (len(block.columns) - 1) <= width:
+            break
+        if name in block.columns:
+            block = block.select([place for place, column in enumerate(block.columns) if column != name])
+            left_out.append(_on_one_line(name))
+    widths = _narrowest(block)
+    room = width - sum(widths) - _GAP * (len(widths) - 1)
+    missing = [wanted - width for wanted, width in zip(_natural(block), widths, strict=True)]
+    for _ in range(min(room, sum(missing))):
+        neediest = missing.index(max(missing))
+        widths[neediest] += 1
+        missing[neediest] -= 1
+    rows = [[type(cell)(_broken(cell, limit)) for cell, limit in zip(row, widths, strict=True)] for row in block.rows]
+    return replace(block, rows=rows), left_out
+
+
+def _natural(block: Block) -> list[int]:
+    """Return the width of each column if no cell is broken."""
+    cells = zip(block.columns, *([_TERMINAL_MARKS.put(cell) for cell in row] for row in block.rows), strict=True)
+    return [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
+
+
+def _on_one_line(name: str) -> str:
+    return re.sub(r"(?<=[-_])\n", "", name).replace("\n", " ")
+
+
+def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
+    """Return the least width of each column: of a text, that of its longest piece, or `comfortable` if it is longer."""
+    least = _natural(block)
+    for place, letter in enumerate(block.align):
+        if letter == "l":
+            pieces = [len(piece.rstrip()) for row in block.rows for piece in _PIECE.findall(row[place])]
+            heading = max(map(len, block.columns[place].split("\n")))
+            narrow = max(heading, min(_WIDEST_PIECE, max(pieces, default=0)))
+            least[place] = max(narrow, min(comfortable, least[place]))
+    return least
+
+
+def _broken(cell: str, width: int) -> str:
+    """Break a cell that is wider than its column, if possible after a blank or one of the signs _ / , = -."""
+    if len(cell) <= width:
         return cell
     lines = [""]
-    for part in _AFTER_UNDERSCORES.split(cell):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
+    for piece in _PIECE.findall(cell):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
             lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _draw_text(block: Block) -> str:
+    """Draw columns and rows with blanks between them; cells may have several lines."""
+    lines = [[cell.split("\n") for cell in block.columns]]
+    lines += [[_TERMINAL_MARKS.put(cell).split("\n") for cell in row] for row in block.rows]
+    widths = [max(len(line) for cell in column for line in cell) for column in zip(*lines, strict=True)]
+    drawn = []
+    for cells in lines:
+        for number in range(max(map(len, cells))):
+            texts = [cell[number] if number < len(cell) else "" for cell in cells]
+            padded = zip(texts, widths, block.align, strict=True)
+            drawn.append(
+                "  ".join(text.rjust(n) if side == "r" else text.ljust(n) for text, n, side in padded).rstrip()
+            )
+    height = max(map(len, lines[0]))
+    return "\n".join([*drawn[:height], "  ".join("-" * width for width in widths), *drawn[height:]])
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as Markdown, ending with a line break."""
     parts = [f"# {_escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
-        drawn = _draw(block, "github", _Marks("**", "**", f" {TIED}")) if block.rows else ""
+        drawn = _draw_markdown(block) if block.rows else ""
         heading = block.heading and f"## {block.heading}"
-        parts += [part for part in (heading, *block.notes, drawn, _legend(block, "**Bold**")) if part]
+        texts = (heading, *block.notes, drawn, block.legend("**Bold**"), *block.footnotes)
+        parts += [part for part in texts if part]
     return "\n\n".join(parts) + "\n"
 
 
 def _escaped_for_markdown(block: Block) -> Block:
+    notes, footnotes, columns = (
+        tuple(map(_escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
+    )
     rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
-    notes = tuple(_escape_markdown(note) for note in block.notes)
-    columns = tuple(_escape_markdown(column) for column in block.columns)
-    return replace(block, heading=_escape_markdown(block.heading), notes=notes, columns=columns, rows=rows)
+    heading = _escape_markdown(block.heading)
+    return replace(block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes)
 
 
 def _escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
+def _draw_markdown(block: Block) -> str:
+    cells = [[_MARKDOWN_MARKS.put(cell) for cell in row] for row in block.rows]
+    names = [_on_one_line(name) for name in block.columns]
+    alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]
+    return tabulate(cells, names, "github", colalign=alignment, disable_numparse=True)
+
+
 def latex(title: str, blocks: Sequence[Block]) -> str:
-    """Render blocks as LaTeX tables with captions (packages booktabs, longtable, adjustbox)."""
-    needs = rf"% {title}; needs \usepackage{{adjustbox,booktabs,longtable}}"
-    text = "\n".join([needs, *map(_latex_table, blocks)]) + "\n"
-    for sign, command in _LATEX_SIGNS.items():
-        text = text.replace(sign, f"${command}$")
-    return text
+    """Render blocks as LaTeX tables, each with a caption and a label to fill in.
+
+    Numbers are aligned by siunitx at their decimal points, with their uncertainties.
+    """
+    packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
+    label = re.sub(r"\W+", "-", title).strip("-").lower()
+    tables = [_latex_table(block, title, f"tab:{label}-{number}") for number, block in enumerate(blocks, start=1)]
+    return "\n".join([f"% {title}; needs {packages}", *tables]) + "\n"
 
 
-def _latex_table(block: Block) -> str:
-    drawn = _draw(block, "latex_booktabs", _Marks(_STRESS, _END, _TIE))
-    drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}").replace(_TIE, rf"\rlap{{\,{TIED}}}")
-    drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
-    text = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
-    caption = rf"\caption{{{_escape(text)}.}}"
-    if len(block.rows) <= _ROWS_ON_A_PAGE:
-        fitted = [r"\begin{adjustbox}{max width=\textwidth}", drawn, r"\end{adjustbox}"]
-        return "\n".join([r"\begin{table}", r"\small\centering", caption, *fitted, r"\end{table}"])
-    begin, _, rest = drawn.replace("{tabular}", "{longtable}").partition("\n")
-    return "\n".join([begin, rf"{caption}\\", rest])
+def _latex_table(block: Block, title: str, label: str) -> str:
+    columns = list(zip(*block.rows, strict=True)) or [()] * len(block.columns)
+    formats = [_number_format(cells) for cells in columns]
+    aligned = "".join(map(_latex_alignment, block.align, formats, columns))
+    rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
+    body = [_latex_row(row, formats) for row in block.rows]
+    heading = ", ".join(text for text in (title, block.heading) if text)
+    caption = rf"\caption{{{escape_latex(heading)}}}\label{{{label}}}"
+    notes = " ".join(escape_latex(note) for note in (block.legend("Bold:"), *block.notes, *block.footnotes) if note)
+    below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
+    if len(block.rows) > _ROWS_ON_A_PAGE:
+        begin = [r"{\footnotesize\setlength{\tabcolsep}{3pt}", _SIUNITX, rf"\begin{{longtable}}{{{aligned}}}"]
+        begin += [rf"{caption}\\", *rules, r"\endfirsthead", *rules, r"\endhead"]
+        lines = [*begin, *body, r"\bottomrule", r"\end{longtable}", below, "}"]
+    else:
+        begin = [r"\begin{table}", r"\centering\small", caption, _SIUNITX]
+        begin += [r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{aligned}}}", *rules]
+        lines = [*begin, *body, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", below, r"\end{table}"]
+    return "\n".join(line for line in lines if line)
 
 
-def _legend(block: Block, mark: str) -> str:
-    """Return the meaning of the mark of the best; empty if no cell has it."""
-    stressed = any(isinstance(cell, Stressed) for row in block.rows for cell in row)
-    return f"{mark}: the best of its column." if stressed else ""
+def _latex_alignment(side: str, number_format: str, cells: Sequence[str]) -> str:
+    """Return the specifier of a column: numbers by siunitx, long texts broken into lines."""
+    if number_format:
+        return f"S[table-format={number_format}]"
+    return _LATEX_BROKEN if side == "l" and max(map(len, cells), default=0) > _LONG_CELL else side
 
 
-def _group_headings(groups: Sequence[tuple[str, int]]) -> list[str]:
+def _number_format(cells: Sequence[str]) -> str:
+    """Return the `table-format` of siunitx for a column of numbers; empty for other columns."""
+    found = [_NUMBER.fullmatch(cell.replace(",", "")) for cell in cells if cell]
+    if not found or None in found:
+        return ""
+    sign, before, after, error, error_after = (
+        [number[part] or "" for number in found if number] for part in range(1, 6)
+    )
+    decimals = max(map(len, after))
+    uncertainty = max(
+        len(whole) + len(rest) if whole.strip("0") else len(rest)
+        for whole, rest in zip(error, error_after, strict=True)
+    )
+    number = f"{'-' if any(sign) else ''}{max(map(len, before))}" + (f".{decimals}" if decimals else "")
+    return number + (f"({uncertainty})" if uncertainty else "")
+
+
+def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
+    shown = []
+    for cell, number in zip(cells, formats, strict=True):
+        if number and _NUMBER.fullmatch(plain := cell.replace(",", "")):
+            text = plain.replace("±", "+- ").replace("−", "-")
+            text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
+        else:
+            text = escape_latex(cell).replace("\n", r"\\")
+            text = rf"\shortstack{{{text}}}" if "\n" in cell else text
+            text = rf"\textbf{{{text}}}" if isinstance(cell, Stressed) else text
+            text = f"{{{text}}}" if number and text else text
+        shown.append(text + (_LATEX_TIED if isinstance(cell, Tied) else ""))
+    return rf"{' & '.join(shown)} \\"
+
+
+def _group_headings(groups: Sequence[str]) -> list[str]:
     """Return the line of headings over columns and the rules below it; empty if there are none."""
     cells, rules, column = [], [], 1
-    for heading, width in groups:
+    for heading, members in groupby(groups):
+        width = len(list(members))
+        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escape_latex(heading)}}}")
         if heading:
-            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape(heading)}}}")
             rules.append(rf"\cmidrule(lr){{{column}-{column + width - 1}}}")
-        else:
-            cells += [""] * width
         column += width
     return [rf"{' & '.join(cells)} \\", " ".join(rules)] if rules else []
 
 
-def _escape(text: str) -> str:
-    """Escape LaTeX commands, exactly as tabulate does in cells."""
-    line: str = tabulate([[text]], tablefmt="latex_booktabs", disable_numparse=True).split("\n")[2]
-    return line.strip().removesuffix(r"\\").strip()
-
-
-def _draw(block: Block, style: str, marks: _Marks, maxcolwidths: Sequence[int | None] | None = None) -> str:
-    cells = [[marks.put(cell) for cell in row] for row in block.rows]
-    names = block.columns if style == "simple" else [name.replace("\n", " ") for name in block.columns]
-    alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]
-    return tabulate(cells, names, style, colalign=alignment, disable_numparse=True, maxcolwidths=maxcolwidths)
+def escape_latex(text: str) -> str:
+    """Escape what LaTeX would take for commands, and write signs that are not letters as mathematics."""
+    return text.translate(_LATEX)

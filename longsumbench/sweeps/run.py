@@ -9,8 +9,9 @@ from typing import Any
 
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
+from longsumbench.leaderboards.after_run import UpdatedTable
 from longsumbench.leaderboards.figures.curves import update_curves
-from longsumbench.leaderboards.table import Table, update_table
+from longsumbench.leaderboards.table import update_table
 from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase
 from longsumbench.runs.overrides import add_config_file, format_overrides
@@ -21,7 +22,7 @@ from longsumbench.sweeps.sweep import Launch
 
 _log = logging.getLogger(__name__)
 
-_Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its folder, and its pictures
+_Show = Callable[[Sequence[UpdatedTable], Sequence[RunRecord]], None]  # is given tables, and the records of the points
 
 
 @suite_errors()
@@ -127,14 +128,16 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
 
 
 def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
-    """Rebuild the tables of the datasets that a launch has finished runs on, and show them.
+    """Rebuild the tables of the datasets that a launch has finished runs on, and show its runs in them.
 
     Where one or two settings were swept over, scores are drawn against them.
     """
-    ran = {record.run_id for record in launch.finished}
+    ran, updated = {record.run_id for record in launch.finished}, []
     for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            table, folder = update_table(results, name), results.root / "leaderboard"
+            table = update_table(results, name)
             curves = update_curves(results, name, swept, required=False, wanted=ran) if len(swept) in (1, 2) else []
-            show(table, folder, [*(folder / file for file in table.pictures()), *curves])
+            updated.append(UpdatedTable(table, results, tuple(curves)))
+    if updated:
+        show(updated, launch.records() or launch.finished)

@@ -19,7 +19,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import as_thinned
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.table import PUBLISHED_AS
+from longsumbench.leaderboards.published import PUBLISHED_AS
 
 
 def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, Any]:

@@ -37,7 +37,7 @@ THREE = (
 
 
 def notes(matrix: Matrix) -> str:
-    return " ".join(matrix_block(matrix).notes)
+    return " ".join(matrix_block(matrix).footnotes)
 
 
 def test_ranks_by_hand() -> None:

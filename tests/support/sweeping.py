@@ -147,7 +147,11 @@ def unmeasured(rows: list[list[str]]) -> list[list[str]]:
     left: set[int] = set()
     kept = []
     for row in rows:
-        heads = {place for place, cell in enumerate(row) if cell.strip() in (*MEASURED, "train time")}
+        heads = {
+            place
+            for place, cell in enumerate(row)
+            if cell.strip() in (*MEASURED, "train time", r"\shortstack{train\\time}")
+        }
         left = heads or (left if "".join(row) else set())  # a table ends with an empty line
         kept.append([cell for place, cell in enumerate(row) if place not in left])
     return kept

@@ -20,7 +20,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.report.tables import TIED, Block, Tied, terminal
+from longsumbench.report.tables import Block, Tied, terminal
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 
@@ -106,8 +106,7 @@ class CoherenceFound:
         if count:
             lines.append(
                 f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p: "
-                f"approximate randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; "
-                f"{TIED}: not distinguishable (corrected p ≥ {LEVEL})"
+                f"approximate randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests"
             )
         if self.without:
             lines.append(f"{format_count(self.without, 'example')} left out: no reference")
@@ -122,7 +121,8 @@ class CoherenceFound:
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
             cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['of one sentence or none']:,}"]
             rows.append([*cells, *_tested(row)])
-        block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows)
+        tied = f"cannot be told apart from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
+        block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)
         return f"{terminal(self.title, [block])}\n\n{self.signature}"
 
     def csv(self) -> str:

@@ -229,8 +229,7 @@ def _duplicates(stats: DatasetStats) -> Iterator[Block]:
             [f"{pair.similarity:.3f}", *(f"{split} {name}" for split, name in (pair.one, pair.other))]
             for pair in stats.nearest
         ]
-        widths = (("one", 50), ("the other", 50))
-        yield Block("The most similar", (), ("similarity", "one", "the other"), "rll", pairs, widths)
+        yield Block("The most similar", (), ("similarity", "one", "the other"), "rll", pairs)
 
 
 def _parts(overlap: SplitOverlap) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -253,7 +252,7 @@ def _seen(stats: DatasetStats) -> Block:
     notes = [f"{describe_examples_read(stats, stats.read_split)}: {what}."]
     notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
-    return Block("What each system would see", tuple(notes), columns, "llrrrr", rows, (("system", 44),))
+    return Block("What each system would see", tuple(notes), columns, "llrrrr", rows)
 
 
 def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
@@ -284,7 +283,7 @@ def _targets(stats: DatasetStats) -> Iterator[Block]:
     columns = ("system", "targets", "cut", "tokens", "tokens cut")
     if rows:
         notes = (f"{describe_examples_read(stats, 'train')}: first references longer than model.decode_length.",)
-        yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows, (("system", 44),))
+        yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows)
 
 
 def number_rows(stats: DatasetStats) -> pd.DataFrame:

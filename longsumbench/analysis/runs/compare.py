@@ -30,7 +30,7 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
-from longsumbench.report.tables import TIED, Block, Tied, terminal
+from longsumbench.report.tables import Block, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
@@ -233,20 +233,16 @@ class Comparison:
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
             "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
-            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. {TIED}: the runs are not "
-            f"distinguishable, corrected p ≥ {LEVEL}. Detectable: the smallest difference that one such test finds "
-            f"four times in five; {_NOTHING}: too few examples differ. "
+            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. Detectable: the "
+            f"smallest difference that one such test finds with 80 % power; {_NOTHING}: too few examples differ. "
             "Higher, lower, equal: number of examples with such a score. ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
 
     def blocks(self) -> list[Block]:
         """Return a block about the runs and examples, and one for every pair."""
-        blocks = [Block("", (*self.about(), *self.method()), (), "", [])]
-        for pair in self.pairs:
-            rows = [format_row(row) for row in pair.rows]
-            blocks.append(Block(pair.title, (), COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, rows))
-        return blocks
+        head = Block("", (*self.about(), *self.method()), (), "", [])
+        return [head, *map(_pair_block, self.pairs)]
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
@@ -267,6 +263,18 @@ class Comparison:
         """Return `frame` as CSV."""
         table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
         return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
+
+
+def _pair_block(pair: RunPair) -> Block:
+    return Block(
+        pair.title,
+        (),
+        COMPARISON_COLUMNS,
+        COMPARISON_ALIGNMENT,
+        [format_row(row) for row in pair.rows],
+        optional=("equal", "lower", "higher", "n", "p", "detectable"),
+        tied=f"the two cannot be told apart (p (Holm) ≥ {LEVEL})",
+    )
 
 
 def format_row(row: ComparisonRow) -> list[str]:

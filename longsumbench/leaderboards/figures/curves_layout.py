@@ -270,7 +270,7 @@ def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
         others = [_describe_group(one, group) for one in rest[:_MOST_GROUPS]]
         more = f"; and {len(rest) - _MOST_GROUPS} more" if len(rest) > _MOST_GROUPS else ""
         notes.append(f"Not comparable with these, only in the CSV: {'; '.join(others)}{more}.")
-    warning = caution(group.records())
+    warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
     return [*notes, warning] if warning else notes
 
 

@@ -17,7 +17,7 @@ from longsumbench.api import FitContext, FitReport
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
-from longsumbench.leaderboards.blocks import remarks
+from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
 from longsumbench.modeling.fit_report import read_report
@@ -316,8 +316,7 @@ def test_a_mean_is_compared_with_one_checkpoint(runs: Runs, capsys: pytest.Captu
     """Runs with and without the setting are two runs, in one ranking and comparable; which one is a mean is said."""
     assert runs.run() == 0
     assert main([*runs.words, "train.keep_best=1"]) == 0
-    shown = capsys.readouterr().out
-    assert "keep_best 1 (" in shown
+    assert "keep_best 1 (" in (runs.results / "leaderboard" / "jsonl.md").read_text(encoding="utf-8").replace("\\", "")
     first, second = sorted(path.name for path in (runs.results / "runs").glob("*/*/*"))
     assert main(["compare", first, second, "--results-dir", str(runs.results)]) == 0
     assert "Scores are means of several checkpoints, summaries the best one's: seal" in capsys.readouterr().out

@@ -1,0 +1,179 @@
+"""The screen at the end of `longsumbench run`: the runs just done, their places, their differences, what to do next.
+
+It has at most 25 lines. `longsumbench leaderboard` prints the whole table.
+"""
+
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from longsumbench.formatting import escape_line, format_count
+from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.comparability import describe_difference, heading_of
+from longsumbench.leaderboards.notes import LEAD
+from longsumbench.leaderboards.seed_groups import difference
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.table import Table
+from longsumbench.report.tables import Block, terminal_block, terminal_width
+from longsumbench.runs.record import SHORT_ID, Results, RunRecord, ranking_score, run_label
+
+_MOST_LINES = 25
+_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
+_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
+_OWN = "→"  # before the row of a run just done
+_GAP = "⋮"  # instead of rows that are not shown
+
+
+@dataclass(frozen=True)
+class UpdatedTable:
+    """A table that has been rebuilt after runs.
+
+    Attributes:
+        results: the results folder.
+        curves: files with the scores against the settings that were swept over.
+    """
+
+    table: Table
+    results: Results
+    curves: tuple[Path, ...] = ()
+
+
+def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) -> str:
+    """Describe the runs just done: on one dataset in detail, on several with a line for each.
+
+    Args:
+        updated: the tables that have the runs.
+        done: the runs, without their baselines; points of a sweep that are the same run may be repeated.
+    """
+    done = list({run.run_id: run for run in done}.values())
+    if len(updated) == 1:
+        return "\n".join(_detailed_lines(updated[0], done))
+    ids = {run.run_id for run in done}
+    lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
+    lines += [_describe_best(one.table, ids) for one in updated[: _MOST_LINES - 3]]
+    if left_out := len(updated) - (_MOST_LINES - 3):
+        lines += [f"… and {left_out} more datasets."] if left_out > 0 else []
+    lines.append(f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}")
+    return "\n".join(line for text in lines for line in _wrapped(text, 1))
+
+
+def _describe_best(table: Table, ids: Set[str]) -> str:
+    """Describe the best of the runs just done on a dataset: its score and its place."""
+    block, own = _find_runs(table, ids)
+    row = block.rows[own[0]]
+    name = ranking_score(row.first)
+    number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
+    ranked = sum(not other.first.oracle for other in block.rows)
+    place = "oracle" if row.first.oracle else f"place {own[0] + 1} of {ranked}"
+    return f"{table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
+
+
+def _find_runs(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
+    """Return the block that has most of the runs, and the places of their rows in it."""
+    found = []
+    for block in table.comparable:
+        runs_of_rows = [{run.run_id for run in (*row.runs, *row.repeated)} for row in block.rows]
+        found.append((block, [place for place, runs in enumerate(runs_of_rows) if runs & ids]))
+    return max(found, key=lambda item: len(item[1]))
+
+
+def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
+    table = updated.table
+    block, own = _find_runs(table, {run.run_id for run in done})
+    yield from _wrapped(f"{table.heading()}, {describe_block(block.rows[0].first)}", 1)
+    count = f"{len(done)} runs, " if len(done) > 1 else ""
+    yield from _wrapped(f"Done: {count}{', '.join(map(run_label, done))}", 1)
+    yield from ("", terminal_block(_nearby_rows(block, own)), "")
+    yield from _wrapped(_describe_differences(table, block, own[0]), 2)
+    yield from _wrapped(_describe_comparable(table, block), 3)
+    folder = updated.results.root / "leaderboard"
+    yield f"Table: {folder / table.dataset}.md, .csv, .tex"
+    pictures = [*(folder / name for name in table.pictures()), *updated.curves]
+    if pictures:
+        yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
+    yield from _next_commands(updated, block, block.rows[own[0]].first)
+
+
+def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
+    """Return the rows of the runs just done, with the best row and those next to the first of them."""
+    rows = block.rows
+    near = {0, *own[:_ROWS_OWN], *range(max(0, own[0] - 1), min(own[0] + 2, len(rows)))}
+    if len(rows) <= _SMALL_TABLE:
+        near = set(range(len(rows)))
+    known = columns_of(run for row in rows for run in row.runs)
+    names = ("system", "settings", seeds_column(rows), ranking_score(rows[0].first), "length", "run")
+    columns = [known[name] for name in names]
+    cells = row_cells(block, columns)
+    width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
+    lines, before = [], -1
+    for place in sorted(near):
+        if place > before + 1:
+            lines.append([_GAP, *[""] * len(columns)])
+        number, system, settings, *rest = cells[place]
+        mark = f"{_OWN} {number}" if place in own else number
+        lines.append([mark, system, shorten_text(settings, width), *rest])
+        before = place
+    return table_block(columns, lines)
+
+
+def shorten_text(text: str, width: int) -> str:
+    """Return a text, cut to `width` characters if it is longer."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _describe_differences(table: Table, block: ComparableRows, own: int) -> str:
+    """Describe how far the best row of the runs just done is from Lead, and from the best or the next row."""
+    row, name = block.rows[own], ranking_score(block.rows[0].first)
+    ranked = [other for other in block.rows if not other.first.oracle and other is not row]
+    leads = [other for other in ranked if other.first.model == LEAD]
+    texts = []
+    for other in {other.key: other for other in (*leads[:1], *ranked[:1])}.values():
+        if (found := difference(row, other, name, table.scores)) is not None:
+            which = f"the best, {other.label}" if other is block.rows[0] else other.label
+            texts.append(f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f}) from {which}")
+    return f"Difference in {heading_of(name)}, with 95 % interval: {'; '.join(texts)}." if texts else ""
+
+
+def _describe_comparable(table: Table, block: ComparableRows) -> str:
+    """Describe how many systems the block has, and why other runs are in other blocks."""
+    systems, runs = format_count(len(block.rows), "system"), format_count(_num_runs(block), "run")
+    text = f"Same texts, split, examples and scoring: {systems} ({runs})."
+    reasons: Counter[str] = Counter()
+    for other in table.comparable:
+        if other is not block:
+            reason = describe_difference(other.rows[0].first, block.rows[0].first)
+            reasons[reason] += _num_runs(other)
+    if reasons:
+        named = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
+        text += f" In other blocks: {format_count(reasons.total(), 'run')} ({named})."
+    return text
+
+
+def _num_runs(block: ComparableRows) -> int:
+    return sum(len(row.runs) for row in block.rows)
+
+
+def _next_commands(updated: UpdatedTable, block: ComparableRows, run: RunRecord) -> Iterator[str]:
+    """Yield the commands that are useful now."""
+    results, own = updated.results, run.run_id[:SHORT_ID]
+    commands = [_command("leaderboard", updated.table.dataset, results=results)]
+    if others := [row.key[:SHORT_ID] for row in block.rows if row.key != run.run_id]:
+        commands.append(_command("compare", others[0], own, results=results))
+    if (results.run_folder(run) / "evidence").is_dir():
+        commands.append(_command("inspect", own, "0", results=results))
+    for number, command in enumerate(commands):
+        yield f"{'Next:' if number == 0 else '':6}{command}"
+
+
+def _command(*words: str, results: Results) -> str:
+    root = str(results.root)
+    return shlex.join(["longsumbench", *words, *([] if root == "results" else ["--results-dir", root])])
+
+
+def _wrapped(text: str, lines: int) -> list[str]:
+    """Break a text into at most so many lines that fit the terminal; the rest is left out."""
+    return textwrap.wrap(escape_line(text), terminal_width(), max_lines=lines, placeholder=" …", break_on_hyphens=False)

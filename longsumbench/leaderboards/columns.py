@@ -1,0 +1,265 @@
+"""The columns of a leaderboard: what `--columns` accepts, and how a cell is read from the runs of a row.
+
+A column is a number (a type of ROUGE or a measure), a fact about outputs or costs, or a setting.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tabulate import tabulate
+
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.formatting import format_duration, format_plain_value, percent
+from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.truncation import PREFIX, cut_shares
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, source_seen
+
+ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_VALUES_SHOWN = 4  # of a setting in a cell
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a leaderboard.
+
+    Attributes:
+        name: as typed after `--columns`.
+        heading: line breaks are used on the terminal only.
+        meaning: a line for `--columns help`.
+        cell: the text in a row; empty if its runs do not have it.
+        align: "l" or "r".
+        group: heading over the column in LaTeX.
+    """
+
+    name: str
+    heading: str
+    meaning: str
+    cell: Callable[[SeedGroup], str]
+    align: str = "r"
+    group: str = ""
+
+
+def _fact(
+    name: str,
+    heading: str,
+    meaning: str,
+    value: Callable[[RunRecord], float | None],
+    show: Callable[[float], str] = "{:,.0f}".format,
+) -> Column:
+    """Return the column of a fact about single runs; a row has its mean over the runs."""
+
+    def cell(row: SeedGroup) -> str:
+        found = [number for run in row.runs if (number := value(run)) is not None]
+        return show(sum(found) / len(found)) if found else ""
+
+    return Column(name, heading, meaning, cell)
+
+
+def _rouge_part(kind: str, part: str) -> Callable[[RunRecord], float | None]:
+    return lambda run: getattr(run.scores[kind], part) if kind in run.scores else None
+
+
+def _trained(name: str) -> Callable[[RunRecord], float | None]:
+    return lambda run: getattr(run.fit, name) if run.trained else None
+
+
+def _seeds(row: SeedGroup) -> str:
+    return "" if row.first.seed is None else str(len(row.runs))
+
+
+def _seed(row: SeedGroup) -> str:
+    return ", ".join(str(run.seed) for run in row.runs if run.seed is not None)
+
+
+def system_cell(row: SeedGroup) -> str:
+    """Return the name of a row's system; oracles other than `oracle` are marked."""
+    run = row.first
+    return f"{run.model} (oracle)" if run.oracle and run.model != "oracle" else run.model
+
+
+def settings_cell(row: SeedGroup) -> str:
+    """Return the settings of a row that differ from the defaults, and remarks on its runs."""
+    noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
+    return "; ".join(text for text in (", ".join(row.settings), *noted) if text)
+
+
+def remarks(record: RunRecord) -> list[str]:
+    """Return facts about a run that its variant does not show."""
+    averaged = len(record.fit.averaged)
+    candidates = {
+        "not repeatable": not record.repeatable,
+        f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
+        f"weights of {averaged} checkpoints averaged": averaged,
+    }
+    return [remark for remark, holds in candidates.items() if holds]
+
+
+def run_cell(row: SeedGroup) -> str:
+    """Return the short id of a row's run, or the number of its runs."""
+    return row.key[:SHORT_ID] if len(row.runs) == 1 else f"{len(row.runs)} runs"
+
+
+def _length(row: SeedGroup) -> str:
+    lengths = [run.outputs for run in row.runs if run.outputs]
+    if not lengths:
+        return ""
+    words = f"{sum(facts.words for facts in lengths) / len(lengths):.0f}"
+    reference = lengths[0].reference_words
+    return words if reference is None else f"{words} / {reference:.0f}"
+
+
+_PERCENT = "{:.0f} %".format
+_FACTS = (
+    Column("system", "system", "the model", system_cell, "l"),
+    Column("settings", "settings", "its settings that differ from the defaults", settings_cell, "l"),
+    Column("seeds", "seeds", "number of seeds", _seeds),
+    Column("seed", "seed", "the seeds", _seed),
+    Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
+    _fact("source_seen", "source\nseen", "share of the source that was read", source_seen, _PERCENT),
+    _fact("seconds", "train\ntime", "time of training", _trained("seconds"), format_duration),
+    Column("run", "run", "id of the run, or number of runs", run_cell, "l"),
+    _fact("steps", "steps", "optimizer steps", _trained("steps")),
+    _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _trained("examples")),
+    _fact("source_tokens", "source\ntokens", "source tokens trained on", _trained("source_tokens")),
+    _fact("target_tokens", "target\ntokens", "target tokens trained on", _trained("target_tokens")),
+    _fact("parameters", "parameters", "weights of the model", lambda run: run.fit.parameters or None),
+    _fact("total_seconds", "total\ntime", "time of all steps", lambda run: run.timings.total or None, format_duration),
+    _fact(
+        "summarize_seconds",
+        "summarizing\ntime",
+        "time of summarizing the split",
+        lambda run: run.timings.summarize or None,
+        format_duration,
+    ),
+    _fact(
+        "tokens_per_second",
+        "tokens\nper s",
+        "output tokens per second",
+        lambda run: run.decode_tokens_per_second,
+        "{:,.1f}".format,
+    ),
+    _fact("peak_memory_gb", "memory\n(GB)", "peak memory", lambda run: run.peak_memory_gb, "{:.1f}".format),
+    _fact(
+        "targets_cut",
+        "targets\ncut",
+        "share of training targets that were cut",
+        lambda run: percent(run.fit.targets_cut, run.train_examples) if run.trained else None,
+        _PERCENT,
+    ),
+    _fact(
+        "outputs_cut",
+        "outputs\ncut",
+        "share of outputs that stopped at the length limit",
+        lambda run: percent(run.outputs_cut, run.num_outputs),
+        _PERCENT,
+    ),
+    _fact("empty", "empty", "empty outputs", lambda run: run.empty_predictions),
+    _fact(
+        "distinct",
+        "distinct",
+        "share of the compared outputs that differ from each other",
+        lambda run: percent(run.outputs.distinct, run.outputs.compared) if run.outputs else None,
+        _PERCENT,
+    ),
+    _fact(
+        "repetitive",
+        "repeti-\ntive",
+        "share of outputs that repeat themselves",
+        lambda run: percent(run.outputs.repetitive, run.outputs.count) if run.outputs else None,
+        _PERCENT,
+    ),
+    *(
+        _fact(
+            f"{kind}_{part}",
+            f"{heading}\n{name}",
+            f"ROUGE {name}",
+            _rouge_part(kind, part),
+            "{:.1f}".format,
+        )
+        for kind, heading in ROUGE_HEADINGS.items()
+        for part, name in ROUGE_PARTS.items()
+        if part != "f"
+    ),
+)
+
+
+def _number_column(name: str, part: str = "f") -> Column:
+    """Return the column of a type of ROUGE or a measure; `part` of ROUGE is what the rows have as F."""
+    heading = {**ROUGE_HEADINGS, **MEASURE_HEADINGS}.get(name, name.replace("_", "_\n"))
+    group = f"ROUGE {ROUGE_PARTS[part]}" if name in ROUGE_HEADINGS else ""
+    if name.startswith("fact_recall"):
+        group = "facts stated right"
+
+    def cell(row: SeedGroup) -> str:
+        return f"{row.numbers[name]:.1f}" if name in row.numbers else ""
+
+    return Column(name, heading, group or "a measure", cell, group=group)
+
+
+def _setting_column(key: str) -> Column:
+    """Return the column of a setting, "train.learning_rate"."""
+
+    def cell(row: SeedGroup) -> str:
+        values = dict.fromkeys(format_plain_value(_settings(run)[key]) for run in row.runs if key in _settings(run))
+        more = ", …" if len(values) > _VALUES_SHOWN else ""
+        return ", ".join(list(values)[:_VALUES_SHOWN]) + more
+
+    return Column(key, key.rpartition(".")[2].replace("_", "_\n"), "a setting", cell)
+
+
+def _settings(run: RunRecord) -> dict[str, Any]:
+    """Return a run's settings by their full keys; those of training only if it was trained."""
+    found: dict[str, Any] = {}
+    for key, value in run.config.items():
+        if not isinstance(value, Mapping):
+            found[key] = value
+        elif key != "train" or run.trained:
+            found |= {f"{key}.{name}": one for name, one in value.items()}
+    return found
+
+
+def _share_column(cause: str) -> Column:
+    """Return the column of the share of the source that one setting cut."""
+    meaning = f"share of the source that {cause} cut"
+    return _fact(f"{PREFIX}{cause}", f"cut by\n{cause}", meaning, lambda run: cut_shares(run).get(cause), _PERCENT)
+
+
+def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
+    """Return all columns that runs have, by name: facts, ROUGE, measures, causes of cuts, settings."""
+    records = list(records)
+    measures = dict.fromkeys(name for run in records for name in (*ROUGE_HEADINGS, *run.measures))
+    causes = dict.fromkeys(cause for run in records for cause in cut_shares(run))
+    keys = dict.fromkeys(key for run in records for key in _settings(run))
+    settings = {key: _setting_column(key) for key in sorted(keys)}
+    numbers = {
+        name: _number_column(name, part) for name in measures if any(measured_mean(run, name) for run in records)
+    }
+    shares = {f"{PREFIX}{cause}": _share_column(cause) for cause in sorted(causes)}
+    facts = {column.name: column for column in _FACTS}
+    return {**facts, **numbers, **shares, **{key: one for key, one in settings.items() if key not in facts}}
+
+
+def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Column]:
+    """Return the columns with these names, in this order; the group of a setting may be left out ("learning_rate").
+
+    Raises:
+        UsageError: no run has a column of that name; several settings have it.
+    """
+    chosen = []
+    for typed in dict.fromkeys(names):
+        name = ALSO_CALLED.get(typed, typed)
+        found = [name] if name in known else [key for key in known if key.endswith(f".{name}")]
+        if len(found) > 1:
+            raise UsageError(f"--columns {typed} may be {' or '.join(found)}: type one of these")
+        if not found:
+            likely = did_you_mean(typed, [*known, *(key.partition(".")[2] for key in known if "." in key)])
+            raise UsageError(f"no run has a column '{typed}'{likely}; --columns help lists all")
+        chosen.append(known[found[0]])
+    return list(dict.fromkeys(chosen))
+
+
+def list_columns(known: Mapping[str, Column]) -> str:
+    """Return a line for each column: its name, and what it is."""
+    return tabulate([[column.name, column.meaning] for column in known.values()], tablefmt="plain")

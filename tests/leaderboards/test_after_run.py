@@ -1,0 +1,124 @@
+"""The screen after `longsumbench run`: short, with the runs just done, whatever else the results folder has."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.run_records import TRAINED, record
+from support.toys import write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
+from longsumbench.leaderboards.table import read_table
+from longsumbench.runs.record import Results, RunRecord
+
+Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
+
+
+@pytest.fixture
+def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
+    """Write runs; return the lines after the last ones, in a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+
+    def lines(others: Sequence[RunRecord], done: Sequence[RunRecord]) -> list[str]:
+        results = Results(Path("results"))
+        for run in (*others, *done):
+            run.write(results.run_folder(run))
+        names = sorted({run.dataset for run in done})
+        text = describe_runs([UpdatedTable(read_table(results, name), results) for name in names], done)
+        assert max(map(len, text.splitlines())) <= 80
+        return text.splitlines()
+
+    return lines
+
+
+def seal(f: float, number: int = 0, **changes: object) -> RunRecord:
+    """A trained run with other settings than the runs of other numbers."""
+    made = {"run_id": f"{number:04d}seal{f:04.0f}", "variant": f"segment_length={number}", "fit": TRAINED}
+    return record("seal", f, config={"model": {"segment_length": number}}, **{**made, **changes})
+
+
+def test_a_short_screen(describe: Describe) -> None:
+    """The run's row is between its neighbours, with the best row above; then comparable systems, files, commands."""
+    others = [seal(30 - number, number) for number in range(1, 12)]
+    (Results(Path("results")).run_folder(seal(24.5)) / "evidence").mkdir(parents=True)
+    lines = describe([*others, record("lead", 20)], [seal(24.5)])
+    assert lines[:2] == ["arxiv, test split, 20 examples", "Done: seal segment_length=0 (0000seal)"]
+    places = [line.replace("→", " ").split()[0] for line in lines[5:10]]
+    assert places == ["1", "⋮", "5", "6", "7"]
+    assert [line for line in lines if line.startswith("→")] == [lines[8]]
+    assert lines[-5:] == [
+        "Same texts, split, examples and scoring: 13 systems (13 runs).",
+        "Table: results/leaderboard/arxiv.md, .csv, .tex",
+        "Next: longsumbench leaderboard arxiv",
+        "      longsumbench compare 0001seal 0000seal",
+        "      longsumbench inspect 0000seal 0",
+    ]
+
+
+def test_the_best_and_the_last(describe: Describe) -> None:
+    """At the ends of the ranking there is one neighbour; a lone run has none."""
+    alone = describe([], [seal(10)])
+    assert not any("compare" in line or "inspect" in line for line in alone)  # without evidence
+    best = describe([record("lead", 20)], [seal(30, 1)])
+    assert [line.split()[:2] for line in best if line.startswith("→")] == [["→", "1"]]
+    last = describe([], [record("random", 1)])
+    assert [line.split()[:2] for line in last if line.startswith("→")] == [["→", "4"]]
+
+
+def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
+    """What may not be compared is counted, with the reason."""
+    others = [seal(40, number, n=7, examples="e2") for number in range(1, 4)]
+    lines = describe([*others, seal(50, 9, signature="rouge:x|n:20|v:1")], [seal(30, 0), record("lead", 20)])
+    text = " ".join(lines)
+    assert "In other blocks: 4 runs (3 with other examples (7 instead of 20); 1 with rouge:x instead of" in text
+    assert sum(line.startswith("→") for line in lines) == 2
+
+
+def test_a_sweep_is_described_shortly(describe: Describe) -> None:
+    """Of many points the best ones are shown; long settings are cut, and all lines fit."""
+    variant = ",".join(f"setting_number_{number}={number}" for number in range(9))
+    points = [seal(30 + number, number, variant=f"x={number},{variant}", seed=number) for number in range(12)]
+    lines = describe([record(f"system{number}", 20 + number) for number in range(30)], points)
+    assert len(lines) <= 25
+    assert lines[1].startswith("Done: 12 runs, seal x=0")
+
+
+def test_several_datasets_take_a_line_each(describe: Describe) -> None:
+    """A sweep over datasets has a line for each: its best run, its score and its place."""
+    runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(30)]
+    others = [record("lead", 31, dataset=run.dataset) for run in runs]
+    lines = describe(others, runs)
+    assert len(lines) <= 25
+    assert lines[0] == "30 runs on 30 datasets. The best of them:"
+    assert lines[1] == "corpus0: seal segment_length=0, R-Lsum 30.0 ±0.8, place 2 of 2"
+    assert lines[-2:] == ["… and 8 more datasets.", "Next: longsumbench leaderboard DATASET"]
+
+
+def test_one_run_among_five_hundred(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With 500 committed runs on one dataset, `run` prints at most 25 lines of 80 columns, its row among them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "toy")
+    words = ["run", "model=lead", "dataset=jsonl", "dataset.path=toy", "baselines=false"]
+    assert main(words) == 0
+    capsys.readouterr()
+    results = Results(Path("results"))
+    (lead,) = results.records("jsonl")
+    for number in range(500):
+        scores = {kind: replace(score, f=number / 5) for kind, score in lead.scores.items()}
+        settings = {**lead.config, "model": {"name": "seal", "segment_length": number % 100}}
+        made = replace(lead, run_id=f"{number:012d}", model="seal", variant=f"segment_length={number % 100}")
+        made = replace(made, seed=number // 100, scores=scores, config=settings, fit=TRAINED)
+        made.write(results.run_folder(made))
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    (own,) = [line for line in lines if line.startswith("→")]
+    assert own.split()[2] == "lead"
+    assert "101 systems (501 runs)" in " ".join(lines)

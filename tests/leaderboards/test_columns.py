@@ -1,0 +1,118 @@
+"""The columns of a leaderboard that `--columns` chooses."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.run_records import TRAINED, measured, record
+
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.columns import choose_columns, columns_of
+from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import Results, RunRecord
+
+FACTS = OutputFacts(20, 20, 15, 5, words=120.4, reference_words=98.0)
+RECIPE = {"batch_size": 16, "accumulation": 1, "learning_rate": 0.001}
+
+
+def seal(seed: int, **changes: object) -> RunRecord:
+    """A trained run on one seed."""
+    config = {"train": {**RECIPE, "seed": seed}, "model": {"page_size": 256}}
+    fit = replace(TRAINED, seconds=60.0 * seed)
+    made = {"seed": seed, "fit": fit, "outputs": FACTS, "config": config, "measures": measured({"novel_ngrams_2": 40})}
+    return record("seal", 30 + seed, run_id=f"seal{seed}seal{seed}", ranked_by="rougeLsum", **{**made, **changes})
+
+
+RUNS = [seal(1), seal(2), record("lead", 20)]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("rougeLsum", "31.5"),
+        ("rouge1_p", "44.5"),
+        ("novel_bigrams", "40.0"),
+        ("length", "120 / 98"),
+        ("seconds", "90 s"),
+        ("seeds", "2"),
+        ("seed", "1, 2"),
+        ("run", "2 runs"),
+        ("steps", "300"),
+        ("distinct", "75 %"),
+        ("outputs_cut", "25 %"),
+        ("learning_rate", "0.001"),
+        ("model.page_size", "256"),
+    ],
+)
+def test_cells(name: str, shown: str) -> None:
+    """A row of two seeds has the mean of numbers and costs, and what both runs share."""
+    (column,) = choose_columns([name], columns_of(RUNS))
+    row = group_by_seed(RUNS, {})[0]
+    assert column.cell(row) == shown
+
+
+def test_a_column_that_some_runs_lack() -> None:
+    """A row without it has an empty cell: Lead is not trained."""
+    lead = group_by_seed(RUNS, {})[1]
+    names = ["seconds", "learning_rate", "novel_bigrams", "length", "seeds", "page_size"]
+    assert [column.cell(lead) for column in choose_columns(names, columns_of(RUNS))] == [""] * 6
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rougeLsun", r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all"),
+        ("page_sise", r"no run has a column 'page_sise' \(did you mean 'page_size'\?\)"),
+        ("name", r"--columns name may be dataset.name or model.name: type one of these"),
+    ],
+)
+def test_a_column_that_no_run_has(name: str, message: str) -> None:
+    """An unknown column is an error that names the nearest one; so is a setting of several groups."""
+    with pytest.raises(UsageError, match=message):
+        choose_columns([name], columns_of(RUNS))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A results folder with the runs, and a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for run in RUNS:
+        run.write(Results(tmp_path).run_folder(run))
+    return str(tmp_path)
+
+
+def test_the_command(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The chosen columns are printed after system and settings; the files keep the default ones."""
+    assert main(["leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
+        ["1", "seal", "90", "s", "*34.5", "256"],
+        ["2", "lead", "23.0", "±0.8"],
+    ]
+    assert "words" in (Path(root) / "leaderboard" / "arxiv.md").read_text(encoding="utf-8")
+    assert main(["leaderboard", "--columns", "rouge1", "--latex", "--results-dir", root]) == 0
+    assert r"S[table-format=2.1(1)]" in capsys.readouterr().out
+
+
+def test_one_row_for_each_run(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--by-run` lists single runs with their seeds; by default, a row has all seeds of a system."""
+    rows = {}
+    for flags in ([], ["--by-run"]):
+        assert main(["leaderboard", "arxiv", *flags, "--results-dir", root]) == 0
+        lines = capsys.readouterr().out.partition("\n\n")[2].partition("\n* best")[0].splitlines()
+        rows[len(flags)] = [line.split() for line in lines if line.startswith(("1 ", "2 ", "3 "))]
+    assert [row[:3] for row in rows[0]] == [["1", "seal", "2"], ["2", "lead", "23.0"]]
+    assert [row[:3] for row in rows[1]] == [["1", "seal", "2"], ["2", "seal", "1"], ["3", "lead", "23.0"]]
+    assert [row[-1] for row in rows[1]] == ["seal2sea", "seal1sea", "lead0000"]
+
+
+def test_all_columns_are_listed(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--columns help` has a line for each column that the runs have."""
+    assert main(["leaderboard", "--columns", "help", "--results-dir", root]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == list(columns_of(RUNS))
+    assert {"rouge1", "length", "novel_ngrams_2", "seconds", "train.learning_rate", "model.page_size"} <= set(names)
+    assert main(["leaderboard", "--columns", "rougeLsun", "--results-dir", root]) == 2
+    assert "no run has a column 'rougeLsun' (did you mean 'rougeLsum'?)" in capsys.readouterr().err
