@@ -143,7 +143,7 @@ class Table:
 
     def at_lengths(self) -> tuple[LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, across blocks."""
-        return systems_at_lengths(self.records())
+        return systems_at_lengths(self.records(), self.scores)
 
     def files(self) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
-from longsumbench.report.figures import plain_axes, render_picture, write_pictures
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.figures import draw_series, plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
-from longsumbench.report.palette import COLOURS, GREY, MARKERS
+from longsumbench.report.palette import COLOURS, GREY, system_styles
 from longsumbench.report.tables import Block
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
-_MOST_RUNS = len(COLOURS)  # greatest number of runs drawn
+_MOST_RUNS = 6  # greatest number of runs drawn
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # background of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
@@ -78,11 +79,10 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
     heading = f"{found.dataset}: distance of the sentences that a summary fuses"
-    figure.text(left, 0.935, heading, fontsize=11.5, fontweight="bold", parse_math=False)
-    caption = "\n".join(
-        textwrap.wrap(f"{found.notes()[0]}. Whiskers: 95 % intervals over examples.", 205 if found.runs else 122)
-    )
-    figure.text(left, 0.02, caption, fontsize=8, color=GREY, parse_math=False)
+    figure.text(left, 0.935, heading, fontsize=11.5, fontweight="bold")
+    about = f"{found.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
+    caption = textwrap.fill(about, 205 if found.runs else 122)
+    figure.text(left, 0.02, caption, fontsize=8, color=GREY)
 
 
 def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
@@ -115,27 +115,14 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
     rows = found.by_run()
     rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST)] if len(rows) else rows
     half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:_MOST_RUNS]
-    for place, (run_id, name) in enumerate(shown):
+    styles = system_styles([name.split()[0] for _, name in shown])
+    for (run_id, name), style in zip(shown, styles, strict=True):
         points = rows[rows["run_id"] == run_id] if len(rows) else rows
         if not len(points):
             continue
-        offset = (place - (len(shown) - 1) / 2) * 0.1 * half
-        whiskers = [
-            (points[BOTH] - points["both_low"]).clip(lower=0),
-            (points["both_high"] - points[BOTH]).clip(lower=0),
-        ]
-        _, _, lines = plot.errorbar(
-            points["from"] + half + offset,
-            points[BOTH],
-            yerr=whiskers,
-            color=COLOURS[place],
-            marker=MARKERS[place],
-            markersize=5.5,
-            linewidth=1.5,
-            elinewidth=1.0,
-            label=textwrap.shorten(name, 60, placeholder=" …").replace("$", r"\$"),
-        )
-        lines[0].set_alpha(0.5)
+        numbers = [Estimate(*bounds) for bounds in points[[BOTH, "both_low", "both_high"]].to_numpy().tolist()]
+        label = textwrap.shorten(name, 60, placeholder=" …")
+        draw_series(plot, [*(points["from"] + half)], numbers, {**style, "label": label})
     plot.set_ylim(-3, 103)
     plot.set_ylabel(f"% whose output says both (of {_FEWEST} or more)", fontsize=9.5)
     if len(rows):

@@ -56,11 +56,11 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_xticks([], minor=True)
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
-    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
+    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5)
     plain_axes(plot)
     left = plot.get_position().x0
     heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
-    figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
+    figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold")
     about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
     caption = "\n".join(textwrap.wrap(about, 115))
-    figure.text(left, 0.03, caption, fontsize=8, color=GREY, parse_math=False)
+    figure.text(left, 0.03, caption, fontsize=8, color=GREY)

@@ -16,28 +16,16 @@ from typing import Any
 from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import settings_of
-from longsumbench.leaderboards.figures.recall import (
-    CHANCE,
-    RecallLine,
-    _RecallPanel,
-    draw_recall,
-    name_of,
-    pool_seeds,
-)
+from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import rounded_frame, with_bounds
-from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen
+from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
 _ALL = "fact_recall"
-FACT_PANELS = {  # measure → heading of its panel
-    "fact_recall_single": "Single facts\nstated in one place",
-    "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
-    "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
-}
+FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
 _DECIMALS = 4  # of numbers in the CSV
-
-_Group = tuple[RunRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -45,18 +33,20 @@ class LengthCurves:
     """A model and variant that was trained on one length and tested at several.
 
     Attributes:
+        model: its model.
         label: its name.
         trained: tokens of the longest training texts.
         tested: tokens of a test text → the runs, one per seed; from short to long.
     """
 
+    model: str
     label: str
     trained: int
-    tested: dict[int, _Group]
+    tested: dict[int, SeedGroup]
 
     def seen(self, length: int) -> float | None:
         """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
-        shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
+        shares = [share for record in self.tested[length].runs if (share := source_seen(record)) is not None]
         return min(shares, default=None)
 
     def is_cut(self, length: int) -> bool:
@@ -65,16 +55,16 @@ class LengthCurves:
         return seen is not None and seen < WHOLE
 
     def point(self, measure: str, length: int) -> Estimate | None:
-        """Return a measure at a length; None if it was not measured."""
-        measured = any(measure in record.measures for record in self.tested[length])
-        return pool_seeds(self.tested[length], measure) if measured else None
+        """Return the mean of a measure at a length, over seeds; None if it was not measured."""
+        return self.tested[length].numbers.get(measure)
 
 
-def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]:
+def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None = None) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
     Args:
         records: finished runs on any datasets; runs on texts without a generated length are skipped.
+        scores: their per-example scores; without them, means over several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
@@ -83,7 +73,7 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]
             tested.setdefault(max(_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
     names = [key[0] for key in several]
-    found = [_system(name, names.count(name) > 1, tested) for (name, *_), tested in several.items()]
+    found = [_system(name, names.count(name) > 1, tested, scores or {}) for (name, *_), tested in several.items()]
     return tuple(sorted(found, key=_best_first))
 
 
@@ -96,20 +86,22 @@ def _lengths(record: RunRecord, split: str) -> tuple[int, ...]:
 def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     """Return a key that runs of one system share; the name comes first."""
     texts = record.texts
-    name = " ".join([name_of(record), *(f"{option}={value}" for option, value in texts.options.items())])
+    options = (f"{option}={value}" for option, value in texts.options.items())
+    name = " ".join([record.model, *split_variant(record.variant), *options])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
     return name, repr((record.dataset, record.split, trained)), json.dumps(settings_of(record, "speed"), sort_keys=True)
 
 
-def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
+def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
-    kept: dict[int, _Group] = {}
+    kept: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
-        kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
-    first = kept[min(kept)][0]
+        ordered = sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id))
+        kept[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
+    first = kept[min(kept)].first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
-    return LengthCurves(label, max(_lengths(first, "train"), default=0), kept)
+    return LengthCurves(first.model, label, max(_lengths(first, "train"), default=0), kept)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -117,41 +109,40 @@ def _best_first(system: LengthCurves) -> tuple[float, str]:
     return (-longest.mean if longest else 0.0), system.label
 
 
-def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
+def draw_lengths(about: str, systems: Sequence[LengthCurves]) -> bytes:
     """Draw recall against length, a panel per kind of fact; return a PNG. `systems` has at least one."""
     lengths = sorted({length for system in systems for length in system.tested})
-    ticks, names = tuple(map(log2, lengths)), tuple(map(in_thousands, lengths))
+    ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = [
-        _RecallPanel(
-            heading, "tokens of a tested text", {_place(kind, length): log2(length) for length in lengths}, ticks, names
-        )
+        RecallPanel(heading, "tokens of a text", {_place(kind, length): log2(length) for length in lengths}, ticks)
         for kind, heading in FACT_PANELS.items()
     ]
     cut = any(system.is_cut(length) for system in systems for length in system.tested)
-    note = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if cut else ""
-    return draw_recall(title, list(map(_line, systems, labels(systems))), panels, note)
-
-
-def labels(systems: Sequence[LengthCurves]) -> list[str]:
-    """Return the labels in the picture: the model's name if it is unique, the full label otherwise."""
-    first = [system.tested[min(system.tested)][0] for system in systems]
-    models = [record.model for record in first]
-    unique = [models.count(record.model) == 1 and not record.texts.options for record in first]
-    return [model if alone else system.label for system, model, alone in zip(systems, models, unique, strict=True)]
+    note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
+    lines, topic = (
+        list(map(_line, systems)),
+        f"Trained on {_trained(systems)} tokens, tested on {[*ticks.values()][-1]}",
+    )
+    title = headline(topic, lines, _place(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
+    return draw_recall(about, lines, panels, title, note)
 
 
 def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
     """Return the title of the picture."""
-    trained = ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
-    return f"{dataset}: planted facts that the summaries state right, by length (trained on {trained} tokens at most)"
+    trained = f"trained on {_trained(systems)} tokens at most"
+    return f"{dataset}: planted facts that the summaries state right, by length ({trained})"
 
 
-def _line(system: LengthCurves, label: str) -> RecallLine:
+def _trained(systems: Sequence[LengthCurves]) -> str:
+    return ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
+
+
+def _line(system: LengthCurves) -> RecallLine:
     places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
-    chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
+    chance = system.point(CHANCE, min(system.tested))
     hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
-    return RecallLine(label, points, chance.mean if chance else None, hollow)
+    return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow)
 
 
 def _place(kind: str, length: int) -> str:
@@ -170,7 +161,8 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
     """Return a row for each system and length, with each measure and its interval."""
     rows = []
     for system in systems:
-        for length, runs in system.tested.items():
+        for length in system.tested:
+            runs = system.tested[length].runs
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
             for measure in (_ALL, *FACT_PANELS, CHANCE):
@@ -191,7 +183,7 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
     rows = [
         [
             system.label,
-            "/".join(dict.fromkeys(str(len(runs)) for runs in system.tested.values())),
+            "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
             *(_cell(system, length) if length in system.tested else "" for length in lengths),
         ]
         for system in systems
