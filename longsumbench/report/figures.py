@@ -21,7 +21,7 @@ _BAND = 0.13  # opacity
 _RESOLUTION = 150  # dots per inch of the PNG
 _GRID = "#E4E4E4"
 
-_SETTINGS = {"svg.hashsalt": "longsumbench", "text.parse_math": False}  # names may contain dollar signs
+_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "longsumbench", "text.parse_math": False}  # names may contain dollar signs
 
 
 def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
@@ -126,7 +126,10 @@ def _label_lines(plot: "Axes", labels: Sequence[LineLabel]) -> None:
             textcoords="axes fraction",
             arrowprops=None if label.end is None else {**lead, "relpos": (0, 0.5)},
             annotation_clip=False,
-            **{"color": label.colour, "va": "center", "fontsize": TEXT, "linespacing": 1.05},
+            color=label.colour,
+            va="center",
+            fontsize=TEXT,
+            linespacing=1.05,
             fontweight="normal" if label.colour == GREY else "bold",
         )
 
