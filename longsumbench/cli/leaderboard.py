@@ -17,6 +17,7 @@ _HELP = """\
 Rebuild and print the tables of finished runs.
 
   longsumbench leaderboard                      every dataset with results
+  longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
   longsumbench leaderboard pydoc --latex        one dataset, as LaTeX
   longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
   longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
@@ -40,6 +41,9 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument(
         "--kind", metavar="NAME", help="the score that --against plots, such as rouge2 (default: the ranking score)"
     )
+    command.add_argument(
+        "--matrix", nargs="?", const="", metavar="METRIC", help="systems × datasets (default: each ranking score)"
+    )
     add_results_dir(command)
 
 
@@ -54,6 +58,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     check_choice("--measure", options.measure, tuple(parts))
     part = parts[options.measure]
     results = Results(Path(options.results_dir).expanduser())
+    if options.matrix is not None:
+        print_text(*_matrix(options, results))
+        return
     names = leaderboard.find_datasets(results, options.dataset)
     drawn = _draw_against(options, results, names)
     for name in names:
@@ -73,6 +80,20 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             print_text(results.root / "leaderboard" / file, "")
     if drawn:
         print_text(*drawn)
+
+
+def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
+    """Write the matrix of systems × datasets; return its text and the path of its picture."""
+    if options.dataset or options.against or options.measure != "f1":
+        raise UsageError("--matrix shows F1 or METRIC of all datasets: leave out DATASET, --measure and --against")
+    from longsumbench.leaderboards.figures.matrix import MATRIX_HEADING, update_matrix
+    from longsumbench.leaderboards.matrix import matrix_block
+    from longsumbench.report import tables
+
+    matrix = update_matrix(results, options.matrix or None)
+    render = tables.latex if options.latex else tables.terminal
+    picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
+    return [render(MATRIX_HEADING, [matrix_block(matrix)]), "", *picture]
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, numbers_shown, ranking_key
@@ -25,7 +26,12 @@ from longsumbench.leaderboards.seed_groups import (
     unit_factor,
 )
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
+from longsumbench.metrics.statistics import (
+    holm,
+    randomization_bound,
+    randomization_p_values,
+    smallest_detectable_difference,
+)
 from longsumbench.runs.record import Results, RunRecord
 
 LEVEL, POWER = 0.05, 0.8
@@ -91,10 +97,12 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
-    if lacking := [name for name in columns if name not in scores or not scores[name].between(0, 1).all()]:
+    values = scores.to_numpy()
+    valid = dict(zip(scores, np.all((values >= 0) & (values <= 1), axis=0).tolist(), strict=True))
+    if lacking := [name for name in columns if not valid.get(name)]:
         raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
-    if infinite := [name for name in scores if np.isinf(scores[name]).any()]:
-        raise DataError(f"column {infinite[0]} has an infinite number; {again}", path)
+    if (infinite := np.isinf(values).any(axis=0)).any():
+        raise DataError(f"column {scores.columns[infinite][0]} has an infinite number; {again}", path)
     if len(twice := scores.index[scores.index.duplicated()].unique()):
         raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
     return scores
@@ -138,38 +146,40 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
 def _tested(
     pairs: Mapping[tuple[str, str], PairedScores], scales: Mapping[str, Mapping[str, float]], untested: tuple[str, ...]
 ) -> AgainstBest:
-    if not pairs:
-        return AgainstBest(untested=untested)
-    level, resamples = LEVEL / len(pairs), max(RESAMPLES, RESAMPLES_A_TEST * len(pairs))
+    """Test each pair, and correct the p-values."""
+    level = LEVEL / max(1, len(pairs))
+    p_values, detectable = dict.fromkeys(pairs, 1.0), {}
     single = {key: paired.differences[:, 0] for key, paired in pairs.items() if paired.single}
-    p_values = dict.fromkeys(pairs, 1.0)  # in the order of the pairs
-    detectable = {}
-    if single:
-        p_values |= dict(zip(single, _randomized(list(single.values()), resamples), strict=True))
     for (row, name), paired in pairs.items():
         if paired.single:
+            p_values[row, name] = randomization_bound(single[row, name])
             smallest = smallest_detectable_difference(single[row, name], level, POWER)
         else:
             effect = paired.effect()
             p_values[row, name] = effect.p_value()
             smallest = effect.detectable(level, POWER)
         detectable[row, name] = scales[row][name] * smallest
-    corrected = holm(list(p_values.values())).tolist()
+    unclear = {key: differences for key, differences in single.items() if p_values[key] > level}
+    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(unclear))
+    p_values |= _randomized(unclear, resamples)
+    corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
     over_seeds = frozenset(pairs.keys() - single.keys())
-    return AgainstBest(
-        dict(zip(p_values, corrected, strict=True)), detectable, over_seeds, resamples if single else 0, untested
-    )
+    return AgainstBest(corrected, detectable, over_seeds, resamples if single else 0, untested)
 
 
-def _randomized(differences: Sequence[np.ndarray], resamples: int) -> list[float]:
+def _randomized(
+    differences: Mapping[tuple[str, str], NDArray[np.float64]], resamples: int
+) -> dict[tuple[str, str], float]:
     """Return the p-values of approximate randomization; all columns have the same swaps.
 
     A difference of 0 has no effect, so columns are filled with 0 to the same number of examples.
     """
-    table = np.zeros((max(map(len, differences)), len(differences)))
-    for index, column in enumerate(differences):
-        table[: len(column), index] = column
-    return [float(p) for p in randomization_p_values(table, resamples)]
+    if not differences:
+        return {}
+    table = np.zeros((max(map(len, differences.values())), len(differences)))
+    for place, column in enumerate(differences.values()):
+        table[: len(column), place] = column
+    return dict(zip(differences, randomization_p_values(table, resamples).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

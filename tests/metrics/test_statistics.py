@@ -20,10 +20,14 @@ from longsumbench.metrics.statistics import (
     bootstrap_p_values,
     holm,
     interval_of_shares,
+    interval_over_seeds,
     paired_bootstrap,
     perl_intervals,
+    randomization_bound,
     randomization_p_values,
+    seeds_and_examples,
     smallest_detectable_difference,
+    unpaired_seeds,
 )
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
@@ -195,6 +199,83 @@ def test_four_in_five_are_found_by_few_examples(examples: int) -> None:
     planted = math.sqrt(np.mean([smallest_detectable_difference(column) ** 2 for column in noise.T]))
     found = np.mean(randomization_p_values(noise + (3 if examples == 5 else planted), 2_000) <= 0.05)
     assert (planted, found) == (math.inf, 0) if examples == 5 else 0.76 <= found <= 0.84
+
+
+def test_seeds_and_examples_by_hand() -> None:
+    """Of [[0, 2], [2, 4]], rows and columns add up: MS 4 and 4, rest 0, so the variance of the mean is 8 / 4."""
+    found = seeds_and_examples(np.array([[0.0, 2.0], [2.0, 4.0]]))
+    assert (found.mean, found.error) == (2, pytest.approx(math.sqrt(2)))
+    assert found.degrees == pytest.approx(1)  # both have 1, and Satterthwaite's are 8² / (4² + 4²) = 2
+    assert found.half_width() == pytest.approx(math.sqrt(2) * math.tan(0.475 * math.pi))  # Student's t of 1 is Cauchy's
+    assert found.p_value() == pytest.approx(1 - 2 * math.atan(math.sqrt(2)) / math.pi)
+
+
+def test_mean_squares_are_those_of_a_two_way_table() -> None:
+    """The error follows from sums of squares that add up to the total, as in an analysis of variance."""
+    values = np.random.default_rng(5).normal(0, 1, (20, 3)) + np.arange(3) + np.arange(20)[:, None]
+    grand = values.mean()
+    of_example = 3 * sum((row.mean() - grand) ** 2 for row in values)
+    of_seed = 20 * sum((column.mean() - grand) ** 2 for column in values.T)
+    rest = ((values - grand) ** 2).sum() - of_example - of_seed
+    variance = (of_example / 19 + of_seed / 2 - rest / 38) / 60
+    assert seeds_and_examples(values).error == pytest.approx(math.sqrt(variance))
+
+
+def test_seeds_that_agree_add_no_doubt() -> None:
+    """Three times the same: the error is that of the mean over examples, with its degrees of freedom."""
+    found = seeds_and_examples(np.repeat(SCORES[:, None], 3, axis=1))
+    assert found.error == pytest.approx(SCORES.std(ddof=1) / math.sqrt(len(SCORES)))
+    assert found.degrees == pytest.approx(len(SCORES) - 1)
+
+
+def test_other_seeds_are_unpaired() -> None:
+    """With a constant added to a seed of each system, the error is that of both means, pooled over the systems."""
+    one, other = SCORES[:, None] + np.array([0.0, 2.0]), SCORES[:, None] + np.array([1.0, 4.0, 4.0])
+    found = unpaired_seeds(one, other)
+    assert found.mean == pytest.approx(1 - 3)
+    assert found.error == pytest.approx(math.sqrt((2 + 6) / 3 * (1 / 2 + 1 / 3)))  # sums of squares 2 and 6
+    assert found.degrees == pytest.approx(3)
+    assert math.isnan(unpaired_seeds(one[:, :1], other[:, :1]).error)
+
+
+@pytest.mark.parametrize("values", [np.full((5, 3), 0.4), np.array([[0.1, 0.2, 0.4]]), np.array([[0.1], [0.2]])])
+def test_unknown_spread_of_seeds(values: NDArray[np.float64]) -> None:
+    """Equal scores, one example or one seed: no interval, p of 1, and nothing can be detected."""
+    found = seeds_and_examples(values)
+    assert (found.p_value(), found.detectable(0.05, 0.8)) == (1, math.inf)
+    assert np.isnan(interval_over_seeds(values, is_share=True)).all()
+
+
+def test_intervals_of_shares_over_seeds() -> None:
+    """They stay from 0 to 1, and are exact where all are 0 or 1; other units have symmetric ones."""
+    few = np.zeros((40, 3))
+    few[0, 0] = few[1, :] = 1
+    low, high = interval_over_seeds(few, is_share=True)
+    assert 0 <= low < few.mean() < high < 0.3
+    assert sum(interval_over_seeds(few, is_share=False)) == pytest.approx(2 * few.mean())
+    assert interval_over_seeds(np.zeros((40, 3)), is_share=True) == (0, pytest.approx(1 - 0.025 ** (1 / 40)))
+    assert interval_over_seeds(np.ones((40, 3)), is_share=True) == (pytest.approx(0.025 ** (1 / 40)), 1)
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("apart", [0.0, 0.3, 3.0])
+def test_intervals_cover_other_seeds_and_examples(seeds: int, apart: float) -> None:
+    """Of 1,000 simulations, 93 to 97 % contain the mean, give or take two standard errors."""
+    draw = np.random.default_rng([seeds, int(10 * apart)])
+    effects = draw.normal(0, 0.1, (1_000, 50, 1)), draw.normal(0, 0.1 * apart / 7, (1_000, 1, seeds))
+    values = 0.4 + sum(effects) + draw.normal(0, 0.05, (1_000, 50, seeds))
+    bounds = np.array([interval_over_seeds(one, is_share=False) for one in values])
+    covered = ((bounds[:, 0] <= 0.4) & (bounds[:, 1] >= 0.4)).mean()
+    assert 0.93 - 0.014 <= covered <= 0.97 + 0.014
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=12).filter(lambda found: any(abs(one) > 1e-6 for one in found)))
+def test_hoeffding_bounds_all_swaps(differences: list[float]) -> None:
+    """The bound is at least the share of all swaps that are as far from 0."""
+    values = np.array(differences)
+    swaps = np.array(list(product((-1, 1), repeat=len(values)))) @ values
+    exact = (np.abs(swaps) >= abs(values.sum()) * (1 - 1e-9)).mean()
+    assert randomization_bound(values) >= exact - 1e-9
 
 
 def test_holm_by_hand() -> None:

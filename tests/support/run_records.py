@@ -19,7 +19,9 @@ def scores(f: float) -> dict[str, RougeMeans]:
 
 def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0) -> dict[str, MeasureMean]:
     """Measures with these means, and intervals that reach so far below and above."""
-    return {name: MeasureMean(mean, float(mean - below), float(mean + above), 20) for name, mean in means.items()}
+    return {
+        name: MeasureMean(float(mean), float(mean - below), float(mean + above), 20) for name, mean in means.items()
+    }
 
 
 def record(model: str, f: float, **changes: object) -> RunRecord:

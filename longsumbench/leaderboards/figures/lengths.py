@@ -164,10 +164,10 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
         for length in system.tested:
             runs = system.tested[length].runs
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
-            row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
+            row |= {"seeds": len(group.runs), "n": min(run.n for run in group.runs), "source_seen": system.seen(length)}
             for measure in (_ALL, *FACT_PANELS, CHANCE):
                 row |= with_bounds(measure, system.point(measure, length))
-            row["run_ids"] = " ".join(run.run_id for run in runs)
+            row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
     return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
 

@@ -1,0 +1,241 @@
+"""Systems × datasets: a number of each system on each dataset, ranks, and which mean ranks differ.
+
+    Results --read_matrix--> Matrix --matrix_block, matrix_csv--> table, CSV
+                             complete rows --rank_test--> RankTest: the data of a critical-difference diagram
+
+A dataset has one column: its largest block of comparable runs. Oracles are left out.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+from longsumbench.errors import UnknownName
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.table import find_datasets, read_table
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
+from longsumbench.runs.record import Results, ranking_score
+
+_LEVEL = 0.05
+LEAST_SYSTEMS, LEAST_DATASETS = 3, 2  # of a rank test
+
+
+@dataclass(frozen=True)
+class MatrixColumn:
+    """A dataset: its largest block of comparable runs that have the number.
+
+    Attributes:
+        dataset: its name.
+        number: the type of ROUGE, or measure.
+        texts: split and number of examples ("test split, 400 examples").
+        cells: label of the system and its settings → the number, best first.
+        ranks: label → rank from 1; equal means share their average rank.
+        tied: labels of systems that are not distinguishable from the best.
+    """
+
+    dataset: str
+    number: str
+    texts: str
+    cells: Mapping[str, Estimate]
+    ranks: Mapping[str, float]
+    tied: frozenset[str]
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """Friedman's test of equal ranks, and Nemenyi's critical difference (Demšar 2006).
+
+    Attributes:
+        mean_ranks: label → mean rank among these systems, the best first.
+        datasets: number of datasets; each system has all of them.
+        p: of Friedman's test.
+        critical: mean ranks that differ less than this cannot be told apart at 5 %.
+    """
+
+    mean_ranks: Mapping[str, float]
+    datasets: int
+    p: float
+    critical: float
+
+    def cliques(self) -> list[list[str]]:
+        """Return the largest sets of systems whose mean ranks cannot be told apart, the best first."""
+        found: list[list[str]] = []
+        for low in self.mean_ranks.values():
+            clique = [name for name, rank in self.mean_ranks.items() if 0 <= rank - low < self.critical]
+            if len(clique) > 1 and not (found and set(clique) <= set(found[-1])):
+                found.append(clique)
+        return found
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A number of each system on each dataset.
+
+    Attributes:
+        columns: the datasets.
+        systems: labels; those with the most datasets first, then by mean rank.
+        without: datasets without a run that has the number.
+        tested: the rank test of the systems that have all datasets; None if there are too few.
+    """
+
+    columns: tuple[MatrixColumn, ...]
+    systems: tuple[str, ...]
+    without: tuple[str, ...]
+    tested: RankTest | None
+
+    def mean_rank(self, system: str) -> float:
+        """Return the mean of a system's ranks on the datasets that it has."""
+        return float(np.mean([column.ranks[system] for column in self.columns if system in column.ranks]))
+
+    def count(self, system: str) -> int:
+        """Return the number of datasets that a system has."""
+        return sum(system in column.cells for column in self.columns)
+
+    @property
+    def empty(self) -> int:
+        """The number of empty cells."""
+        return sum(len(self.columns) - self.count(system) for system in self.systems)
+
+
+def read_matrix(results: Results, number: str | None = None) -> Matrix:
+    """Return the matrix of all finished runs.
+
+    Args:
+        results: the results folder.
+        number: a type of ROUGE, or a measure; default: the ranking score of each dataset.
+
+    Raises:
+        UsageError: there are no finished runs, or none has the number.
+    """
+    blocks: dict[str, tuple[ComparableRows, ...]] = {}
+    for dataset in find_datasets(results):
+        blocks[dataset] = read_table(results, dataset, names=number and [number]).comparable
+    found = {dataset: _column(dataset, comparable, number) for dataset, comparable in blocks.items()}
+    columns = tuple(column for column in found.values() if column)
+    if not columns:
+        known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
+        raise UnknownName("number of a finished run", str(number), sorted(known))
+    return matrix_of(columns, tuple(dataset for dataset, column in found.items() if column is None))
+
+
+def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) -> Matrix:
+    """Return the matrix of some columns; `without` are datasets that have no column."""
+    labels = dict.fromkeys(label for column in columns for label in column.cells)
+    complete = [label for label in labels if all(label in column.cells for column in columns)]
+    tested = None
+    if len(complete) >= LEAST_SYSTEMS and len(columns) >= LEAST_DATASETS:
+        tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
+    matrix = Matrix(tuple(columns), tuple(labels), without, tested)
+    ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
+    return Matrix(matrix.columns, tuple(ordered), without, tested)
+
+
+def _column(dataset: str, comparable: Sequence[ComparableRows], number: str | None) -> MatrixColumn | None:
+    """Return the column of the first block that has the number; None if there is none."""
+    for block in comparable:
+        name = number or ranking_score(block.rows[0].first)
+        rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
+        if not rows:
+            continue
+        rows.sort(key=lambda row: -row.numbers[name].mean)
+        cells = {row.label: row.numbers[name] for row in rows}
+        tied = frozenset(row.label for row in rows if (row.key, name) in block.tests.tied())
+        first = rows[0].first
+        texts = f"{first.split} split, {format_count(first.n, 'example')}"
+        return MatrixColumn(dataset, name, texts, cells, ranked(cells), tied)
+    return None
+
+
+def ranked(cells: Mapping[str, Estimate]) -> dict[str, float]:
+    """Return label → rank, the highest mean first; equal means share their average rank."""
+    ranks = scipy.stats.rankdata([-cell.mean for cell in cells.values()])
+    return dict(zip(cells, ranks.tolist(), strict=True))
+
+
+def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
+    """Test whether systems rank alike on several datasets (Demšar 2006).
+
+    Args:
+        scores: label → its score on each dataset; at least three systems.
+    """
+    table = np.array(list(scores.values()))  # [systems, datasets]
+    means = scipy.stats.rankdata(-table, axis=0).mean(axis=1)
+    systems, datasets = table.shape
+    equal = bool((table == table[0]).all())
+    p = 1.0 if equal else float(scipy.stats.friedmanchisquare(*table).pvalue)
+    quantile = scipy.stats.studentized_range.ppf(1 - _LEVEL, systems, math.inf) / math.sqrt(2)
+    critical = float(quantile * math.sqrt(systems * (systems + 1) / (6 * datasets)))
+    ordered = sorted(zip(scores, means.tolist(), strict=True), key=lambda item: (item[1], item[0]))
+    return RankTest(dict(ordered), datasets, p, critical)
+
+
+def matrix_block(matrix: Matrix) -> Block:
+    """Return the table: a row for each system, a column for each dataset."""
+    headings = (f"{column.dataset}\n{ROUGE_HEADINGS.get(column.number, column.number)}" for column in matrix.columns)
+    rows = []
+    for system in matrix.systems:
+        cells = [_cell(column, system) for column in matrix.columns]
+        rows.append([system, *cells, f"{matrix.mean_rank(system):.1f}", str(matrix.count(system))])
+    columns = ("system", *headings, "mean\nrank", "data-\nsets")
+    return Block("", _notes(matrix), columns, f"l{'r' * (len(columns) - 1)}", rows)
+
+
+def _cell(column: MatrixColumn, system: str) -> str:
+    if system not in column.cells:
+        return ""
+    text = f"{column.cells[system]:.1f}"
+    if column.ranks[system] == min(column.ranks.values()) and len(column.cells) > 1:
+        return Stressed(text)
+    return Tied(text) if system in column.tied else text
+
+
+def _notes(matrix: Matrix) -> tuple[str, ...]:
+    texts = "; ".join(f"{column.dataset}: {column.texts}" for column in matrix.columns)
+    notes = [
+        f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has its largest block of comparable runs "
+        f"({texts}).",
+        "Mean rank: over the datasets that a system has; equal means share their average rank.",
+    ]
+    if matrix.empty:
+        cells = format_count(len(matrix.systems) * len(matrix.columns), "cell")
+        notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
+    if matrix.without:
+        notes.append(f"No run has the number on {', '.join(matrix.without)}.")
+    return (*notes, describe_rank_test(matrix))
+
+
+def describe_rank_test(matrix: Matrix) -> str:
+    """Describe the rank test of the complete systems, or why there is none."""
+    datasets = format_count(len(matrix.columns), "dataset")
+    complete = sum(matrix.count(system) == len(matrix.columns) for system in matrix.systems)
+    if (test := matrix.tested) is None:
+        needs = f"it needs {LEAST_SYSTEMS} systems that have all of at least {LEAST_DATASETS} datasets"
+        return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
+    return (
+        f"The {complete} systems that have all {datasets}, ranked among themselves: Friedman's test p = {test.p:.2g}; "
+        f"mean ranks that differ by less than {test.critical:.1f} cannot be told apart (Nemenyi, 5 %)."
+    )
+
+
+def matrix_csv(matrix: Matrix) -> str:
+    """Return a row for each system: of each dataset the number, its interval and rank; empty where it has no run."""
+    rows = []
+    for system in matrix.systems:
+        row: dict[str, Any] = {
+            "system": system,
+            "mean_rank": matrix.mean_rank(system),
+            "datasets": matrix.count(system),
+        }
+        for column in matrix.columns:
+            row |= with_bounds(f"{column.dataset}_{column.number}", column.cells.get(system))
+            row[f"{column.dataset}_rank"] = column.ranks.get(system)
+        tested = matrix.tested.mean_ranks if matrix.tested else {}
+        rows.append(row | {"mean_rank_of_complete": tested.get(system)})
+    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")

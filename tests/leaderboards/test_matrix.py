@@ -1,0 +1,159 @@
+"""Systems × datasets: which runs it has, ranks, empty cells, and the critical-difference diagram."""
+
+import csv
+import io
+import math
+from pathlib import Path
+
+import pytest
+from support.run_records import measured, record
+
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.figures.matrix import draw_ranks, update_matrix
+from longsumbench.leaderboards.matrix import (
+    Matrix,
+    MatrixColumn,
+    matrix_block,
+    matrix_of,
+    rank_test,
+    ranked,
+    read_matrix,
+)
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.runs.record import Results
+
+
+def column(dataset: str, **means: float) -> MatrixColumn:
+    cells = {label: Estimate(mean, mean - 1, mean + 1) for label, mean in means.items()}
+    return MatrixColumn(dataset, "rougeLsum", "test split, 20 examples", cells, ranked(cells), frozenset())
+
+
+THREE = (
+    column("a", lead=30, ea=40, seal=40),
+    column("b", lead=20, ea=10, seal=30),
+    column("c", lead=5, ea=9, seal=9.5),
+)
+
+
+def notes(matrix: Matrix) -> str:
+    return " ".join(matrix_block(matrix).notes)
+
+
+def test_ranks_by_hand() -> None:
+    """The highest is first; equal means share their average rank; a system's mean is over its datasets."""
+    matrix = matrix_of([*THREE, column("d", lead=5, trunc=7)])
+    assert THREE[0].ranks == {"lead": 3, "ea": 1.5, "seal": 1.5}
+    assert [(system, matrix.mean_rank(system), matrix.count(system)) for system in matrix.systems] == [
+        ("lead", pytest.approx((3 + 2 + 3 + 2) / 4), 4),
+        ("seal", pytest.approx((1.5 + 1 + 1) / 3), 3),
+        ("ea", pytest.approx((1.5 + 3 + 2) / 3), 3),
+        ("trunc", 1, 1),
+    ]
+    assert matrix.empty == 2 + 3
+    assert "5 of 16 cells are empty" in notes(matrix)
+
+
+def test_complete_systems_are_ranked_among_themselves() -> None:
+    """A system that lacks a dataset changes no rank of the test."""
+    without, beside = matrix_of(THREE), matrix_of([column("a", lead=30, ea=40, seal=40, trunc=35), *THREE[1:]])
+    assert without.tested == beside.tested
+    assert without.tested is not None
+    assert without.tested.mean_ranks == pytest.approx({"seal": 3.5 / 3, "ea": 6.5 / 3, "lead": 8 / 3})
+
+
+def test_what_has_no_diagram() -> None:
+    """Fewer than three complete systems, or a single dataset: one sentence says why."""
+    why = "No critical-difference diagram: it needs 3 systems that have all of at least 2 datasets"
+    for columns, complete in (([*THREE, column("d", lead=1, ea=2)], "2 systems of 4"), (THREE[:1], "3 systems of 1")):
+        matrix = matrix_of(columns)
+        assert matrix.tested is None
+        assert f"{why}; {complete} dataset" in notes(matrix)
+
+
+@pytest.mark.parametrize(
+    ("systems", "datasets", "critical"),
+    [(4, 14, 1.25), (10, 8, 3.164 * math.sqrt(110 / 48))],
+)
+def test_the_published_critical_differences(systems: int, datasets: int, critical: float) -> None:
+    """Of Demšar's example (4 systems, 14 datasets) it is 1.25; others follow from his Table 5a."""
+    scores = {f"system {number}": [float(number)] * datasets for number in range(systems)}
+    assert rank_test(scores).critical == pytest.approx(critical, abs=5e-3)
+
+
+def test_friedman_by_hand() -> None:
+    """Three systems ranked alike on four datasets: χ² = 12 · 4 / (3 · 4) · (1 + 4 + 9 − 12) = 8 of 2 degrees."""
+    test = rank_test({"a": [3.0, 9, 5, 4], "b": [2.0, 8, 4, 3], "c": [1.0, 7, 3, 2]})
+    assert test.mean_ranks == {"a": 1, "b": 2, "c": 3}
+    assert test.p == pytest.approx(math.exp(-8 / 2))
+    assert test.cliques() == [["a", "b"], ["b", "c"]]
+    assert rank_test({"a": [1.0, 2], "b": [1.0, 2], "c": [1.0, 2]}).p == 1
+
+
+def write_runs(root: Path) -> None:
+    """Three systems on two datasets, one of them on a third, whose runs of lead are on other examples."""
+    for dataset, shift in (("arxiv", 0), ("pubmed", 3)):
+        for name, score in (("lead", 30), ("ea", 25 + shift * 3), ("seal", 20)):
+            facts = measured({"facts": score})
+            one = record(
+                name, score, dataset=dataset, run_id=f"{dataset[:3]}{name}", measures=facts, ranked_by="rougeLsum"
+            )
+            one.write(Results(root).run_folder(one))
+    for number, examples in enumerate(("e1", "e1", "e2")):
+        name = ("lead", "ea", "seal")[number]
+        one = record(name, 9 + number, dataset="pydoc", run_id=f"py{name}", examples=examples)
+        one.write(Results(root).run_folder(one))
+
+
+def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
+    """Of each dataset the largest block; other runs leave an empty cell, which is counted."""
+    write_runs(tmp_path)
+    matrix = read_matrix(Results(tmp_path))
+    assert [(one.dataset, list(one.cells)) for one in matrix.columns] == [
+        ("arxiv", ["lead", "ea", "seal"]),
+        ("pubmed", ["ea", "lead", "seal"]),
+        ("pydoc", ["ea", "lead"]),
+    ]
+    assert matrix.empty == 1
+    of_facts = read_matrix(Results(tmp_path), "facts")
+    assert (len(of_facts.columns), of_facts.without) == (2, ("pydoc",))
+    assert "No run has the number on pydoc." in notes(of_facts)
+    with pytest.raises(UsageError, match=r"unknown number of a finished run 'fact'.*did you mean 'facts'"):
+        read_matrix(Results(tmp_path), "fact")
+
+
+def test_files(tmp_path: Path) -> None:
+    """The table as CSV, Markdown and LaTeX; the diagram exists while there is a rank test."""
+    write_runs(tmp_path)
+    folder = tmp_path / "leaderboard"
+    update_matrix(Results(tmp_path), "facts")
+    assert "](matrix.png)" in (folder / "matrix.md").read_text()
+    assert (folder / "matrix.png").read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader(io.StringIO((folder / "matrix.csv").read_text())))
+    assert [(row["system"], row["mean_rank"], row["datasets"]) for row in rows] == [
+        ("ea", "1.5", "2"),
+        ("lead", "1.5", "2"),
+        ("seal", "3.0", "2"),
+    ]
+    assert (rows[1]["arxiv_facts"], rows[1]["arxiv_facts_lo"], rows[1]["arxiv_rank"]) == ("30.0", "28.0", "1.0")
+    update_matrix(Results(tmp_path))
+    assert not (folder / "matrix.png").exists()
+    assert (folder / "matrix.tex").exists()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints the table and the picture's path; a dataset beside --matrix is one line."""
+    write_runs(tmp_path)
+    main(["leaderboard", "--matrix", "facts", "--results-dir", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert "*30.0 ±1.5" in printed
+    assert printed.rstrip().endswith("matrix.png")
+    assert main(["leaderboard", "arxiv", "--matrix", "--results-dir", str(tmp_path)]) == 2
+    assert "leave out DATASET" in capsys.readouterr().err
+
+
+def test_diagrams_are_drawn_alike() -> None:
+    """The same ranks give the same bytes; long labels and many systems can be drawn."""
+    labels = [f"system_{number} setting=long_{number}" for number in range(12)]
+    scores = {label: [place + 2.5 * (k * place % 3) for k in range(5)] for place, label in enumerate(labels)}
+    assert draw_ranks(rank_test(scores)) == draw_ranks(rank_test(scores))

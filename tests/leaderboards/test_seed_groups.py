@@ -1,0 +1,151 @@
+"""Which runs are one row, the mean and interval of a row, and the difference of two rows."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from support.swept_runs import baseline, trained
+
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, difference, group_by_seed
+from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.metrics.statistics import approximate_randomization, seeds_and_examples
+from longsumbench.runs.record import RunRecord
+
+EXAMPLES = 30
+_Run = tuple[RunRecord, NDArray[np.float64]]
+DRAW = np.random.default_rng(1)
+HARD = DRAW.uniform(0.2, 0.4, EXAMPLES)
+
+
+def scores_of(values: NDArray[np.float64]) -> pd.DataFrame:
+    ids = pd.Index([f"e{number:02d}" for number in range(len(values))], name="id")
+    return pd.DataFrame(dict.fromkeys((f"{kind}_f" for kind in ROUGE_HEADINGS), values), index=ids)
+
+
+def system(name: str, better: float, seeds: Sequence[int], **changes: Any) -> list[_Run]:
+    """Runs of a system, a seed each, with their scores."""
+    found = []
+    for seed in seeds:
+        values = HARD + better + DRAW.normal(0, 0.02, EXAMPLES) + DRAW.normal(0, 0.01)
+        found.append((trained(name, 100 * float(values.mean()), seed, n=EXAMPLES, **changes), values))
+    return found
+
+
+def grouped(*systems: list[_Run]) -> tuple[tuple[SeedGroup, ...], dict[str, pd.DataFrame]]:
+    runs = [run for one in systems for run in one]
+    scores = {run.run_id: scores_of(values) for run, values in runs}
+    return group_by_seed([run for run, _ in runs], scores), scores
+
+
+def test_runs_that_differ_in_their_seed_are_a_row() -> None:
+    """Best first, oracles last; a run without seeds is a row, and so is another setting of training."""
+    records = [
+        *(trained("ea", score, seed) for seed, score in ((1, 20), (2, 24))),
+        trained("ea", 23, 1, train={"max_steps": 500}),
+        baseline("lead", 21),
+        baseline("oracle", 40),
+    ]
+    rows = group_by_seed(records, {})
+    assert [(row.first.model, len(row.runs)) for row in rows] == [("ea", 1), ("ea", 2), ("lead", 1), ("oracle", 1)]
+    assert rows[1].numbers["rougeLsum"] == Estimate(22, *NO_INTERVAL)
+    assert [row.label for row in rows] == ["ea max_steps=500", "ea max_steps=300", "lead", "oracle"]
+    assert [len(row.runs) for row in group_by_seed(records, {}, by_run=True)] == [1] * 5
+
+
+def test_labels_of_rows_with_one_variant() -> None:
+    """Rows are told apart by their scale, by up to three settings, or by the id of a run."""
+    tiny, paper = trained("ea", 1, scale="tiny"), trained("ea", 2, scale="paper", train={"a": 1, "b": 2})
+    assert [row.label for row in group_by_seed([tiny, paper], {})] == ["ea scale=paper", "ea scale=tiny"]
+    many = [trained("ea", score, train=dict.fromkeys("abcd", score)) for score in (1, 2)]
+    assert [row.label for row in group_by_seed(many, {})] == [f"ea [{run.run_id[:8]}]" for run in many[::-1]]
+    same = [trained("ea", 1, train={"beams": 1}, beams=beams) for beams in (1, 2)]
+    assert sorted(row.label for row in group_by_seed(same, {})) == ["ea num_beams=1", "ea num_beams=2"]
+
+
+def test_an_interval_covers_examples_and_seeds() -> None:
+    """It holds the mean of the runs' means, and widens if seeds differ; one run keeps the interval of its record."""
+    widths = []
+    for apart in (0.0, 0.05):
+        runs = [trained("ea", 100 * float(np.mean(HARD + apart * seed)), seed, n=EXAMPLES) for seed in range(3)]
+        scores = {run.run_id: scores_of(HARD + apart * (run.seed or 0)) for run in runs}
+        (row,) = group_by_seed(runs, scores)
+        mean, low, high = row.numbers["rougeLsum"]
+        assert mean == pytest.approx(100 * (HARD.mean() + apart))
+        assert low < mean < high
+        widths.append(high - low)
+        (alone,) = group_by_seed(runs[:1], scores)
+        assert alone.numbers["rougeLsum"] == runs[0].scores["rougeLsum"].f1
+        (unknown,) = group_by_seed(runs, {run.run_id: scores[run.run_id] for run in runs[:2]})
+        assert math.isnan(unknown.numbers["rougeLsum"].low)
+    by_hand = 2 * 2.045 * 100 * HARD.std(ddof=1) / math.sqrt(EXAMPLES)  # Student's t of 29
+    assert widths[0] == pytest.approx(by_hand, rel=0.01)
+    assert widths[1] > 2 * widths[0]
+
+
+def test_scores_that_never_differ() -> None:
+    """Nothing right in all examples of all seeds has the exact binomial interval, not one without width."""
+    runs = [trained("ea", 0, seed, n=2) for seed in (1, 2)]
+    (row,) = group_by_seed(runs, {run.run_id: scores_of(np.zeros(2)) for run in runs})
+    assert row.numbers["rougeLsum"] == Estimate(0, 0, pytest.approx(100 * (1 - math.sqrt(0.025))))
+
+
+def test_a_difference_on_common_seeds() -> None:
+    """It is that of the seeds that both have, on the examples that both have, 0–100; the other way it is negated."""
+    rows, scores = grouped(one := system("ea", 0.05, (1, 2, 3)), other := system("seal", 0, (2, 3, 4)))
+    found = difference(rows[0], rows[1], "rougeLsum", scores)
+    assert found is not None
+    pairs = [(values, its) for run, values in one for its_run, its in other if run.seed == its_run.seed]
+    by_hand = seeds_and_examples(100 * np.stack([values - its for values, its in pairs], axis=1))
+    assert found.mean == pytest.approx(by_hand.mean)
+    assert found.p == pytest.approx(by_hand.p_value())
+    assert (found.high - found.low) / 2 == pytest.approx(by_hand.half_width())
+    assert (found.examples, found.seeds) == (EXAMPLES, 2)
+    back = difference(rows[1], rows[0], "rougeLsum", scores)
+    assert back is not None
+    assert (back.mean, back.low, back.p) == pytest.approx((-found.mean, -found.high, found.p))
+
+
+def test_a_difference_from_a_system_without_seeds() -> None:
+    """Each seed of the one is compared with the run of the other."""
+    runs, lead = system("ea", 0.05, (1, 2, 3)), baseline("lead", 30, n=EXAMPLES)
+    rows, scores = grouped(runs, [(lead, HARD)])
+    found = difference(rows[1], rows[0], "rouge1", scores)
+    assert found is not None
+    by_hand = seeds_and_examples(100 * (HARD[:, None] - np.stack([values for _, values in runs], axis=1)))
+    assert (found.mean, found.p, found.seeds) == (pytest.approx(by_hand.mean), pytest.approx(by_hand.p_value()), 3)
+
+
+def test_a_difference_without_common_seeds() -> None:
+    """The means over seeds are compared; two single runs by approximate randomization, whatever their seeds."""
+    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (4, 5)))
+    found = difference(rows[0], rows[1], "rougeL", scores)
+    assert found is not None
+    means = [np.mean([values for _, values in runs]) for runs in (one, other)]
+    assert found.mean == pytest.approx(100 * (means[0] - means[1]))
+    assert (found.seeds, found.low < found.mean < found.high, found.p < 0.05) == (0, True, True)
+    rows, scores = grouped(system("ea", 0.004, (1,)), system("seal", 0, (4,)))
+    found = difference(rows[0], rows[1], "rougeL", scores)
+    assert found is not None
+    first, second = (scores[row.key]["rougeL_f"].to_numpy() for row in rows)
+    assert found.p == approximate_randomization(100 * (first - second)).p
+    assert difference(rows[0], rows[1], "rougeL", {}) is None
+
+
+def test_tests_use_all_seeds() -> None:
+    """A row is tested against the best by their common seeds, Holm-corrected over the four columns."""
+    one, other = system("ea", 0.02, (1, 2, 3)), system("seal", 0, (1, 2, 3))
+    rows, scores = grouped(one, other)
+    (block,) = comparable_rows([run for run, _ in one + other], scores)
+    assert block.rows == rows
+    found = difference(rows[0], rows[1], "rougeLsum", scores)
+    assert found is not None
+    assert block.tests.p_values == {(rows[1].key, kind): pytest.approx(min(1, 4 * found.p)) for kind in ROUGE_HEADINGS}
+    assert block.tests.over_seeds == set(block.tests.p_values)
+    assert block.tests.resamples == 0
+    assert all(0 < smallest < 100 for smallest in block.tests.detectable.values())
