@@ -119,10 +119,8 @@ def draw_lengths(about: str, systems: Sequence[LengthCurves]) -> bytes:
     ]
     cut = any(system.is_cut(length) for system in systems for length in system.tested)
     note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
-    lines, topic = (
-        list(map(_line, systems)),
-        f"Trained on {_trained(systems)} tokens, tested on {[*ticks.values()][-1]}",
-    )
+    lines = list(map(_line, systems))
+    topic = f"Trained on {_trained(systems)} tokens, tested on {in_thousands(lengths[-1])}"
     title = headline(topic, lines, _place(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
     return draw_recall(about, lines, panels, title, note)
 
@@ -161,8 +159,7 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
     """Return a row for each system and length, with each measure and its interval."""
     rows = []
     for system in systems:
-        for length in system.tested:
-            runs = system.tested[length].runs
+        for length, group in system.tested.items():
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(group.runs), "n": min(run.n for run in group.runs), "source_seen": system.seen(length)}
             for measure in (_ALL, *FACT_PANELS, CHANCE):
