@@ -255,7 +255,7 @@ def by_distance(runs: Runs) -> Table:
 
 def lengths_table(results: Results) -> Table:
     """Return what systems find in longer texts than they were trained on."""
-    systems = {next(iter(one.tested.values())).first.model: one for one in systems_at_lengths(results.records("probe"))}
+    systems = {one.model: one for one in systems_at_lengths(results.records("probe"))}
     if missing := [name for name in (*AT_LENGTHS, *NEAR_CHANCE) if name not in systems]:
         sys.exit(f"runs at several lengths are missing in {results.root}: {', '.join(missing)}")
     lengths = sorted(systems["pagesum"].tested)

@@ -9,7 +9,7 @@ import numpy as np
 from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, CoherenceFound
 from longsumbench.analysis.pages import add_title_and_caption
 from longsumbench.report.figures import plain_axes, render_picture, write_pictures
-from longsumbench.report.palette import COLOURS, GREY
+from longsumbench.report.palette import GREY, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,17 +35,16 @@ def _draw(figure: "Figure", found: CoherenceFound) -> None:
     plot = figure.subplots()
     figure.subplots_adjust(left=0.36, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
     numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
-    for place, (name, (mean, low, high)) in enumerate(zip(table["row"], numbers, strict=True)):
-        colour = GREY if name in (REFERENCE, SHUFFLED) else COLOURS[0]
+    styles = system_styles([label.split()[0] for label in table["label"]])
+    for place, (name, style, (mean, low, high)) in enumerate(zip(table["row"], styles, numbers, strict=True)):
+        colour, marker = (GREY, "o") if name in (REFERENCE, SHUFFLED) else (style["color"], style["marker"])
         plot.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
-        plot.plot([mean], [place], "o", color=colour, markersize=7)
+        plot.plot([mean], [place], marker, color=colour, markersize=7)
         if np.isfinite(mean):
             right = (high if np.isfinite(high) else mean, place)
             plot.annotate(f"{mean:.2f}", right, **_NUMBER, xytext=(7, 0), va="center")
     names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _LABEL_WIDTH)) for row in table.itertuples()]
     plot.set_yticks(range(len(table)), names, fontsize=9)
-    for label in plot.get_yticklabels():
-        label.set_parse_math(False)
     plot.set_ylim(len(table) - 0.5, -0.5)
     plot.margins(x=0.12)
     plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)

@@ -16,10 +16,11 @@ import pandas as pd
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
 from longsumbench.analysis.pages import PAGE_STYLE, add_title_and_caption, html_picture, html_text, marks_legend
-from longsumbench.report.figures import plain_axes, render_picture, write_pictures
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.figures import draw_series, plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import mark_words, stems
-from longsumbench.report.palette import COLOURS, GREY, MARKERS
+from longsumbench.report.palette import COLOURS, GREY, system_styles
 from longsumbench.report.tables import Block
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
-_MOST_RUNS = len(COLOURS)  # greatest number of runs drawn
+_MOST_RUNS = 6  # greatest number of runs drawn
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # background of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
@@ -73,7 +74,7 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
     heading = f"{found.dataset}: distance of the sentences that a summary fuses"
-    caption = f"{found.notes()[0]}. Whiskers: 95 % intervals over examples."
+    caption = f"{found.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
     add_title_and_caption(figure, left, heading, caption, 205 if found.runs else 122)
 
 
@@ -99,21 +100,17 @@ def _whiskers(values: "pd.Series[float]", low: "pd.Series[float]", high: "pd.Ser
 
 
 def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
-    rows, shown = found.by_run(), list(found.runs.items())[:_MOST_RUNS]
-    half = 0.5 / found.settings.bins
-    for place, (run_id, name) in enumerate(shown if len(rows) else []):
-        points = rows[(rows["run_id"] == run_id) & (rows["bar"] != "all") & (rows["n"] >= _FEWEST)]
-        offset = (place - (len(shown) - 1) / 2) * 0.1 * half
-        drawn: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 5.5, "linewidth": 1.5}
-        _, _, lines = plot.errorbar(
-            points["from"] + half + offset,
-            points[BOTH],
-            _whiskers(points[BOTH], points["both_low"], points["both_high"]),
-            **drawn,
-            elinewidth=1.0,
-            label=textwrap.shorten(name, 60, placeholder=" …").replace("$", r"\$"),
-        )
-        lines[0].set_alpha(0.5)
+    rows = found.by_run()
+    rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST)] if len(rows) else rows
+    half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:_MOST_RUNS]
+    styles = system_styles([name.split()[0] for _, name in shown])
+    for (run_id, name), style in zip(shown, styles, strict=True):
+        points = rows[rows["run_id"] == run_id] if len(rows) else rows
+        if not len(points):
+            continue
+        numbers = [Estimate(*bounds) for bounds in points[[BOTH, "both_low", "both_high"]].to_numpy().tolist()]
+        label = textwrap.shorten(name, 60, placeholder=" …")
+        draw_series(plot, [*(points["from"] + half)], numbers, {**style, "label": label})
     plot.set_ylim(-3, 103)
     plot.set_ylabel(f"% whose output says both (of {_FEWEST} or more)", fontsize=9.5)
     if len(rows):

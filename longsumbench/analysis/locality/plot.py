@@ -47,7 +47,7 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_xticks([], minor=True)
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
-    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
+    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5)
     plain_axes(plot)
     heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
     about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."

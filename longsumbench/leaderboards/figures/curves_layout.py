@@ -19,10 +19,10 @@ from longsumbench.leaderboards.notes import PLANTED, caution
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID
 
-MOST_CURVES = 12  # lines with the most points, then the best ones, are drawn
+MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
 _MOST_GROUPS = 3  # other groups that a note names
-_TICK_ROOM = 0.075  # share of a plot's width for a tick label of five characters
+_TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
 _LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
 
 
@@ -31,11 +31,13 @@ class CurveLine:
     """The line of a system, or of a system with one value of the second setting.
 
     Attributes:
+        model: its model.
         label: its name.
         plots: for each plot, value on the axis → number.
         flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
     """
 
+    model: str
     label: str
     plots: list[dict[str, Estimate]]
     flat: list[Estimate | None]
@@ -90,12 +92,12 @@ class Axis:
         room = 0.5 if self.words else 0.09 * (high - low) or 0.5
         return low - room, high + room
 
-    def ticks(self) -> list[str]:
-        """Return the values that have room for a label."""
+    def ticks(self, num_plots: int = 1) -> list[str]:
+        """Return the values that have room for a label, with so many plots side by side."""
         left, right = self.ends
         labelled: list[str] = []
         for value in self.values:
-            room = _TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
+            room = num_plots * _TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
             if not labelled or self.places[value] - self.places[labelled[-1]] >= room or self.words:
                 labelled.append(value)
         return labelled
@@ -227,7 +229,9 @@ def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: S
                 continue
             value = NO_SETTING if other is None else place[other]
             label = f"{curve.label} {_with_value(sweep, other, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
-            line = lines.setdefault(label, CurveLine(label, [{} for _ in plots], [None for _ in plots]))
+            line = lines.setdefault(
+                label, CurveLine(curve.first.model, label, [{} for _ in plots], [None for _ in plots])
+            )
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
                     continue
@@ -245,11 +249,11 @@ def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
 
 
 def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
-    """Return the notes: what whiskers are, what the picture leaves out, and warnings."""
+    """Return the notes: what bands are, what the picture leaves out, and warnings."""
     group, *rest = sweep.groups
     points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
     several = [point.numbers[kind] for point in points if len(point.runs) > 1 and kind in point.numbers]
-    legend = "Whiskers, ±: 95 % intervals over examples"
+    legend = "Bands and whiskers: 95 % intervals over examples"
     legend += "; of several seeds over examples and seeds" if several else ""
     legend += ", where scores.csv exists" if any(isnan(number.low) for number in several) else ""
     legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.references) else ""

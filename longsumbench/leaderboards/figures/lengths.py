@@ -16,24 +16,14 @@ from typing import Any
 from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import settings_of
-from longsumbench.leaderboards.figures.recall import (
-    CHANCE,
-    RecallLine,
-    _RecallPanel,
-    draw_recall,
-    name_of,
-)
+from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import rounded_frame, with_bounds
-from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen
+from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
 _ALL = "fact_recall"
-FACT_PANELS = {  # measure → heading of its panel
-    "fact_recall_single": "Single facts\nstated in one place",
-    "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
-    "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
-}
+FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
 _DECIMALS = 4  # of numbers in the CSV
 
@@ -43,11 +33,13 @@ class LengthCurves:
     """A model and variant that was trained on one length and tested at several.
 
     Attributes:
+        model: its model.
         label: its name.
         trained: tokens of the longest training texts.
         tested: tokens of a test text → the runs, one per seed; from short to long.
     """
 
+    model: str
     label: str
     trained: int
     tested: dict[int, SeedGroup]
@@ -63,7 +55,7 @@ class LengthCurves:
         return seen is not None and seen < WHOLE
 
     def point(self, measure: str, length: int) -> Estimate | None:
-        """Return a measure at a length; None if it was not measured."""
+        """Return the mean of a measure at a length, over seeds; None if it was not measured."""
         return self.tested[length].numbers.get(measure)
 
 
@@ -72,7 +64,7 @@ def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None
 
     Args:
         records: finished runs on any datasets; runs on texts without a generated length are skipped.
-        scores: run id → per-example scores, 0–1; without them, several seeds have no interval.
+        scores: their per-example scores; without them, means over several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
@@ -94,7 +86,8 @@ def _lengths(record: RunRecord, split: str) -> tuple[int, ...]:
 def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     """Return a key that runs of one system share; the name comes first."""
     texts = record.texts
-    name = " ".join([name_of(record), *(f"{option}={value}" for option, value in texts.options.items())])
+    options = (f"{option}={value}" for option, value in texts.options.items())
+    name = " ".join([record.model, *split_variant(record.variant), *options])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
     return name, repr((record.dataset, record.split, trained)), json.dumps(settings_of(record, "speed"), sort_keys=True)
 
@@ -108,7 +101,7 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores:
         kept[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
     first = kept[min(kept)].first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
-    return LengthCurves(label, max(_lengths(first, "train"), default=0), kept)
+    return LengthCurves(first.model, label, max(_lengths(first, "train"), default=0), kept)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -116,41 +109,38 @@ def _best_first(system: LengthCurves) -> tuple[float, str]:
     return (-longest.mean if longest else 0.0), system.label
 
 
-def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
+def draw_lengths(about: str, systems: Sequence[LengthCurves]) -> bytes:
     """Draw recall against length, a panel per kind of fact; return a PNG. `systems` has at least one."""
     lengths = sorted({length for system in systems for length in system.tested})
-    ticks, names = tuple(map(log2, lengths)), tuple(map(in_thousands, lengths))
+    ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = [
-        _RecallPanel(
-            heading, "tokens of a tested text", {_place(kind, length): log2(length) for length in lengths}, ticks, names
-        )
+        RecallPanel(heading, "tokens of a text", {_place(kind, length): log2(length) for length in lengths}, ticks)
         for kind, heading in FACT_PANELS.items()
     ]
     cut = any(system.is_cut(length) for system in systems for length in system.tested)
-    note = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if cut else ""
-    return draw_recall(title, list(map(_line, systems, labels(systems))), panels, note)
-
-
-def labels(systems: Sequence[LengthCurves]) -> list[str]:
-    """Return the labels in the picture: the model's name if it is unique, the full label otherwise."""
-    first = [system.tested[min(system.tested)].first for system in systems]
-    models = [record.model for record in first]
-    unique = [models.count(record.model) == 1 and not record.texts.options for record in first]
-    return [model if alone else system.label for system, model, alone in zip(systems, models, unique, strict=True)]
+    note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
+    lines = list(map(_line, systems))
+    topic = f"Trained on {_trained(systems)} tokens, tested on {in_thousands(lengths[-1])}"
+    title = headline(topic, lines, _place(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
+    return draw_recall(about, lines, panels, title, note)
 
 
 def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
     """Return the title of the picture."""
-    trained = ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
-    return f"{dataset}: planted facts that the summaries state right, by length (trained on {trained} tokens at most)"
+    trained = f"trained on {_trained(systems)} tokens at most"
+    return f"{dataset}: planted facts that the summaries state right, by length ({trained})"
 
 
-def _line(system: LengthCurves, label: str) -> RecallLine:
+def _trained(systems: Sequence[LengthCurves]) -> str:
+    return ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
+
+
+def _line(system: LengthCurves) -> RecallLine:
     places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
-    chance = system.tested[min(system.tested)].first.measures.get(CHANCE)
+    chance = system.point(CHANCE, min(system.tested))
     hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
-    return RecallLine(label, points, chance.mean if chance else None, hollow)
+    return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow)
 
 
 def _place(kind: str, length: int) -> str:

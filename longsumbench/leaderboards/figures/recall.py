@@ -5,85 +5,82 @@
 The same records give the same bytes, with the same release of matplotlib.
 """
 
-import io
-import textwrap
+import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths
-from longsumbench.report.palette import GREY
-from longsumbench.runs.record import RunRecord, split_variant
+from longsumbench.report.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
+from longsumbench.report.palette import GREY, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CHANCE = "fact_recall_chance"
-MOST_LINES = 14  # the best ones are drawn
-_SIZE, _RESOLUTION = (13.0, 4.6), 150  # inches, dots per inch
-_LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; height of a row in percent of recall
+MOST_SYSTEMS = 6  # in a picture
+_FOUND = 50.0  # percent; also what a guess between the two bids of a silent fact gives
 
 
 @dataclass(frozen=True)
-class _RecallPanel:
+class RecallPanel:
     """One of the plots.
 
     Attributes:
         heading: two lines.
         unit: label of the horizontal axis.
         places: measure → position on that axis; evenly spaced.
-        ticks: positions of its ticks.
-        tick_names: labels of the ticks; by default their positions.
+        ticks: position of a tick → its label.
+        guesses: recall in percent of a system that guesses → its label.
     """
 
     heading: str
     unit: str
     places: Mapping[str, float]
-    ticks: tuple[float, ...]
-    tick_names: tuple[str, ...] = ()
-
-    @property
-    def spacing(self) -> float:
-        first, second, *_ = self.places.values()
-        return second - first
+    ticks: Mapping[float, str]
+    guesses: Mapping[float, str] = field(default_factory=dict)
 
 
+KINDS = {  # kind of fact → heading of its panel
+    "single": "Single facts\none place",
+    "relayed": "Relayed facts\ntwo places, link stated",
+    "silent": "Silent facts\ntwo places, link unstated",
+}
+_GUESSES: dict[str, dict[float, str]] = {"silent": {_FOUND: "guess of two"}}
 PANELS = (
-    _RecallPanel(
-        "Single facts\nstated in one place",
-        "where the fact is (% of the source)",
+    RecallPanel(
+        KINDS["single"],
+        "place in the source (%)",
         {f"fact_recall_single_position_{decile}": 10.0 * decile + 5 for decile in range(10)},
-        tuple(range(0, 101, 20)),
+        {0: "0", 50: "50", 100: "100"},
     ),
-    _RecallPanel(
-        "Relayed facts\nfrom two places, the link written out",
-        "sections between the places",
-        {f"fact_recall_relayed_distance_{distance}": float(distance) for distance in range(8)},
-        tuple(range(8)),
-    ),
-    _RecallPanel(
-        "Silent facts\nfrom two places, the link left out",
-        "sections between the places",
-        {f"fact_recall_silent_distance_{distance}": float(distance) for distance in range(8)},
-        tuple(range(8)),
+    *(
+        RecallPanel(
+            KINDS[kind],
+            "sections apart",
+            {f"fact_recall_{kind}_distance_{distance}": float(distance) for distance in range(8)},
+            {distance: f"{distance}" for distance in (0, 2, 4, 6)},
+            _GUESSES.get(kind, {}),
+        )
+        for kind in ("relayed", "silent")
     ),
 )
 
 
 @dataclass(frozen=True)
 class RecallLine:
-    """The line of a model and variant.
+    """The line of a system.
 
     Attributes:
-        label: its name.
-        points: measure → its mean and whisker, in percent.
+        model: its model.
+        label: its model and settings.
+        points: measure → its mean and 95 % interval, in percent.
         chance: expected recall of a random guess, in percent; None if unknown.
         hollow: measures that are drawn with hollow markers.
     """
 
+    model: str
     label: str
     points: Mapping[str, Estimate]
     chance: float | None
@@ -95,6 +92,7 @@ def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
     drawn = {name for panel in PANELS for name in panel.places}
     return tuple(
         RecallLine(
+            row.first.model,
             row.label,
             {measure: number for measure, number in row.numbers.items() if measure in drawn},
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
@@ -104,118 +102,121 @@ def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
     )
 
 
-def name_of(record: RunRecord) -> str:
-    """Return a run's model and variant."""
-    return " ".join([record.model, *split_variant(record.variant)]).strip()
+def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
+    """Return the first line of each model; its label has the settings only if the model has other lines."""
+    models = [line.model for line in lines]
+    return [
+        line if models.count(line.model) > 1 else replace(line, label=line.model)
+        for place, line in enumerate(lines)
+        if line.model not in models[:place]
+    ]
+
+
+def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
+    """Return a title that names the systems that find facts; empty if an interval is unknown.
+
+    A system finds facts if the 95 % interval of their recall is above `_FOUND` percent. The best line of each model
+    counts.
+
+    Args:
+        topic: the beginning of the title.
+        lines: best first.
+        measure: the recall of these facts.
+        facts: what they are called in the title.
+    """
+    best = best_of_models(lines)
+    lows = {line.label: line.points[measure].low for line in best if measure in line.points}
+    if len(lows) < len(best) or any(map(math.isnan, lows.values())):
+        return ""
+    found = [label for label, low in lows.items() if low > _FOUND]
+    if len(found) in (0, len(lows)):
+        return f"{topic}: {'all systems find' if found else 'no system finds'} {facts}"
+    if len(found) > MOST_SYSTEMS // 2:
+        return f"{topic}: {len(found)} of {len(lows)} systems find {facts}"
+    *others, last = found
+    named = f"{', '.join(others)} and {last} find" if others else f"{last} finds"
+    return f"{topic}: only {named} {facts}"
 
 
 def draw_recall(
-    title: str, lines: Sequence[RecallLine], panels: Sequence[_RecallPanel] = PANELS, note: str = ""
+    about: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel] = PANELS, title: str = "", note: str = ""
 ) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
     Args:
-        title: title of the picture.
-        lines: best first, at least one; the first `MOST_LINES` are drawn.
+        about: what is drawn.
+        lines: best first, at least one; the best line of each model is drawn, of `MOST_SYSTEMS` models at most.
         panels: panels without any points are left out.
-        note: additional sentence of the caption.
+        title: what was found; default: the systems that find silent facts over the largest distance, if that is known.
+        note: additional sentence below the plots.
     """
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
-    shown = lines[:MOST_LINES]
+    best = best_of_models(lines)
+    shown = best[:MOST_SYSTEMS]
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
-    plain_text = {"text.parse_math": False}  # variants may contain dollar signs
-    with matplotlib.style.context(["default", plain_text]):  # ignores the user's settings
-        figure = Figure(_SIZE, dpi=_RESOLUTION)
-        plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        figure.subplots_adjust(left=0.055, right=0.79, top=0.8, bottom=0.205, wspace=0.07)
+    notes = [f"{about}.", "Lines are means over examples and seeds, bands their 95 % intervals."]
+    if not title and (reached := _reached(PANELS[-1], lines)):
+        title = headline("Facts that need two places at once", lines, reached[-1])
+    if title:
+        notes.append(f"A system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%.")
+    notes.append(note)
+    if len(shown) < len(lines):
+        of = f"{len(shown)} of {len(best)} models, each with its best settings"
+        notes.append(f"{of}; the table has all {len(lines)} rows.")
+
+    def draw(plots: "Sequence[Axes]") -> None:
         for panel, plot in zip(panels, plots, strict=True):
             _draw_panel(plot, panel, shown)
-        plots[0].set_ylabel("facts stated right (%)")
-        _name_lines(plots[-1], panels[-1], shown)
-        left = plots[0].get_position().x0
-        figure.text(left, 0.94, title, fontsize=13, fontweight="bold", va="center")
-        figure.text(left, 0.04, _caption(len(lines), note), fontsize=8.5, color=GREY, va="center")
-        image = io.BytesIO()
-        figure.savefig(image, format="png", metadata={"Software": None})
-    return image.getvalue()
+        plots[0].set_ylabel("facts stated right (%)", fontsize=TEXT)
+
+    labels = _labels(panels[-1], shown)
+    return draw_panels(title or about, [" ".join(filter(None, notes))], len(panels), draw, labels)["png"]
 
 
-def _caption(num_lines: int, note: str) -> str:
-    legend = "Means over examples; whiskers are 95 % intervals (of several seeds: over examples and seeds)."
-    more = f"The best {MOST_LINES} of {num_lines} systems; the table has all." if num_lines > MOST_LINES else ""
-    return " ".join(text for text in (legend, note, more) if text)
+def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
+    """Return the measures of a panel that any line has."""
+    return [measure for measure in panel.places if any(measure in line.points for line in lines)]
 
 
-def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
-    for index, line in enumerate(lines):
-        known = [name for name in panel.places if name in line.points]
-        shift = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # keeps whiskers from overlapping
-        points = [line.points[name] for name in known]
-        _, _, whiskers = plot.errorbar(
-            [panel.places[name] + shift for name in known],
-            [point.mean for point in points],
-            yerr=whisker_lengths(points),
-            linewidth=1.6,
-            elinewidth=1.0,
-            zorder=3 + len(lines) - index,
-            **series_style(index),
-        )
-        whiskers[0].set_alpha(0.55)
-        if line.hollow & set(known):
-            at = {name: (panel.places[name] + shift, line.points[name].mean) for name in known}
-            _draw_hollow(plot, at, line.hollow, series_style(index), len(lines) - index)
-    for chance in _chances(lines):
-        plot.axhline(chance, color=GREY, linestyle="--", linewidth=1.0, zorder=2)
-    reached = [place for name, place in panel.places.items() if any(name in line.points for line in lines)]
-    plot.set_xlim(min(panel.places.values()) - 0.6 * panel.spacing, max(reached) + 0.6 * panel.spacing)
-    plot.set_ylim(-3, 103)
-    ticks = [tick for tick in panel.ticks if tick <= max(reached) + 0.6 * panel.spacing]
-    plot.set_xticks(ticks, panel.tick_names[: len(ticks)] or None)
-    plot.set_xlabel(panel.unit, fontsize=9.5)
+def _draw_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -> None:
+    for index, (line, style) in enumerate(zip(lines, _styles(lines), strict=True)):
+        known = {measure: place for measure, place in panel.places.items() if measure in line.points}
+        above = 3 + len(lines) - index
+        draw_series(plot, [*known.values()], [line.points[measure] for measure in known], style, above)
+        marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
+        hollow = [measure for measure in known if measure in line.hollow]
+        means = [line.points[measure].mean for measure in hollow]
+        plot.plot([known[measure] for measure in hollow], means, **marker, zorder=above)
+    for level in _levels(panel, lines):
+        plot.axhline(level, color=GREY, linestyle="--", linewidth=0.9, zorder=2)
+    first, second, *_ = panel.places.values()
+    room, last = 0.5 * (second - first), panel.places[_reached(panel, lines)[-1]]
+    plot.set_xlim(first - room, last + room)
+    plot.set_ylim(-4, 104)
+    plot.set_yticks([0, 50, 100])
+    ticks = {place: name for place, name in panel.ticks.items() if place <= last + room}
+    plot.set_xticks([*ticks], [*ticks.values()])
+    plot.set_xlabel(panel.unit, fontsize=TEXT)
     kind, _, how = panel.heading.partition("\n")
-    plot.text(0, 1.085, kind, transform=plot.transAxes, fontsize=11, fontweight="bold")
-    plot.text(0, 1.025, how, transform=plot.transAxes, fontsize=9.5)
+    plot.set_title(f"{kind}\n", loc="left", fontsize=TEXT + 1, fontweight="bold")
+    plot.text(0, 1.04, how, transform=plot.transAxes, fontsize=TEXT - 1.5)
     plain_axes(plot)
 
 
-def _draw_hollow(
-    plot: "Axes", at: Mapping[str, tuple[float, float]], hollow: Set[str], style: Mapping[str, Any], above: int
-) -> None:
-    """Draw over a line: white inside hollow markers, and gaps in the line before them."""
-    for before, name in pairwise(at):
-        if name in hollow:
-            ends = zip(at[before], at[name], strict=True)
-            plot.plot(*ends, "--", color="white", linewidth=2.4, zorder=3.3 + above)
-    drawn = {**style, "markerfacecolor": "white", "markeredgecolor": style["color"], "markeredgewidth": 1.3}
-    for name, (place, mean) in at.items():
-        marker = {**drawn, "markersize": 7.5} if name in hollow else style
-        plot.plot([place], [mean], **{**marker, "linestyle": ""}, zorder=3.5 + above)
+def _styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
+    return system_styles([line.model for line in lines])
 
 
-def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
-    """Write each line's label near the height of its end, connected by a leader line."""
-    names = []  # label, end of the line, style
-    for index, line in enumerate(lines):
-        known = [name for name in panel.places if name in line.points]
-        end = (panel.places[known[-1]], line.points[known[-1]].mean) if known else None
-        names.append(("\n".join(textwrap.wrap(line.label, _LABEL_WIDTH)), end, series_style(index)))
-    right = plot.get_xlim()[1]
-    for chance in _chances(lines):
-        names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
-    wanted = [end[1] if end else 0.0 for _, end, _ in names]
-    heights = spread_labels(wanted, [_LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
-    at_right = plot.get_yaxis_transform()
-    for (text, end, style), height in zip(names, heights, strict=True):
-        colour = style["color"]
-        if end:
-            lead = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
-            plot.annotate("", end, (1.04, height), xycoords="data", textcoords=at_right, arrowprops=lead)
-        plot.plot([1.06], [height], transform=at_right, clip_on=False, **style)
-        ink = colour if colour == GREY else "black"
-        plot.text(1.085, height, text, transform=at_right, va="center", fontsize=9.5, linespacing=1.05, color=ink)
+def _levels(panel: RecallPanel, lines: Sequence[RecallLine]) -> dict[float, str]:
+    """Return what guesses give in a panel, and their labels."""
+    chances = sorted({line.chance for line in lines if line.chance is not None})
+    return {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
 
 
-def _chances(lines: Sequence[RecallLine]) -> list[float]:
-    return sorted({line.chance for line in lines if line.chance is not None})
+def _labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
+    labels = []
+    for line, style in zip(lines, _styles(lines), strict=True):
+        known = [measure for measure in panel.places if measure in line.points]
+        end = panel.places[known[-1]] if known else None
+        labels.append(LineLabel(line.label, line.points[known[-1]].mean if known else 0.0, style["color"], end))
+    right = max(panel.places[measure] for measure in _reached(panel, lines))
+    return labels + [LineLabel(name, level, GREY, right) for level, name in _levels(panel, lines).items()]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _WIDTH, _RESOLUTION = 12.0, 150  # inches, dots per inch
 _SHADES = "Blues"  # a darker shade is a higher value
 _GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
-_LIGHT = COLOURS[3:6]  # colours with black text
+_LIGHT = COLOURS[3:5]  # colours with black text
 _MOST_TOKENS = 90  # labels under a map
 _MOST_ROWS, _MOST_COLUMNS, _MOST_UNITS = 32, 20, 10  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters

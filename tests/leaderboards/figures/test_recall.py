@@ -10,10 +10,12 @@ from hypothesis import given, strategies as st
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.leaderboards.figures.recall import (
-    MOST_LINES,
+    MOST_SYSTEMS,
     PANELS,
     RecallLine,
+    best_of_models,
     draw_recall,
+    headline,
 )
 from longsumbench.leaderboards.seed_groups import NO_INTERVAL
 from longsumbench.leaderboards.significance import comparable_rows
@@ -112,14 +114,42 @@ def test_the_settings_of_a_machine_do_not_show(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_many_and_few_can_be_drawn() -> None:
-    """More systems than colours are drawn, up to `MOST_LINES`; a kind without facts has no panel."""
-    many = [found(f"system{number:02}", 90 - number) for number in range(MOST_LINES + 3)]
-    assert picture(many) != picture(many[:MOST_LINES])
-    lines = lines_of(many)
-    assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the caption has the number left out
-    assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_LINES], *lines[-3:]])
-    line = RecallLine("only", {"fact_recall_single_position_4": Estimate(50, 40, 60)}, None)
+    """The best `MOST_SYSTEMS` systems are drawn, and others are counted; a kind without facts has no panel."""
+    lines = lines_of([found(f"system{number:02}", 90 - number) for number in range(MOST_SYSTEMS + 3)])
+    assert draw_recall("t", lines[:MOST_SYSTEMS]) != draw_recall("t", lines)
+    assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_SYSTEMS], *reversed(lines[MOST_SYSTEMS:])])
+    line = RecallLine("only", "only", {"fact_recall_single_position_4": Estimate(50, 40, 60)}, None)
     assert draw_recall("t", [line]).startswith(b"\x89PNG")
+
+
+def test_a_model_has_one_line() -> None:
+    """Its best row; the label has settings only if the model has other rows."""
+    lines = lines_of(
+        [found("ea", 60, variant="num_beams=2"), found("ea", 50), found("seal", 40, variant="page_size=9")]
+    )
+    assert [line.label for line in best_of_models(lines)] == ["ea num_beams=2", "seal"]
+
+
+def points(**lows: float) -> list[RecallLine]:
+    return [RecallLine(model, model, {MEASURE: Estimate(90, low, 95)}, 5.0) for model, low in lows.items()]
+
+
+@pytest.mark.parametrize(
+    ("lows", "title"),
+    [
+        ({"ea": 60, "seal": 50, "ca": 51}, "Facts: only ea and ca find them"),
+        ({"ea": 60, "seal": 50}, "Facts: only ea finds them"),
+        ({"ea": 60, "seal": 60}, "Facts: all systems find them"),
+        ({"ea": 9, "seal": 9}, "Facts: no system finds them"),
+        ({**dict.fromkeys("abcd", 60.0), "e": 9}, "Facts: 4 of 5 systems find them"),
+        ({"ea": 60, "seal": float("nan")}, ""),
+    ],
+)
+def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> None:
+    """It names the systems whose interval is above 50 %, and nobody if an interval is unknown."""
+    assert headline("Facts", points(**lows), MEASURE) == title
+    unmeasured = RecallLine("other", "other", {}, 5.0)
+    assert headline("Facts", [*points(**lows), unmeasured], MEASURE) == ""
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from((5.0, 9.0))), max_size=10))
