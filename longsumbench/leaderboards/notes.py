@@ -82,7 +82,7 @@ def describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 def describe_method(tests: AgainstBest) -> str:
     """Name the tests against the best: "paired test over examples and seeds, …"."""
     over = "examples and seeds" if tests.over_seeds else "examples"
-    return f"paired test over {over}, Holm-corrected, p ≥ {LEVEL}"
+    return f"paired test over {over}, Holm-corrected in each column, p ≥ {LEVEL}"
 
 
 def join(*sentences: str) -> str:
