@@ -130,6 +130,7 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
             for future in as_completed(futures):
                 state = future.result()
                 yield left.pop(futures[future]), state
+            pool.shutdown()
         except BrokenExecutor:
             died = [number for number, task in left.items() if task.sweep.state(number).state == RUNNING]
             if not died:
