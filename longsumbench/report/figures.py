@@ -135,13 +135,21 @@ def _label_lines(plot: "Axes", labels: Sequence[LineLabel]) -> None:
 
 
 def draw_series(
-    plot: "Axes", places: Sequence[float], numbers: Sequence[Estimate], style: dict[str, Any], above: float = 3
+    plot: "Axes",
+    places: Sequence[float],
+    numbers: Sequence[Estimate],
+    style: dict[str, Any],
+    above: float = 3,
+    band: bool = True,
 ) -> None:
-    """Draw a line with a band of its 95 % intervals; a single point has a whisker instead."""
+    """Draw a line with a band of its 95 % intervals, or dashed without one; a single point has a whisker instead."""
     lows, highs = [number.low for number in numbers], [number.high for number in numbers]
     if len(places) == 1:
         plot.vlines(places, lows, highs, color=style["color"], alpha=0.6)
-    plot.fill_between(places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0, zorder=1.5)
+    elif band:
+        plot.fill_between(places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0, zorder=1.5)
+    else:
+        style = {**style, "linestyle": "--"}
     plot.plot(places, [number.mean for number in numbers], linewidth=2, zorder=above, **style)
 
 

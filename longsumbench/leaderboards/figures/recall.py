@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
 _FOUND = 50.0  # percent; also what a guess between the two bids of a silent fact gives
+_VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,12 @@ def draw_recall(
     shown = best[:MOST_SYSTEMS]
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
     notes = [f"{about}.", "Lines are means over examples and seeds, bands their 95 % intervals."]
+    if any(
+        _is_vague([line.points[name] for name in panel.places if name in line.points])
+        for line in shown
+        for panel in panels
+    ):
+        notes.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
     if not title and (reached := _reached(PANELS[-1], lines)):
         title = headline("Facts that need two places at once", lines, reached[-1])
     if title:
@@ -177,11 +184,17 @@ def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
     return [measure for measure in panel.places if any(measure in line.points for line in lines)]
 
 
+def _is_vague(points: Sequence[Estimate]) -> bool:
+    """Return True if the intervals of a line are so wide that their band would cover the others."""
+    return bool(points) and sum(point.high - point.low for point in points) > _VAGUE * len(points)
+
+
 def _draw_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -> None:
     for index, (line, style) in enumerate(zip(lines, _styles(lines), strict=True)):
         known = {measure: place for measure, place in panel.places.items() if measure in line.points}
         above = 3 + len(lines) - index
-        draw_series(plot, [*known.values()], [line.points[measure] for measure in known], style, above)
+        points = [line.points[measure] for measure in known]
+        draw_series(plot, [*known.values()], points, style, above, band=not _is_vague(points))
         marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
         hollow = [measure for measure in known if measure in line.hollow]
         means = [line.points[measure].mean for measure in hollow]
