@@ -74,11 +74,12 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             shared = launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder)
             print_text(show_config(shared))
             return
-        with updating_tables(launch, _print_table):
+        with updating_tables(launch, print_table):
             launch.start()
 
 
-def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:
+def print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:
+    """Print a table after runs, with the paths of its files."""
     print_text(table.render(), f"\n{folder / table.dataset}.csv, .md, .tex", *pictures)
 
 

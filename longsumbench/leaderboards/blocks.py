@@ -129,6 +129,7 @@ def remarks(record: RunRecord) -> list[str]:
     """Return facts about a run that its variant does not show."""
     averaged = len(record.fit.averaged)
     candidates = {
+        "imported": record.imported,
         "not repeatable": not record.repeatable,
         f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
