@@ -43,14 +43,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.analysis.imports.import_outputs import plan_import, run_import
         from longsumbench.analysis.imports.outputs import OutputsToImport
         from longsumbench.cli.run import print_table
-        from longsumbench.sweeps.run import updating_tables
-        from longsumbench.sweeps.sweep import Launch
 
     path, named = Path(options.outputs).expanduser(), (options.model, options.variant, options.seed, options.origin)
     outputs = OutputsToImport(path, *named, options.intersect)
-    launch = Launch([plan_import(outputs, options.dataset, options.split, options.overrides)], ("longsumbench", *words))
-    with updating_tables(launch, print_table):
-        run_import(outputs, launch)
+    planned = plan_import(outputs, options.dataset, options.split, options.overrides)
+    run_import(outputs, planned, ("longsumbench", *words), print_table)
 
 
 imports_command = Command("import", "make a run of outputs of another system", _HELP, _add_arguments, _execute)

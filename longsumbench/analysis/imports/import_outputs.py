@@ -1,11 +1,11 @@
 """Imports outputs that were written outside the suite: they become a run, and tables are rebuilt.
 
-names and settings --plan_import--> Planned --run_import--> the record, and those of its baselines
+names and settings --plan_import--> Planned --run_import--> its record, those of its baselines, tables
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,7 @@ def import_outputs(
     flags |= {"--seed": None if seed is None else str(seed), "--from": origin}
     typed = [word for flag, value in flags.items() if value for word in (flag, value)]
     command = ("longsumbench", "import", str(outputs), *typed, *(["--intersect"] if intersect else []), *words)
-    launch = Launch([plan_import(chosen, name, split, words)], command)
-    with updating_tables(launch):
-        run_import(chosen, launch)
-    return launch.finished[0]
+    return run_import(chosen, plan_import(chosen, name, split, words), command)
 
 
 def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
@@ -108,16 +105,35 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
     return replace(planned, config=replace(planned.config, model=ImportedConfig(outputs.model)))
 
 
-def run_import(outputs: OutputsToImport, launch: Launch) -> None:
-    """Import the outputs, and score the baselines on the same examples; the records are added to the launch.
+@dataclass
+class ImportLaunch(Launch):
+    """A launch of one point, which is imported; `outputs` are not None."""
 
-    Baselines are not scored if some examples were left out.
+    outputs: OutputsToImport | None = None
+
+    def start(self) -> None:
+        """Import the outputs, and score the baselines on the same examples, unless some examples were left out.
+
+        Raises:
+            DataError: the outputs do not fit the examples, or cannot be read.
+        """
+        assert self.outputs is not None
+        config = self.points[0].config
+        record, whole = make_imported_run(self.outputs, config, self.command)
+        self.finished.append(record)
+        if whole:
+            self.finished += score_baselines(Point(config, command=self.command), set())
+
+
+def run_import(
+    outputs: OutputsToImport, planned: Planned, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
+) -> RunRecord:
+    """Import outputs, rebuild the tables of the dataset, and show them by `show`, as after a run; return the record.
 
     Raises:
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    config = launch.points[0].config
-    record, whole = make_imported_run(outputs, config, launch.command)
-    launch.finished.append(record)
-    if whole:
-        launch.finished += score_baselines(Point(config, command=launch.command), set())
+    launch = ImportLaunch([planned], command, outputs=outputs)
+    with updating_tables(launch, show):
+        launch.start()
+    return launch.finished[0]
