@@ -11,7 +11,7 @@ from typing import Any
 
 from longsumbench.analysis.imports.imported_run import make_imported_run
 from longsumbench.analysis.imports.outputs import ImportedConfig, OutputsToImport
-from longsumbench.api import registry
+from longsumbench.api import bounds_of, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.overrides import format_overrides
@@ -91,6 +91,9 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         raise UsageError(
             f"--model {outputs.model} is a system of the suite: choose another name, {outputs.model}-released"
         )
+    bounds = bounds_of(OutputsToImport)
+    check_value("--variant", outputs.variant, bounds["variant"])
+    check_value("--from", outputs.origin, bounds["origin"])
     for word in words:
         key = word.lstrip("+").partition("=")[0]
         if key == "dataset":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.analysis.score.files import RawText, first_ids, read_outputs
-from longsumbench.api import Decoding, Example, Summary, System
+from longsumbench.api import Decoding, Example, Summary, System, Text
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
@@ -36,9 +36,9 @@ class OutputsToImport:
 
     path: Path
     model: str
-    variant: str = ""
+    variant: Text = ""
     seed: int | None = None
-    origin: str = ""
+    origin: Text = ""
     intersect: bool = False
 
 

@@ -197,6 +197,8 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
         (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
         (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
         (lambda rows: rows, ("--model", "../a"), 2, "must be usable as a folder"),
+        (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
+        (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
         (lambda rows: rows, ("--dataset", "jsno"), 2, "unknown dataset 'jsno' (did you mean 'jsonl'?)"),
         (lambda rows: rows, ("--split", "tset"), 2, "dataset.split=tset (did you mean 'test'?)"),
         (lambda rows: rows, ("decode.num_beams=5",), 2, "import takes dataset.*, score.* and"),
