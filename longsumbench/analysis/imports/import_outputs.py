@@ -61,8 +61,11 @@ def import_outputs(
         DataError: the outputs do not fit the examples, or cannot be read.
     """
     chosen = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
-    named, *words = format_overrides({"dataset": dataset, **settings})
-    name = named.partition("=")[2]
+    given = format_overrides({"dataset": dataset, **settings})
+    words = [word for word in given if not word.startswith("dataset=")]
+    if len(given) == len(words):
+        raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
+    name = next(word for word in given if word not in words).partition("=")[2]
     flags = {"--model": model, "--dataset": name, "--split": split, "--variant": variant}
     flags |= {"--seed": None if seed is None else str(seed), "--from": origin}
     typed = [word for flag, value in flags.items() if value for word in (flag, value)]

@@ -12,6 +12,7 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
 from longsumbench.runs.record import RunRecord
 
 Typed = Callable[..., tuple[int, str, str]]
@@ -256,3 +257,5 @@ def test_in_python(toy: Path, held_out: Path) -> None:
         **{"dataset.path": toy, "dataset.limit": 5, "baselines": False},
     )  # fmt: skip
     assert by_name.run_id == record.run_id
+    with pytest.raises(UsageError, match="dataset= has no name"):
+        longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
