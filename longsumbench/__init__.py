@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longsumbench.analysis.imports.import_outputs import import_outputs
     from longsumbench.analysis.runs.compare import compare, load_outputs
     from longsumbench.analysis.score.score import score
     from longsumbench.leaderboards.table import leaderboard
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
     from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["compare", "leaderboard", "load_dataset", "load_outputs"]
+__all__ = ["compare", "import_outputs", "leaderboard", "load_dataset", "load_outputs"]
 __all__ += ["load_run", "load_system", "run", "score", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "compare": "analysis.runs.compare",
+    "import_outputs": "analysis.imports.import_outputs",
     "leaderboard": "leaderboards.table",
     "load_dataset": "runs.load",
     "load_outputs": "analysis.runs.compare",

@@ -1,10 +1,11 @@
 """`longsumbench inspect`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
-from longsumbench.formatting import print_text
+from longsumbench.formatting import escape_line, print_text
 
 _HELP = """\
 Show what a system looked at while it wrote one summary of a finished run.
@@ -17,6 +18,7 @@ Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. Th
 stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other
 array as a heat map, together with the texts of the units.
 A run stores evidence of its first 20 examples. Run the same `run` command with decode.evidence=all to add the others.
+Without evidence the page shows what the output shares with the source and the references.
 What the views mean: docs/how-to/inspect.md.
 """
 
@@ -31,11 +33,16 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.inspect_page import write_inspection
     from longsumbench.analysis.runs.inspect_run import inspect_example, inspection_folder
+    from longsumbench.analysis.runs.overlap_page import write_overlap
 
     results = results_of(options)
     inspection = inspect_example(options.run, options.example, results)
     folder = output_folder(options.output, inspection_folder(results, inspection.record))
-    print_text(*write_inspection(inspection, folder))
+    if inspection.evidence is None:
+        print_text(write_overlap(inspection, folder))
+        print(escape_line(inspection.lacking), file=sys.stderr)
+    else:
+        print_text(*write_inspection(inspection, folder))
 
 
 _INTERRUPTED = "the run is unchanged; the same command starts again"

@@ -16,7 +16,7 @@ from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
 _NAMES = (
-    *("run", "leaderboard", "status", "summarize", "score", "compare"),
+    *("run", "leaderboard", "status", "summarize", "score", "imports", "compare"),
     *("inspect", "stats", "analyze", "cache", "repro", "list"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
@@ -34,6 +34,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench leaderboard pydoc                print a table again
   longsumbench summarize RUN paper.md           summarize your own file
   longsumbench score out.jsonl test.jsonl       compute the ROUGE of any system's outputs
+  longsumbench import out.jsonl --model theirs --dataset pubmed          put any system's outputs into the table
   longsumbench compare RUN RUN                  test whether two runs differ, and on which examples
   longsumbench inspect RUN 0                    show what a system looked at while it wrote a summary
   longsumbench stats dataset=pydoc              print statistics of a dataset

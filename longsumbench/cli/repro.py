@@ -14,6 +14,7 @@ Print the facts of a finished run, what differs here, and the commands that repe
 
 --check trains, summarizes and scores again in a new folder; it may reuse texts that were read before. It compares the
 predictions or, if they are missing, the scores. If an output differs, it keeps the repeated run and exits with code 1.
+Of imported outputs it only computes the scores again.
 More: docs/how-to/reproduce.md
 """
 
@@ -33,9 +34,10 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
+    from longsumbench.analysis.imports.imported_run import score_again
     from longsumbench.analysis.runs.repeat import check_repeat
 
-    print_text(check_repeat(folder, record))
+    print_text(check_repeat(folder, record, score_again if record.imported else None))
 
 
 _INTERRUPTED = "the run is unchanged; the same command starts again"

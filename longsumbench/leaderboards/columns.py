@@ -89,6 +89,7 @@ def remarks(record: RunRecord) -> list[str]:
     """Return facts about a run that its variant does not show."""
     averaged = len(record.fit.averaged)
     candidates = {
+        "imported": record.imported,
         "not repeatable": not record.repeatable,
         f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
@@ -152,7 +153,7 @@ _FACTS = (
         "outputs_cut",
         "outputs\ncut",
         "share of outputs that stopped at the length limit",
-        lambda run: percent(run.outputs_cut, run.num_outputs),
+        lambda run: None if run.imported else percent(run.outputs_cut, run.num_outputs),
         _PERCENT,
     ),
     _fact("empty", "empty", "empty outputs", lambda run: run.empty_predictions),

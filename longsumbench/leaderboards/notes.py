@@ -144,7 +144,7 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
             models.setdefault((record.fit.steps, _step_size(record.settings.train)), set()).add(record.model)
     budgets = [(f"{format_count(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not budgets:
-        return "Nothing was trained for these rows."
+        return "" if any(record.imported for record in members) else "Nothing was trained for these rows."
     if len(budgets) == 1:
         return f"Equal budget: {budgets[0][0]}{_examples_of_tokens(members)}."
     return (

@@ -81,6 +81,7 @@ class Table:
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
         columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
+        columns += ["imported_from"] if any(record.imported for record in records) else []
         return rounded_frame(map(_row, records), columns)
 
     def csv(self) -> str:
@@ -273,4 +274,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
     values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
+    if record.imported:  # how it was trained and decoded is unknown
+        values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
+        values["imported_from"] = record.imported.origin or record.imported.file
     return values

@@ -49,7 +49,7 @@ def _row(record: RunRecord) -> list[str]:
         _ABSENT if seen is None else f"{seen:.1f}",
         ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _ABSENT,
         _targets(record),
-        format_share(record.outputs_cut, record.num_outputs),
+        _ABSENT if record.imported else format_share(record.outputs_cut, record.num_outputs),
     ]
 
 

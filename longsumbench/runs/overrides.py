@@ -63,6 +63,9 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     if chosen := sorted(typed & set(GROUPS)):
         raise UsageError(f"{chosen[0]}= cannot be combined with --config, which chooses it; single settings can")
     then = _read_config_file(Path(path))
+    if then.get("model.imported"):
+        problem = f"--config {path} is that of imported outputs of {then['model.name']}, which cannot be run"
+        raise UsageError(f"{problem}: name the config.yaml of another run")
     sections = {"model": registry.config_of(then["model.name"]), **SECTIONS}
     now = [f"{section}.{item.name}" for section, kind in sections.items() for item in fields(kind)]
     now += [item.name for item in fields(RunConfig) if item.name not in sections]

@@ -167,6 +167,21 @@ class RecordedSettings:
 
 
 @dataclass(frozen=True)
+class ImportedOutputs:
+    """Where the outputs of an imported run come from.
+
+    Attributes:
+        file: name of the file or folder.
+        sha256: of the file's bytes; of a folder, of the outputs that were read.
+        origin: a URL or a paper, as typed; empty if unknown.
+    """
+
+    file: str
+    sha256: str
+    origin: str = ""
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """The results of a run. Scores are 0–100, times in seconds, lengths in tokens.
 
@@ -186,9 +201,9 @@ class RunRecord:
         source: the ledger of the input; None without a ledger.
         outputs_cut: the number of outputs that hit the length limit.
         fit: facts about the training.
-        decode_tokens_per_second: output tokens per second; words if a system has no tokens.
+        decode_tokens_per_second: output tokens per second; words if a system has no tokens; None if imported.
         timings: how long each step took.
-        peak_memory_gb: of process and GPU, in 1e9 bytes.
+        peak_memory_gb: of process and GPU, in 1e9 bytes; None if imported.
         config: the resolved configuration as plain values; `settings` has its typed part.
         environment: versions, hardware and commit.
         command: the command line as typed.
@@ -202,6 +217,7 @@ class RunRecord:
         checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
             those of the best checkpoint. Empty for a single checkpoint.
         outputs: length, diversity and repetition of the outputs; None in old records.
+        imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
     """
 
     run_id: _FolderName
@@ -223,9 +239,9 @@ class RunRecord:
     source: Truncation | None
     outputs_cut: int
     fit: FitReport
-    decode_tokens_per_second: float
+    decode_tokens_per_second: float | None
     timings: StepSeconds
-    peak_memory_gb: float
+    peak_memory_gb: float | None
     config: Mapping[str, Any]
     environment: Environment
     command: tuple[str, ...]
@@ -237,6 +253,7 @@ class RunRecord:
     measured_by: Mapping[str, str] = field(default_factory=dict)
     checkpoints: tuple[CheckpointMeans, ...] = ()
     outputs: OutputFacts | None = None
+    imported: ImportedOutputs | None = None
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -412,7 +429,7 @@ def run_label(record: RunRecord) -> str:
     named = [record.model, *split_variant(record.variant)]
     if record.seed is not None:
         named.append(f"seed={record.seed}")
-    return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
+    return f"{' '.join(named)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
 
 
 def split_variant(variant: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import RunConfig, System, outcome_settings, registry, settings_deciding
+from longsumbench.api import DatasetSettings, RunConfig, System, outcome_settings, registry, settings_deciding
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
@@ -52,11 +52,21 @@ def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
     Raises:
         DataError: the dataset lacks the split to summarize.
     """
-    if config.dataset.split not in texts.splits:
-        has = ", ".join(texts.splits)
-        problem = f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}"
-        raise DataError(f"{problem}{texts.way_to_splits}")
+    check_split(config.dataset, texts)
     return run_spec_on(config, system, texts.fingerprint, texts.metrics)
+
+
+def check_split(settings: DatasetSettings, texts: Texts) -> None:
+    """Check that a dataset has the split to summarize.
+
+    Raises:
+        DataError: it does not.
+    """
+    if settings.split not in texts.splits:
+        has = ", ".join(texts.splits)
+        raise DataError(
+            f"{settings.name} has no {settings.split} split; choose dataset.split={has}{texts.way_to_splits}"
+        )
 
 
 def run_spec_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str]) -> RunSpec:

@@ -204,6 +204,10 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
     except UsageError as problem:
         raise UsageError(f"no folder {folder}, and {problem}") from None
     record, found = RunRecord.read(run), run / "work" / "checkpoint"
+    if record.imported:
+        raise UsageError(
+            f"{run} has imported outputs of {record.model}, and no system: name a run that was trained here"
+        )
     if not (found / "system.json").is_file():
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"

@@ -20,6 +20,7 @@ SECONDS = 30  # that no command may take
 CODES = (0, 2, 3, 4)
 RUN = ["run", "model=lead", "dataset=jsonl", "baselines=false", "score.resamples=100"]
 STATS = ["stats", "dataset=jsonl", "dataset.path=TOY"]
+IMPORT = ["--dataset", "jsonl", "dataset.path=TOY", "baselines=false", "score.resamples=100", "results_dir=NEW"]
 SCORE = ["score", "--resamples", "100"]
 ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of things that are there
     "dataset.path": [*RUN, "dataset.path=PATH", "results_dir=NEW"],
@@ -33,6 +34,9 @@ ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of t
     "summarize CHECKPOINT": ["summarize", "PATH", "TEXT"],
     "summarize FILE": ["summarize", "CHECKPOINT", "PATH"],
     "score PREDICTIONS": [*SCORE, "PATH", "REF"],
+    "import OUTPUTS": ["import", "PATH", "--model", "theirs", *IMPORT],
+    "import --model": ["import", "OUT", "--model", "PATH", *IMPORT],
+    "import --dataset": ["import", "OUT", "--model", "theirs", "--dataset", "PATH", "results_dir=NEW"],
     "score REFERENCES": [*SCORE, "OUT", "PATH"],
     "score --per-example": [*SCORE, "OUT", "REF", "--per-example", "PATH"],
     "score --wordnet": [*SCORE, "OUT", "REF", "--mode", "perl", "--wordnet", "PATH"],

@@ -123,7 +123,7 @@ def _runs(runs: Sequence[ComparedRun]) -> str:
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
-        variant = ", ".join(split_variant(record.variant)) or "as its recipe"
+        variant = ", ".join(split_variant(record.variant)) or ("imported" if record.imported else "as its recipe")
         rows.append([role, record.model, variant, seed, record.run_id, record.finished[:10]])
     return html_table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 

@@ -37,11 +37,11 @@ from longsumbench.report.html import html_page
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit
-_NO_TEXTS = (
+NO_TEXTS = (
     "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
     "leads to no folder of the cache)."
 )
-_STYLE = """
+INSPECTION_STYLE = """
 body { max-width: 104rem; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1.2rem; margin: 1rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
@@ -68,7 +68,8 @@ figure.plane img { max-width: 100%; height: auto; display: block; border-radius:
 
 
 def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
-    """Write the page and the figure; return their paths."""
+    """Write the page and the figure of an example with evidence; return their paths."""
+    assert inspection.evidence is not None
     paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
     drawn = views(inspection.evidence)
     write_atomically(paths[0], inspection_page(inspection, drawn))
@@ -77,21 +78,22 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
 
 
 def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
-    """Return the HTML page of an inspection with the views `drawn`."""
+    """Return the HTML page of an inspection with the views `drawn` of its evidence."""
+    assert inspection.evidence is not None
     nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
     script = _script_of(drawn)
-    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + _STYLE
+    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + INSPECTION_STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
-        _facts(inspection),
-        "" if inspection.example else f'<p class="soft">{escape(_NO_TEXTS)}</p>',
+        inspection_facts(inspection),
+        "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
         f'<div class="columns"><main>\n{main}\n</main>',
         _units(inspection.evidence.texts["unit"], drawn),
         "</div>",
         f"<script>{script}</script>",
     ]
-    return html_page(f"longsumbench: {inspection.title}", parts, style, _policy(script))
+    return html_page(f"longsumbench: {inspection.title}", parts, style, content_policy(script))
 
 
 def _script_of(drawn: Iterable[View]) -> str:
@@ -99,27 +101,29 @@ def _script_of(drawn: Iterable[View]) -> str:
     return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
 
 
-def _policy(script: str) -> str:
+def content_policy(script: str) -> str:
     """Return the Content-Security-Policy: the browser may run only the page's script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
 
 
-def _facts(inspection: Inspection) -> str:
+def inspection_facts(inspection: Inspection) -> str:
     """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     words, tokens = len(summary.text.split()), summary.tokens
     written = format_count(words, "word") if tokens is None else format_count(tokens, "token")
+    variant, imported = ", ".join(split_variant(record.variant)), record.imported
     facts = {
-        "model": f"{record.model}, {', '.join(split_variant(record.variant)) or 'as its recipe'}",
+        "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
+        "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}" if imported else None,
         "dataset": f"{record.dataset}, {record.split} split",
         "run": record.run_id,
-        "example": f"{summary.id}, at place {inspection.number} of the split, from 0",
+        "example": f"{summary.id}, at place {inspection.number}, from 0",
         "title": example.title if example else None,
         "ROUGE F1": scores or "not scored",
-        "source": describe_reading(summary.truncation),
+        "source": None if imported else describe_reading(summary.truncation),
         "summary": written + ("" if summary.complete else "; it stops at its length limit"),
         "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
     }

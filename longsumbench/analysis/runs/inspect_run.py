@@ -1,4 +1,4 @@
-"""`longsumbench inspect`: shows the evidence of one summary of a finished run.
+"""`longsumbench inspect`: shows one summary of a finished run with its evidence, or beside its source.
 
 command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
 """
@@ -24,19 +24,21 @@ class Inspection:
 
     Attributes:
         record: the run's record.
-        number: index of the example in its split, from 0.
+        number: index of the example among those that were summarized, from 0.
         summary: the system's summary.
-        evidence: what the system looked at.
+        evidence: what the system looked at; None if the run has no evidence of this example.
         scores: heading of a type of ROUGE → F1, 0–100; empty if the example was not scored.
         example: the texts; None if they are not on this machine.
+        lacking: why there is no evidence.
     """
 
     record: RunRecord
     number: int
     summary: Summary
-    evidence: Evidence
+    evidence: Evidence | None
     scores: Mapping[str, float]
     example: Example | None
+    lacking: str = ""
 
     @property
     def title(self) -> str:
@@ -53,7 +55,7 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
         results: where ids of runs are looked up.
 
     Raises:
-        UsageError: the run is unknown or ambiguous, the example is unknown, or its evidence was not kept.
+        UsageError: the run is unknown or ambiguous, or the example is unknown.
         DataError: a file of the run is missing or damaged.
     """
     folder = results.find(run)
@@ -65,8 +67,12 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
-    evidence, scores = _evidence_of(folder, number, summary.id, record), _scores_of(folder / scores_file, summary.id)
-    return Inspection(record, number, summary, evidence, scores, None if split is None else split[number])
+    kept, scores = kept_places(folder / "evidence"), _scores_of(folder / scores_file, summary.id)
+    evidence = _evidence_of(folder, number, summary.id) if number in kept else None
+    lacking = "" if evidence else _why_none(number, kept, record)
+    ids = split.ids if split else []
+    texts = split[ids.index(summary.id)] if split and summary.id in ids else None
+    return Inspection(record, number, summary, evidence, scores, texts, lacking)
 
 
 def _find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
@@ -80,11 +86,8 @@ def _find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
     raise UsageError(f"{run_label(record)} summarized no example '{named}'{near}; {places}")
 
 
-def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
+def _evidence_of(folder: Path, number: int, name: str) -> Evidence:
     """Return the evidence of the example at index `number`, with the id `name`."""
-    found = kept_places(folder / "evidence")
-    if number not in found:
-        raise UsageError(_why_none(number, found, record))
     whose, evidence = read_evidence(folder / "evidence", number)
     if whose != name:
         message = f"the evidence is of '{whose}' instead of '{name}'; run it again with overwrite=true"
@@ -94,6 +97,8 @@ def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evi
 
 def _why_none(number: int, found: set[int], record: RunRecord) -> str:
     """Return the message for an example without evidence."""
+    if record.imported:
+        return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
     if found:

@@ -5,14 +5,14 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import describe_differences
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -24,6 +24,8 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, check_written, output_files
 
 _log = logging.getLogger(__name__)
+
+Repeat = Callable[[Path, RunRecord, Path], Path]
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,13 @@ class RepeatComparison:
         return "\n".join(lines)
 
 
-def check_repeat(folder: Path, record: RunRecord) -> RepeatComparison:
+def check_repeat(folder: Path, record: RunRecord, repeat: Repeat | None = None) -> RepeatComparison:
     """Repeat a run in a temporary folder, and compare.
+
+    Args:
+        folder: the run's folder.
+        record: its record.
+        repeat: repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
 
     Returns:
         The comparison; all outputs are the same.
@@ -62,11 +69,11 @@ def check_repeat(folder: Path, record: RunRecord) -> RepeatComparison:
     """
     if not record.repeatable:
         raise UsageError(f"{folder} is not repeatable: its training was ended by train.max_minutes")
-    for line in describe_differences(folder, record):
+    for line in describe_differences(folder, record) if repeat is None else ():
         _log.info(line)
     root, compared = Path(tempfile.mkdtemp(prefix="longsumbench-repro-")), None
     try:
-        compared = compare_repeat(folder, _repeat(folder, record, root), record)
+        compared = compare_repeat(folder, (repeat or _repeat)(folder, record, root), record)
     finally:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
@@ -90,13 +97,22 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
         torch.set_num_threads(record.environment.threads)
     with _with_cache(root / "cache"):
         texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
-        if texts.fingerprint != record.fingerprint:
-            fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
-            raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
+        check_same_texts(texts, record)
         repeated = run_point(Point(planned.config, record.variant, ("longsumbench", "run", *words)))
     if repeated.run_id != record.run_id:
         _log.info(f"run id {repeated.run_id} here: settings or the outcome of a step have changed since the run")
     return root / "results" / "runs" / repeated.dataset / repeated.model / repeated.run_id
+
+
+def check_same_texts(texts: Texts, record: RunRecord) -> None:
+    """Check that a dataset has the texts of a run.
+
+    Raises:
+        DataError: it does not.
+    """
+    if texts.fingerprint != record.fingerprint:
+        fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
+        raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
 
 
 @contextmanager
@@ -113,7 +129,9 @@ def _with_cache(folder: Path) -> Iterator[None]:
 
 
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
-    """Compare the predictions of a run with those of its repeat; without predictions, the scores of each example.
+    """Compare the predictions of a run with those of its repeat.
+
+    The scores of each example are compared if predictions are missing, or if the run's outputs were imported.
 
     Args:
         folder: the run's folder.
@@ -125,7 +143,7 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
     """
     predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
     kind, names, read = "predictions", predictions, _read_texts
-    if not all((folder / name).is_file() for name in names):
+    if record.imported or not all((folder / name).is_file() for name in names):
         kind, names, read = "examples' scores", scores, _read_rouge
         check_written(folder, record, names)
     then, now = ({(name, key): value for name in names for key, value in read(of / name).items()}

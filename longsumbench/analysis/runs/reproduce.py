@@ -1,7 +1,7 @@
 """`longsumbench repro`: the facts of a finished run, what differs here, and the commands that repeat it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from longsumbench.runs.environment import environment, patch
@@ -18,11 +18,13 @@ def reproduction_page(folder: Path, record: RunRecord) -> str:
         record: its record.
     """
     differing = list(describe_differences(folder, record))
-    sections = [
+    sections: list[tuple[str, Iterable[str]]] = [
         ("", _facts(record)),
         ("Differences here:" if differing else "No differences here.", differing),
         ("To repeat it, in a clone of the repository:", _commands(folder, record)),
     ]
+    if record.imported:
+        sections[1:] = [("Its outputs were imported: it cannot be repeated here. --check scores them again.", ())]
     return "\n\n".join("\n  ".join(filter(None, [title, *lines])).removeprefix("  ") for title, lines in sections)
 
 
@@ -32,6 +34,8 @@ def _facts(record: RunRecord) -> Iterator[str]:
     source = record.texts.source if path is None else f"{path}, relative to the folder of the command"
     yield f"run {record.run_id}: {run_label(record)} on {record.dataset}{seed}, finished {record.finished}"
     yield f"typed as: {shlex.join(record.command)}"
+    if imported := record.imported:
+        yield f"outputs: {imported.file}, SHA-256 {imported.sha256}, from {imported.origin or 'an unknown place'}"
     yield f"texts: {record.dataset} ({source}), fingerprint {record.fingerprint[:12]}"
     yield f"machine: {where.gpu or 'CPU'} ({where.processor}, {where.cores} cores)"
     versions = ", ".join(f"{name} {version}" for name, version in where.packages.items())

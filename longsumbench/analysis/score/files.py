@@ -123,6 +123,39 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 
+def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
+    """Read a system's outputs for a split, in one of the formats of this module.
+
+    Args:
+        path: a file, a folder of .dec files, or a run's folder. Lines of text belong to the examples in their order; so
+            do .dec files in the order of their numbers, if none has an example's id as its name.
+        ids: of the examples, in the split's order.
+
+    Returns:
+        Id → output. Ids of rows and of .dec files may be unknown.
+
+    Raises:
+        DataError: the file cannot be read, an id occurs twice, or the number of lines is not that of the examples.
+    """
+    path = _file_of_run(path)
+    kind = _kind(path)
+    if kind == _JSON_LINES:
+        return _by_id(_rows(path, _prediction_in), path)
+    texts: Sequence[RawText]
+    if kind == _LINES:
+        texts = _lines(path)
+    else:
+        files = {file.stem: _sentences(file) for file in _files(path, ".dec")}
+        if files.keys() & set(ids):
+            return dict(files)
+        texts = [files[name] for name in sorted(files, key=lambda name: (len(_number(name)), _number(name)))]
+    if len(texts) != len(ids):
+        counted = format_count(len(texts), "line" if kind == _LINES else "output")
+        advice = "the n-th must belong to the n-th example, empty ones included, or give JSON lines with ids"
+        raise DataError(f"{counted} for {format_count(len(ids), 'example')}; {advice}", path)
+    return dict(zip(ids, texts, strict=True))
+
+
 def pair_texts(
     predictions: Sequence[str | Sequence[str]], references: Sequence[str | Sequence[str | Sequence[str]]]
 ) -> PairedTexts:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -131,6 +131,7 @@ class ReadSplit:
         fingerprint: hash of its examples.
         multi_document: True if the dataset's examples can have several documents.
         queried: True if any example of the dataset has a query.
+        places: indices of the examples to keep; None keeps all.
 
     Attributes:
         source_words: number of words of each example's source.
@@ -138,13 +139,20 @@ class ReadSplit:
     """
 
     def __init__(
-        self, name: str, path: Path, fingerprint: str, multi_document: bool = False, queried: bool = False
+        self,
+        name: str,
+        path: Path,
+        fingerprint: str,
+        multi_document: bool = False,
+        queried: bool = False,
+        places: Sequence[int] | None = None,
     ) -> None:
         self.name = name
         self.path = path
         self.fingerprint = fingerprint
         self.multi_document = multi_document
         self.queried = queried
+        self._places = places
         self._opened: Any = None
         self.source_words: Sequence[int] = self._numbers("source_words")
         self.reference_words: Sequence[int] = self._numbers("reference_words")
@@ -154,6 +162,11 @@ class ReadSplit:
         """The ids of the examples."""
         ids: list[str] = self._table().column("id").to_pylist()
         return ids
+
+    def select(self, ids: Collection[str]) -> "ReadSplit":
+        """Return a split of only the examples with these ids, in the order of this one."""
+        places = [place for place, name in enumerate(self.ids) if name in ids]
+        return ReadSplit(self.name, self.path, self.fingerprint, self.multi_document, self.queried, places)
 
     def __len__(self) -> int:
         return len(self.source_words)
@@ -185,7 +198,8 @@ class ReadSplit:
     def _table(self) -> Any:
         if self._opened is None:
             pa = _arrow()
-            self._opened = pa.ipc.open_file(pa.memory_map(str(self.path))).read_all()
+            table = pa.ipc.open_file(pa.memory_map(str(self.path))).read_all()
+            self._opened = table if self._places is None else table.take(self._places)
         return self._opened
 
     def _numbers(self, column: str) -> Sequence[int]:

@@ -240,7 +240,7 @@ def test_the_head_says_what_was_run() -> None:
     """Model, settings, dataset, run, example, scores, and in words what was not read and where the summary stops."""
     text = Reading(page_of(weighed(TWO_STEPS))).text
     for fact in (
-        *("looker, depth=2, width=3", "arxiv, test split", "looker000000", "e-1, at place 3 of the split, from 0"),
+        *("looker, depth=2, width=3", "arxiv, test split", "looker000000", "e-1, at place 3, from 0"),
         *("R-1 12.3 · R-Lsum 5.0", "read 50 % of the text: num_units cut 4 words"),
         *("7 tokens; it stops at its length limit", "reference 2"),
     ):

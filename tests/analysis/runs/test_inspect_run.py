@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.pages import Reading
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
@@ -110,9 +111,6 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         ("looker nothing", "no example 'nothing'; its examples have the indices 0 to 3"),
         ("looker 4", "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3"),
         ("looker -1", "no example '-1'; its examples"),
-        ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
         ("looker a b", "unknown argument 'b'"),
     ],
@@ -124,6 +122,27 @@ def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, to
     code, out, err = typed(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert told in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
+        ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
+        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
+    ],
+)
+def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+    """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
+    finished()
+    finished("lead", kept=0)
+    code, out, err = typed(*words.split())
+    assert (code, len(out.splitlines()), len(err.splitlines())) == (0, 1, 1)
+    assert err.startswith(told)
+    page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
+    assert told in page.text
+    assert "About" in page.text
+    assert (page.open, page.loaded) == ([], [])
 
 
 def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], typed: Typed) -> None:
@@ -207,7 +226,7 @@ def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "selected_tokens and scores: the units for each segment" in page
     assert f"<h4>reference</h4><p>{first['summary']}</p>" in page
     code, _, err = typed(run, last["id"])
-    assert (code, "has that of 2 examples, 0 to 1" in err) == (2, True)
+    assert (code, "has that of 2 examples, 0 to 1" in err) == (0, True)
     assert main([*words, "decode.evidence=all"]) == 0
     capsys.readouterr()
     assert typed(run, last["id"])[0] == 0

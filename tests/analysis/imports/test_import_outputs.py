@@ -1,0 +1,261 @@
+"""Outputs that were written outside the suite, made a run: what it has, where it stands, what is refused."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.pages import Reading
+from support.toys import write_jsonl
+
+import longsumbench
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.runs.record import RunRecord
+
+Typed = Callable[..., tuple[int, str, str]]
+NUM_TEST = 8
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A dataset of toy examples."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.fixture
+def held_out(toy: Path) -> Path:
+    """Outputs for the test split: the first four words of each text, in reversed order of the examples."""
+    return write_outputs(toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]])
+
+
+@pytest.fixture
+def typed(toy: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run a command; return its exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(list(map(str, words)))
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return run
+
+
+@pytest.fixture
+def imported(typed: Typed, toy: Path) -> Typed:
+    """Import a file for the toy examples, without baselines."""
+
+    def run(path: Path, *words: object) -> tuple[int, str, str]:
+        model = () if "--model" in words else ("--model", "theirs")
+        texts = ("--dataset", "jsonl", f"dataset.path={toy}", f"results_dir={toy.parent / 'results'}")
+        return typed("import", path, *model, *texts, "score.resamples=100", "baselines=false", *words)
+
+    return run
+
+
+def rows_of(toy: Path, split: str = "test") -> list[dict[str, str]]:
+    return [json.loads(line) for line in (toy / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def output_of(row: dict[str, str]) -> dict[str, str]:
+    return {"id": row["id"], "prediction": " ".join(row["document"].split()[:4])}
+
+
+def write_outputs(path: Path, outputs: list[dict[str, str]]) -> Path:
+    path.write_text("".join(f"{json.dumps(output)}\n" for output in outputs), encoding="utf-8")
+    return path
+
+
+def folders_of(toy: Path) -> list[Path]:
+    return sorted((toy.parent / "results" / "runs" / "jsonl" / "theirs").glob("*"))
+
+
+def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_path: Path) -> None:
+    """Three commands lead from a file to a row of the table, a comparison and a page; the row is that of a run."""
+    results = tmp_path / "results"
+    words = [f"dataset.path={toy}", f"results_dir={results}", "score.resamples=100"]
+    code, out, _ = typed("import", held_out, "--model", "theirs", "--dataset", "jsonl", *words)
+    assert (code, "theirs" in out, "imported" in out) == (0, True, True)
+    table = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
+    assert sorted(table.index) == ["lead", "oracle", "random", "theirs"]
+    row, (folder,) = table.loc["theirs"], folders_of(toy)
+    costs = ["source_seen", "outputs_cut", "parameters", "train_steps", "train_seconds", "tokens_per_second"]
+    assert row[[*costs, "peak_memory_gb", "seed"]].isna().all()
+    assert row["imported_from"] == "held-out.jsonl"
+    scored = longsumbench.score(
+        [output_of(one)["prediction"] for one in rows_of(toy)], [one["summary"] for one in rows_of(toy)], resamples=100
+    )
+    assert row["rouge1"] == pytest.approx(scored.scores["rouge1"].f, abs=1e-4)
+    lead = next((results / "runs" / "jsonl" / "lead").iterdir())
+    code, out, _ = typed("compare", lead, folder)
+    assert (code, f"theirs (imported, {folder.name[:8]}) minus lead" in out) == (0, True)
+    first = rows_of(toy)[0]
+    code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
+    assert (code, err) == (0, f"{longsumbench.runs.record.run_label(RunRecord.read(folder))} has no evidence: "
+                              "its outputs were written outside the suite\n")  # fmt: skip
+    page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
+    assert all(" ".join(sentence.split()) in " ".join(page.text.split()) for sentence in (first["summary"], err[:-1]))
+    assert "source sentence 1" in page.text
+    assert "mark" in page.elements
+    assert (page.open, [one for one in page.loaded if not one.startswith("#")]) == ([], [])
+
+
+def test_the_record(imported: Typed, toy: Path, held_out: Path) -> None:
+    """The record says who wrote the outputs, where they come from and which file it was; costs are unknown."""
+    words = ("--variant", "beam 5", "--seed", 3, "--from", "https://example.org", "score.metrics=[length_ratio]")
+    assert imported(held_out, *words)[0] == 0
+    (folder,) = folders_of(toy)
+    record = RunRecord.read(folder)
+    assert (record.model, record.variant, record.seed, record.n) == ("theirs", "beam 5", 3, NUM_TEST)
+    assert record.imported is not None
+    assert (record.imported.file, record.imported.origin) == ("held-out.jsonl", "https://example.org")
+    assert record.imported.sha256 == hashlib.sha256(held_out.read_bytes()).hexdigest()
+    assert (record.decode_tokens_per_second, record.peak_memory_gb, record.trained) == (None, None, False)
+    assert (record.settings.train.seed, record.settings.decode.seed) == (3, 3)
+    assert "length_ratio" in record.measured_by
+    predictions = [json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()]
+    assert [one["id"] for one in predictions] == [one["id"] for one in rows_of(toy)]
+
+
+def test_the_same_again(imported: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
+    """The same outputs and names are one run; metrics can be added; another variant is another run."""
+    assert imported(held_out)[0] == 0
+    (folder,) = folders_of(toy)
+    written = (folder / "record.json").read_bytes()
+    assert imported(held_out)[0] == 0
+    assert log_lines[-1] == f"already imported: theirs on jsonl, {folder}"
+    assert (folder / "record.json").read_bytes() == written
+    assert imported(held_out, "score.metrics=[length_ratio]")[0] == 0
+    assert "length_ratio" in RunRecord.read(folder).measured_by
+    assert imported(held_out, "--from", "a paper", "overwrite=true")[0] == 0
+    assert folders_of(toy) == [folder]
+    assert RunRecord.read(folder).imported.origin == "a paper"  # type: ignore[union-attr]
+    assert imported(held_out, "--variant", "beam 5")[0] == 0
+    assert len(folders_of(toy)) == 2
+
+
+def test_formats_give_the_same_run(imported: Typed, toy: Path, held_out: Path, tmp_path: Path) -> None:
+    """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
+    outputs = [output_of(row) for row in rows_of(toy)]
+    lines = tmp_path / "out.txt"
+    lines.write_text("".join(f"{one['prediction']}\n" for one in outputs), encoding="utf-8")
+    by_name, by_number = tmp_path / "named", tmp_path / "numbered"
+    for place, one in enumerate(outputs):
+        for folder, name in ((by_name, one["id"]), (by_number, f"{place + 5}_decoded")):
+            folder.mkdir(exist_ok=True)
+            (folder / f"{name}.dec").write_text(one["prediction"], encoding="utf-8")
+    assert imported(held_out)[0] == 0
+    for path in (lines, by_name, by_number, folders_of(toy)[0]):
+        assert imported(path)[0] == 0
+        assert len(folders_of(toy)) == 1
+
+
+def test_some_examples(imported: Typed, typed: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
+    """With --intersect, only examples with an output are imported; a line counts the others, and pages fit."""
+    rows = rows_of(toy)
+    write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
+    assert imported(held_out, "--intersect")[0] == 0
+    counts = ("1 output with an unknown id (ids 'nobody')", f"no output for {NUM_TEST - 3} of {NUM_TEST} examples")
+    assert all(any(count in line for line in log_lines) for count in counts)
+    (folder,) = folders_of(toy)
+    assert RunRecord.read(folder).n == 3
+    assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
+    assert RunRecord.read(folder).measures["length_ratio"].n == 3
+    page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].strip()).read_text(encoding="utf-8")
+    assert rows[2]["summary"] in Reading(page).text.replace("\n", " ")
+    code, out, _ = typed("repro", folder, "--check")
+    assert (code, out) == (0, "3 of 3 examples' scores are the same\n")
+
+
+def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
+    """Facts and a check of the scores; it is no system that could run or summarize, in one line each."""
+    assert imported(held_out)[0] == 0
+    (folder,) = folders_of(toy)
+    code, out, _ = typed("repro", folder)
+    assert (code, "it cannot be repeated here" in out, "longsumbench run" in out) == (0, True, False)
+    assert typed("repro", folder, "--check")[:2] == (0, f"{NUM_TEST} of {NUM_TEST} examples' scores are the same\n")
+    for words, told in (
+        (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs, and no system"),
+        (("run", "--config", folder / "config.yaml"), "is that of imported outputs of theirs, which cannot be run"),
+    ):
+        code, out, err = typed(*words)
+        assert (code, out, len(err.splitlines()), told in err) == (2, "", 1, True)
+    scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
+    (folder / "scores.csv").write_text(scores, encoding="utf-8")
+    assert typed("repro", folder, "--check")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "code", "told"),
+    [
+        (lambda rows: rows[1:], (), 3, "no output for 1 of 8 examples (ids '"),
+        (lambda rows: [*rows, rows[0]], (), 3, "occurs twice; keep one of each"),
+        (lambda rows: [*rows, {"id": "x", "prediction": ""}], (), 3, "1 output with an unknown id (ids 'x')"),
+        (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
+        (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
+        (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
+        (lambda rows: rows, ("--model", "../a"), 2, "must be usable as a folder"),
+        (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
+        (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
+        (lambda rows: rows, ("--dataset", "jsno"), 2, "unknown dataset 'jsno' (did you mean 'jsonl'?)"),
+        (lambda rows: rows, ("--split", "tset"), 2, "dataset.split=tset (did you mean 'test'?)"),
+        (lambda rows: rows, ("decode.num_beams=5",), 2, "import takes dataset.*, score.* and"),
+        (lambda rows: rows, ("dataset=pydoc",), 2, "write --dataset pydoc"),
+        (lambda rows: rows, ("score.metrics=[nothing]",), 2, "unknown metric 'nothing'"),
+    ],
+)  # fmt: skip
+def test_bad_input(
+    imported: Typed,
+    toy: Path,
+    held_out: Path,
+    change: Callable[[list[dict[str, str]]], list[dict[str, str]]],
+    words: tuple[str, ...],
+    code: int,
+    told: str,
+) -> None:
+    """What does not fit ends with one line that says what, and nothing is written."""
+    write_outputs(held_out, change([output_of(row) for row in rows_of(toy)]))
+    found, out, err = imported(held_out, *words)
+    assert (found, out, len(err.splitlines()), told in err) == (code, "", 1, True), err
+    assert not folders_of(toy)
+
+
+def test_lines_that_do_not_fit(imported: Typed, toy: Path, tmp_path: Path, log_lines: list[str]) -> None:
+    """Another number of lines is an error; empty lines are outputs, and are counted."""
+    lines = tmp_path / "out.txt"
+    lines.write_text("a\n" * (NUM_TEST - 1), encoding="utf-8")
+    assert "out.txt: 7 lines for 8 examples" in imported(lines)[2]
+    lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n", encoding="utf-8")
+    assert imported(lines)[0] == 0
+    assert "empty outputs, which score 0: 2 of 8" in log_lines
+    assert RunRecord.read(folders_of(toy)[0]).empty_predictions == 2
+
+
+def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
+    """Without any reference nothing can be scored."""
+    rows = [{key: row[key] for key in ("id", "document")} | {"references": []} for row in rows_of(toy)]
+    (toy / "test.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    code, _, err = imported(held_out)
+    assert (code, "the test split of jsonl has no references" in err) == (3, True)
+
+
+def test_in_python(toy: Path, held_out: Path) -> None:
+    """The function returns the record, and its command does the same."""
+    texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
+    some = write_outputs(held_out, [output_of(row) for row in rows_of(toy)[:5]])
+    record = longsumbench.import_outputs(
+        some, model="theirs", dataset=texts, variant="beam 5", results_dir=results, baselines=False
+    )
+    assert (record.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
+    assert main(list(record.command[1:])) == 0
+    assert len(folders_of(toy)) == 1
+    by_name = longsumbench.import_outputs(
+        some, model="theirs", dataset="jsonl", variant="beam 5", results_dir=results,
+        **{"dataset.path": toy, "dataset.limit": 5, "baselines": False},
+    )  # fmt: skip
+    assert by_name.run_id == record.run_id
+    with pytest.raises(UsageError, match="dataset= has no name"):
+        longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
