@@ -17,12 +17,12 @@ from longsumbench.progress import log_level
 
 _NAMES = (
     *("run", "leaderboard", "status", "summarize", "score", "compare"),
-    *("inspect", "stats", "analyze", "cache", "repro", "list"),
+    *("inspect", "stats", "analyze", "dataset", "cache", "repro", "list"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
     getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _NAMES
 )
-_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
+_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
