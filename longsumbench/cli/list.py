@@ -8,7 +8,8 @@ from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
 _KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings", "runs")
-_FILTERS = ("dataset", "model", "state")
+FILTERS = ("dataset", "model", "state")  # of runs
+STATES = ("finished", "running", "interrupted")
 
 _HELP = """\
 List the names that the command line accepts, with a line about each, or the runs in the results folder.
@@ -30,7 +31,7 @@ def _add_arguments(command: Parser) -> None:
         "filters",
         nargs="*",
         metavar="MODEL | KEY=VALUE",
-        help="settings: also those of this model; runs: dataset=NAME, model=NAME, state=finished|running|interrupted",
+        help=f"settings: also those of this model; runs: dataset=NAME, model=NAME, state={'|'.join(STATES)}",
     )
     add_results_dir(command)
 
@@ -58,12 +59,12 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _runs(options: argparse.Namespace) -> str:
     from longsumbench.api import check_choice
-    from longsumbench.runs.run_list import STATES, list_runs, render_runs
+    from longsumbench.runs.run_list import list_runs, render_runs
 
     chosen = dict(word.partition("=")[::2] for word in options.filters)
     for key, value in chosen.items():
-        if key not in _FILTERS or not value:
-            raise UsageError(f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in _FILTERS)}")
+        if key not in FILTERS or not value:
+            raise UsageError(f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in FILTERS)}")
     if "state" in chosen:
         check_choice("state", chosen["state"], STATES)
     return render_runs(list_runs(results_of(options), **chosen))

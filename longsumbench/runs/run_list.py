@@ -18,7 +18,6 @@ from longsumbench.files import read_text
 from longsumbench.formatting import escape_line
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, measured_mean, ranking_score
 
-STATES = ("finished", "running", "interrupted")
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
 _SHRINK = (("settings", 12), ("model", 10), ("dataset", 10), ("settings", 1))  # the order, and the least widths
 
@@ -68,7 +67,7 @@ def list_runs(
         results: the results folder.
         dataset: only runs on this dataset.
         model: only runs of this system.
-        state: only runs in this state, one of `STATES`.
+        state: only runs in this state: finished, running or interrupted.
 
     Raises:
         UsageError: there are no runs, or none on the dataset or of the model.
@@ -88,7 +87,7 @@ def list_runs(
         if name is not None and name not in known:
             raise UnknownName(f"{kind} with runs", name, known)
     datasets = [dataset] if dataset else sorted({path.parents[1].name for path in folders})
-    finished = (_finished(results, record) for name in datasets for record in results.records(name))
+    finished = (_finished(results, record) for name in sorted(datasets) for record in results.records(name))
     others = (
         run
         for folder in folders
