@@ -120,7 +120,7 @@ def test_added_texts_are_a_dataset(
     assert "mine: 4 train, 4 validation, 4 test examples, fingerprint" in output
     assert str(own_config / "dataset" / "mine.yaml") in output
     monkeypatch.chdir(own_config)
-    assert plan_dataset(["dataset=mine"]) == DatasetSettings("mine", "jsonl", str(toy), limit=4)
+    assert plan_dataset(["dataset=mine"]) == DatasetSettings("mine", str(toy), "jsonl", limit=4)
     assert plan_dataset(["dataset=mine", "dataset.limit=2"]).limit == 2
     assert main(["list", "datasets"]) == 0
     assert f"own texts, 4 train, 4 validation, 4 test examples: {toy}" in capsys.readouterr().out
