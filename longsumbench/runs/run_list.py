@@ -156,7 +156,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
 
 
 def _row(run: ListedRun) -> tuple[str, ...]:
-    score = run.state if run.score is None else f"{run.score:.1f}"
+    score = run.state if run.score is None else f"{run.score:5.1f}"
     when = f"{run.when:%m-%d %H:%M}" if run.when.year == datetime.now().year else f"{run.when:%Y-%m-%d}"
     seed = "" if run.seed is None else str(run.seed)
     cells = [run.folder.name[:SHORT_ID], run.dataset, run.model, run.settings, seed, run.split, score, when]
