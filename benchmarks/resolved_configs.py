@@ -104,7 +104,7 @@ def run_id(planned: Planned) -> str:
     config = planned.config
     try:
         system = registry.systems.load(config.model.name)(config.model)
-        metrics = registry.corpora.load(config.dataset.name).metrics
+        metrics = registry.corpora.load(config.dataset.reader).metrics
         return run_spec_on(config, system, FINGERPRINT, metrics).run_id
     except SuiteError as error:
         return f"{type(error).__name__}: {error}"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from support.logs import listening
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.conf import CONFIG_VARIABLE
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -56,6 +57,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep stages in a folder of the test session, shared between its tests as a user's runs share theirs."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the user's own YAML files in a test, which is not there yet."""
+    folder = tmp_path / "own config"
+    monkeypatch.setenv(CONFIG_VARIABLE, str(folder))
+    return folder
 
 
 @pytest.fixture(autouse=True)

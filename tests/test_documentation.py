@@ -20,14 +20,14 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
 ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
-ELSEWHERE = ("last", "packed", "letters", "bert-large-uncased")  # of CONTRIBUTING.md; a model of `analyze coherence`
+ELSEWHERE = ("last", "packed", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 
 def commands_in(text: str) -> Iterator[list[str]]:
     """Yield the words of each command; what explains it, and what stands for something else, is left out."""
     for found in COMMAND.finditer(text.replace("\\\n", " ")):
-        line = re.split(r" {2,}|\s#|\s[|>]\s|; | && ", found[1] or found[2])[0]
+        line = re.split(r" {2,}|\s#|\s(?:[|>]|>>)\s|; | && ", found[1] or found[2])[0]
         if "…" not in line and "..." not in line and "[" not in line.partition("=")[0]:
             words = shlex.split(line)
             if len(words) > 1:  # a command's name alone is a heading

@@ -45,6 +45,7 @@ from .corpus import (
     Source as Source,
     Thinned as Thinned,
 )
+from .dataset_yaml import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .documents import (
     Cut as Cut,
     Document as Document,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, RunConfig
+from longsumbench.api.dataset_yaml import dataset_files, read_dataset_file
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
@@ -26,6 +27,18 @@ def name_rows(what: str) -> list[list[str]]:
         files = sorted((CONF / _FILES[what]).glob("*.yaml"))
         return [[path.stem, first_comment(path)] for path in files]
     return [[name, about(_TABLES[what], name)] for name in sorted(_TABLES[what].targets())]
+
+
+def own_dataset_rows() -> list[list[str]]:
+    """Return a row for each of the user's own datasets: its name; its first comment and path, or why it is invalid."""
+    rows = []
+    for name, path in dataset_files().items():
+        try:
+            texts = read_dataset_file(path).path
+            rows.append([name, ": ".join(filter(None, [first_comment(path) or "own texts", texts]))])
+        except UsageError as problem:
+            rows.append([name, str(problem)])
+    return rows
 
 
 def about(table: registry.Registry, name: str) -> str:

@@ -5,6 +5,7 @@ and raises an error for unknown keys, wrong types and invalid values.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, get_args, get_type_hints
@@ -41,11 +42,13 @@ from longsumbench.errors import UsageError, did_you_mean
 TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
 
 RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # orders a system's units
+_ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
 Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
 Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
+_FOLDER_NAME = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE)
 _Budget = Annotated[int, Between(0, 10**15)]  # tokens
 Best = Annotated[int, Between(1, 1_000)]  # checkpoints
 Helpers = Annotated[int, Between(0, 1_024)]
@@ -67,8 +70,9 @@ Resampling = Annotated[str, OneOf("percentile", "perl")]
 class DatasetSettings:
     """Which dataset, and which of its examples."""
 
-    name: Text = setting("pydoc", "name of the dataset (longsumbench list datasets)")
+    name: Text = setting("pydoc", "name in records, tables and folders; of own texts any name")
     path: Text | None = setting(None, "file or folder of the original release or of jsonl; null: download or built-in")
+    reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
     limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
@@ -87,6 +91,17 @@ class DatasetSettings:
     agenda: Agenda | None = setting(
         None, "generated topics: fixed | told (random, in the text) | asked (random, as query)", decides="texts"
     )
+
+    def __post_init__(self) -> None:
+        known = registry.corpora.targets()
+        if self.reader is None:
+            self.reader = self.name if self.name in known or self.path is None else "jsonl"
+        if self.name in known and self.name != self.reader:
+            other = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
+            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {other}")
+        if self.name not in known and not _FOLDER_NAME.fullmatch(self.name):
+            form = "a letter, then letters, digits, '.', '_' or '-', 60 characters at most; not null, true or false"
+            raise UsageError(f"dataset.name={shorten(self.name)} cannot name a folder: write {form}")
 
 
 @dataclass

@@ -3,23 +3,37 @@
 import argparse
 from collections.abc import Sequence
 
-from longsumbench.cli.parser import Command, Parser
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
-_KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
+_KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings", "runs")
+FILTERS = ("dataset", "model", "state")  # of runs
+STATES = ("finished", "running", "interrupted")
 
 _HELP = """\
-List the names that the command line accepts, with a line about each.
+List the names that the command line accepts, with a line about each, or the runs in the results folder.
 
   longsumbench list models                      the suite's models and those of other installed packages
+  longsumbench list datasets                    also your own (longsumbench dataset add)
   longsumbench list settings trunc              every setting, its default and what it means
+  longsumbench list runs                        all runs, the newest first
+  longsumbench list runs dataset=pydoc model=seal state=interrupted         some of them
+
+A run is finished, running or interrupted. Its score is the one that ranks it. Interrupted runs are followed by the
+command that continues them.
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("what", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
-    command.add_argument("model", nargs="?", help="with settings: also those of this model")
+    command.add_argument(
+        "filters",
+        nargs="*",
+        metavar="MODEL | KEY=VALUE",
+        help=f"settings: also those of this model; runs: dataset=NAME, model=NAME, state={'|'.join(STATES)}",
+    )
+    add_results_dir(command)
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -27,14 +41,33 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     from longsumbench.api import catalogue, registry
 
-    if options.model and options.what != "settings":
-        raise UsageError(f"'{options.model}' is an extra argument: longsumbench list {options.what}")
-    if options.what != "settings":
-        print_text(tabulate(catalogue.name_rows(options.what), tablefmt="plain"))
+    if options.what == "runs":
+        print_text(_runs(options))
         return
-    own = catalogue.setting_rows(registry.config_of(options.model), "model.") if options.model else []
-    rows, header = [*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]
-    print_text(tabulate(rows, headers=header, tablefmt="plain", disable_numparse=True))
+    allowed = 1 if options.what == "settings" else 0
+    if extra := options.filters[allowed:]:
+        raise UsageError(f"'{extra[0]}' is an extra argument: longsumbench list {options.what}")
+    if options.what != "settings":
+        rows = dict(catalogue.name_rows(options.what))
+        rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}
+        print_text(tabulate(sorted(rows.items()), tablefmt="plain", disable_numparse=True))
+        return
+    own = [row for model in options.filters for row in catalogue.setting_rows(registry.config_of(model), "model.")]
+    rows_of_all, header = [*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]
+    print_text(tabulate(rows_of_all, headers=header, tablefmt="plain", disable_numparse=True))
 
 
-list_command = Command("list", "list models, datasets, settings and other names", _HELP, _add_arguments, _execute)
+def _runs(options: argparse.Namespace) -> str:
+    from longsumbench.api import check_choice
+    from longsumbench.runs.run_list import list_runs, render_runs
+
+    chosen = dict(word.partition("=")[::2] for word in options.filters)
+    for key, value in chosen.items():
+        if key not in FILTERS or not value:
+            raise UsageError(f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in FILTERS)}")
+    if "state" in chosen:
+        check_choice("state", chosen["state"], STATES)
+    return render_runs(list_runs(results_of(options), **chosen))
+
+
+list_command = Command("list", "list models, datasets, settings, runs …", _HELP, _add_arguments, _execute)

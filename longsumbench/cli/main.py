@@ -17,12 +17,12 @@ from longsumbench.progress import log_level
 
 _NAMES = (
     *("run", "leaderboard", "status", "summarize", "score", "imports", "compare"),
-    *("inspect", "stats", "analyze", "cache", "repro", "list"),
+    *("inspect", "stats", "analyze", "dataset", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
     getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _NAMES
 )
-_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
+_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
@@ -40,13 +40,19 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench stats dataset=pydoc              print statistics of a dataset
   longsumbench analyze fusion dataset=pydoc     measure the distance of sentences that a summary joins
   longsumbench repro RUN --check                repeat a run, and compare the outputs
+  longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
+  longsumbench list runs                        list the runs, the newest first
 """
 
 
 @sigterm_as_interrupt()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    if "_ARGCOMPLETE" in os.environ:  # from the code of `longsumbench completion`
+        from longsumbench.cli.completers import complete_line
+
+        complete_line(parser())
     typed = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in typed if word not in _LEVELS]  # records do not store them
     level = next((_LEVELS[word] for word in reversed(typed) if word in _LEVELS), None)

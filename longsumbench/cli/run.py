@@ -11,7 +11,7 @@ _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
-  longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
+  longsumbench run dataset=jsonl dataset.name=mine dataset.path=my_texts scale=tiny
   longsumbench run --config results/runs/pubmed/seal/85f3139c4a2b/config.yaml seed=2        the settings of a run
   longsumbench run -m seed=1,2,3 --show         print the configurations without running them
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores

@@ -96,6 +96,7 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """Return the `dataset` settings that determine the texts; paths are reduced to their last name."""
     other = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in other}
+    settings["reader"] = settings.get("reader") or settings.get("name")  # old records have none
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     return {key: format_plain_value(value) for key, value in settings.items()}

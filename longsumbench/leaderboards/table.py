@@ -40,6 +40,7 @@ _COLUMNS = (
     *(f"train_{name}" for name in _TRAINING_COLUMNS),
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
+    *("path", "fingerprint", "train_split"),
 )
 _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
     "output_words": "words",
@@ -266,7 +267,9 @@ def _row(record: RunRecord) -> dict[str, Any]:
         "parameters": fit.parameters,
         **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
         "tokens_per_second": record.decode_tokens_per_second,
-        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id")},
+        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
+        "path": record.settings.dataset.path,
+        "train_split": record.train_examples,
     }
     for name, measure in record.measures.items():
         values |= with_bounds(name, measure.estimate)

@@ -15,11 +15,11 @@ from longsumbench.runs.record import Results, RunRecord, run_name
 def load_dataset(name: str, **settings: Any) -> Texts:
     """Read a dataset, or find it in the cache.
 
-        texts = load_dataset("jsonl", path="my_texts", limit=100)
+        texts = load_dataset("mine", reader="jsonl", path="my_texts", limit=100)
         example = texts.splits["test"][0]
 
     Args:
-        name: a dataset of `longsumbench list datasets`.
+        name: a dataset of `longsumbench list datasets`; with `reader`, any name.
         settings: settings of the dataset, without `dataset.` before them.
 
     Returns:

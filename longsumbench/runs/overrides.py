@@ -20,6 +20,7 @@ from longsumbench.runs.plan import GROUPS, first_error_line
 
 _log = logging.getLogger(__name__)
 
+_READER = "reader"  # of a dataset
 _NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
 
 
@@ -36,7 +37,8 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
     words = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            inner = {key if name == "name" and key in GROUPS else f"{key}.{name}": value[name] for name in value}
+            chooser = _READER if value.get(_READER) else "name"  # own texts: the format chooses, and the name is set
+            inner = {key if name == chooser and key in GROUPS else f"{key}.{name}": value[name] for name in value}
             words += format_overrides(inner, swept)
         elif swept and isinstance(value, list | tuple | range):
             if not value:
@@ -75,7 +77,9 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
         _log.info(f"{path}: newer settings have their defaults: {', '.join(later)}")
     inherited = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
     left_out = {*gone, *typed, "overwrite", *(key for key, top in inherited.items() if then.get(key) == then.get(top))}
-    settings = {key.removesuffix(".name"): value for key, value in then.items() if key not in left_out}
+    chooser = f"dataset.{_READER}" if then.get(f"dataset.{_READER}") else "dataset.name"
+    groups = {"model.name": "model", chooser: "dataset"}
+    settings = {groups.get(key, key): value for key, value in then.items() if key not in left_out}
     return [*format_overrides(settings), *words]
 
 

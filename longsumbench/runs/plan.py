@@ -36,12 +36,14 @@ from longsumbench.api import (
     System,
     check_lengths,
     check_search,
+    dataset_files,
     names_deciding,
+    read_dataset_file,
     registry,
     resolve_config,
 )
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.conf import CONF
+from longsumbench.conf import CONF, user_config_folder
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
@@ -141,11 +143,10 @@ def hydra_session(config_dir: str | None = None) -> Iterator[None]:
 
 
 def search_path(config_dir: str | None) -> list[str]:
-    """Return the override that adds a folder of YAML files, if any."""
-    if config_dir is None:
-        return []
-    path = str(Path(config_dir).resolve()).replace("\\", "\\\\").replace("'", "\\'")
-    return [f"hydra.searchpath=['file://{path}']"]
+    """Return the override that adds the user's folder of YAML files and `config_dir`, as far as they exist."""
+    folders = [str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'") for folder in _added_folders(config_dir)]
+    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    return [f"hydra.searchpath=[{quoted}]"] if folders else []
 
 
 def as_hydra(word: str) -> str:
@@ -259,10 +260,15 @@ def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictCo
     choices = tuple(word for word in overrides if not _is_set(word))
     if len(choices) < len(overrides):  # points with the same choices share the files
         return _with_settings(compose_overrides(choices, config_dir), [word for word in overrides if _is_set(word)])
+    for name, path in dataset_files().items():
+        if f"dataset={name}" in choices:
+            read_dataset_file(path)  # its errors name the file
     try:
         composed: DictConfig = hydra.compose("run", [*choices, *search_path(config_dir)])
     except ValueError as error:  # from Hydra: the value of a group is not a name
         raise UsageError(f"{error} (see longsumbench run --help)") from error
+    except YAMLError as error:
+        raise UsageError(f"a file is not valid YAML: {' '.join(str(error).split())}") from error
     OmegaConf.set_struct(composed, False)
     if composed.get(_MODELS) in scale_models(config_dir).values():  # otherwise another file has an unknown setting
         del composed[_MODELS]
@@ -289,9 +295,10 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
 def _check_datasets(points: Sequence[DictConfig]) -> None:
     """Check that the texts of at least one point are available, before slow imports."""
     stages, problems = ArtifactCache(cache_folder()), []
-    chosen = dict.fromkeys((str(point.dataset.name), OmegaConf.select(point, "dataset.path")) for point in points)
-    for name, path in chosen:
-        corpus = registry.corpora.load(name)
+    typed = ([OmegaConf.select(point.dataset, key) for key in ("name", "path", "reader")] for point in points)
+    chosen = dict.fromkeys((DatasetSettings(str(name), path, reader).reader, path) for name, path, reader in typed)
+    for reader, path in chosen:
+        corpus = registry.corpora.load(str(reader))
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
                 check_copy_or_network(corpus, stages)
@@ -305,7 +312,7 @@ def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
     """Load the metrics of all points; with `probe`, check that their packages and models are available."""
     checked = []
     for config in (planned.config for planned in points):
-        wanted = dict.fromkeys([*registry.corpora.load(config.dataset.name).metrics, *config.score.metrics])
+        wanted = dict.fromkeys([*registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
         if probe:
             wanted["rouge"] = None  # perl mode with stems needs WordNet's lists
         for name in wanted:
@@ -446,6 +453,8 @@ def _offer(
     nodes: dict[str, dict[str, Any]] = {group: {"default": {group: {}}} for group in ("train", "decode", "score")}
     for group, names in (("model", models), ("dataset", datasets)):
         nodes[group] = {name: {group: {"name": name}} for name in names}
+    for name in datasets:
+        nodes["dataset"][name]["dataset"]["reader"] = name
     nodes["scale/model"] = _sizes(config_dir)
     store = ConfigStore.instance()
     for group, named in nodes.items():
@@ -486,7 +495,13 @@ def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]
 
 def _folders(config_dir: str | None) -> list[Path]:
     """Return the folders of YAML files in Hydra's search order."""
-    return [CONF, *([Path(config_dir)] if config_dir else [])]
+    return [CONF, *_added_folders(config_dir)]
+
+
+def _added_folders(config_dir: str | None) -> list[Path]:
+    """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
+    own = user_config_folder()
+    return [*([own] if own.is_dir() else []), *([Path(config_dir)] if config_dir else [])]
 
 
 def translate_hydra_error(error: Exception) -> SuiteError:

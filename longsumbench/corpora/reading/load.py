@@ -86,7 +86,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         DataError: a file or a row cannot be used; with `dataset.strict=true` also if splits overlap.
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
-    corpus: Corpus = registry.corpora.load(settings.name)
+    corpus: Corpus = registry.corpora.load(str(settings.reader))
     source = choose_source(corpus, settings, stages)
     inputs = {
         "corpus": [corpus.name, corpus.version, _VERSION],
@@ -96,9 +96,9 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
-    _log.debug(f"dataset '{corpus.name}': {folder}")
+    _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
-        texts = _open(corpus, folder)
+        texts = _open(settings.name, corpus, folder)
     _report_overlaps(texts, settings.strict is True)
     return texts
 
@@ -149,13 +149,13 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     clear_partial(folder)
     reading = _Reading(folder, settings)
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
-        for entry, outcome in _track(rows, f"reading {corpus.name}", source.size):
+        for entry, outcome in _track(rows, f"reading {settings.name}", source.size):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
     for writer in writers.values():
         writer.close()
     skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
-    _check_not_empty(corpus.name, {split: len(writer) for split, writer in writers.items()}, skipped)
+    _check_not_empty(settings.name, {split: len(writer) for split, writer in writers.items()}, skipped)
     facts = {
         "examples": {split: len(writer) for split, writer in writers.items()},
         "skipped": skipped,
@@ -224,11 +224,11 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
             raise DataError(f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})")
 
 
-def _open(corpus: Corpus, folder: Path) -> Texts:
+def _open(name: str, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
         split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"])
         for split, fingerprint in content["splits"].items()
     }
     fingerprint = digest(content["splits"])
-    return Texts(corpus.name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)
+    return Texts(name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)

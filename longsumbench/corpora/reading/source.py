@@ -47,7 +47,8 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
             raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
         return source
     if corpus.from_file_row is None:
-        raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
+        advice = "leave out dataset.path, or write dataset=jsonl"
+        raise UsageError(f"dataset '{corpus.name}' is not read from files: {advice}")
     return files_source(path, corpus.from_file_row, settings.split_by_hash)
 
 

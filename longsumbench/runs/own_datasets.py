@@ -1,0 +1,75 @@
+"""Add texts of the user under a name of their own, and remove the name again."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from longsumbench.api import dataset_files, registry
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.conf import CONFIG_VARIABLE, user_config_folder
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import UnknownName, UsageError
+from longsumbench.files import writable_folder, write_atomically
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import plan_dataset
+
+
+def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts, Path]:
+    """Read texts, and write a YAML file with their settings, so that `dataset=NAME` chooses them.
+
+    Args:
+        name: the name in records, tables and folders.
+        path: a file or folder; the YAML file has its absolute path.
+        words: overrides: `dataset=FORMAT` (default: jsonl) and `dataset.*`.
+
+    Returns:
+        The texts, and the file.
+
+    Raises:
+        UsageError: the name is taken or cannot be used, or an override is invalid.
+        DataError: a file or a row cannot be used.
+        EnvironmentProblem: the file cannot be written.
+    """
+    heads = {word: word.lstrip("+").partition("=")[0] for word in words}
+    if other := [word for word, head in heads.items() if head.partition(".")[0] != "dataset"]:
+        raise UsageError(f"'{other[0]}' is not a setting of a dataset: write dataset.<setting>=<value>")
+    if name in registry.corpora.targets():
+        raise UsageError(f"'{name}' is a dataset of the suite or of a plug-in: choose another name")
+    if known := dataset_files().get(name):
+        raise UsageError(f"dataset '{name}' exists ({known}): choose another name, or remove it")
+    reader = [] if "dataset" in heads.values() else ["dataset=jsonl"]
+    typed = format_overrides({"dataset.name": name, "dataset.path": os.path.abspath(Path(path).expanduser())})
+    settings = plan_dataset([*reader, *words, *typed])
+    if settings.tokenizer is not None:
+        settings = replace(settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser()))
+    folder = writable_folder(user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}")
+    texts = load_texts(settings, user_cache())
+    chosen = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    plain = {
+        item.name: value.replace("${", r"\${") if isinstance(value := chosen[item.name], str) else value
+        for item in fields(settings)
+        if chosen[item.name] != item.default
+    }
+    file = folder / f"{name}.yaml"
+    write_atomically(file, f"# own texts, {describe_sizes(texts)}\n{OmegaConf.to_yaml(OmegaConf.create(plain))}")
+    return texts, file
+
+
+def remove_dataset(name: str) -> Path:
+    """Delete the YAML file of the user's dataset, and return its path. Texts, cache and runs stay.
+
+    Raises:
+        UnknownName: the user has no such dataset.
+    """
+    if name not in (known := dataset_files()):
+        raise UnknownName("dataset of your own", name, known)
+    known[name].unlink()
+    return known[name]
+
+
+def describe_sizes(texts: Texts) -> str:
+    """Return the number of examples of each split: "800 train, 100 test examples"."""
+    return ", ".join(f"{len(split):,} {name}" for name, split in texts.splits.items()) + " examples"

@@ -1,0 +1,200 @@
+"""The user's own texts have names: in settings, records and tables, and as datasets that can be chosen."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.toys import write_jsonl
+
+import longsumbench
+from longsumbench.api import DatasetSettings
+from longsumbench.api.catalogue import own_dataset_rows
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.table import read_table
+from longsumbench.runs.overrides import add_config_file
+from longsumbench.runs.plan import plan, plan_dataset
+from longsumbench.runs.record import Results, RunRecord
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A folder of JSON lines."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.fixture
+def lead(toy: Path, tmp_path: Path) -> Callable[..., RunRecord]:
+    """Run Lead on the toy texts under a name."""
+
+    def run(name: str, path: Path = toy, **settings: object) -> RunRecord:
+        dataset = {"reader": "jsonl", "name": name, "path": path, **settings}
+        scoring = {"score.resamples": 100, "baselines": False, "results_dir": tmp_path / "r"}
+        return longsumbench.run(model="lead", dataset=dataset, **scoring)
+
+    return run
+
+
+def test_a_name_is_in_record_folder_and_table(lead: Callable[..., RunRecord], toy: Path, tmp_path: Path) -> None:
+    """Record, folder, heading and CSV have the name, the path as typed, the fingerprint and the sizes."""
+    record = longsumbench.load_run(lead("scisumm").run_id, tmp_path / "r")
+    assert (record.dataset, record.settings.dataset.path) == ("scisumm", str(toy))
+    assert dict(record.texts.examples) == {"train": 24, "validation": 6, "test": 8}
+    table = read_table(Results(tmp_path / "r"), "scisumm")
+    (row,) = table.frame().to_dict("records")
+    assert (row["dataset"], row["path"], row["train_split"]) == ("scisumm", str(toy), 24)
+    assert row["fingerprint"] == record.fingerprint
+    assert "scisumm" in table.heading()
+
+
+def test_the_name_is_part_of_the_run_and_not_of_the_texts(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+    """Two names for the same texts are two runs, which share the texts in the cache."""
+    one, other = (lead(name) for name in ("one", "other"))
+    assert one.fingerprint == other.fingerprint
+    assert one.run_id != other.run_id
+    folders = {Results(tmp_path / "r").run_folder(run) / "work" / "corpus" for run in (one, other)}
+    assert len({folder.resolve() for folder in folders}) == 1
+
+
+def test_other_texts_of_the_same_name_are_another_block(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+    """Runs on different texts of one name are not compared, and the table names the setting that differs."""
+    lead("mine")
+    lead("mine", write_jsonl(tmp_path / "later", test=5))
+    text = read_table(Results(tmp_path / "r"), "mine").markdown()
+    assert "other texts (dataset.path=" in " ".join(text.split())
+
+
+def test_the_configuration_of_a_run_makes_it_again(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+    """A run's config.yaml chooses the format and keeps the name."""
+    record = lead("scisumm")
+    config = Results(tmp_path / "r").run_folder(record) / "config.yaml"
+    (point,) = plan(add_config_file(config, ["seed=3"]))
+    assert (point.config.dataset.name, point.config.dataset.reader, point.config.seed) == ("scisumm", "jsonl", 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reader"),
+    [
+        (["dataset=pubmed"], "pubmed", "pubmed"),
+        (["dataset=jsonl", "dataset.name=mine", "dataset.path=x"], "mine", "jsonl"),
+        (["dataset=arxiv", "dataset.name=my_arxiv", "dataset.path=x"], "my_arxiv", "arxiv"),
+        (["dataset=jsonl", "dataset.path=x", "dataset.reader=qmsum", "dataset.name=m.1-2"], "m.1-2", "qmsum"),
+        ([], "pydoc", "pydoc"),
+    ],
+)
+def test_a_dataset_names_the_format_of_its_texts(words: list[str], name: str, reader: str) -> None:
+    """`dataset=` chooses the format and the name; `dataset.name` changes only the name."""
+    settings = plan_dataset(words)
+    assert (settings.name, settings.reader) == (name, reader)
+
+
+def test_the_format_of_a_name_alone() -> None:
+    """Without a reader, a registered name is its own format, and other texts are JSON lines."""
+    assert DatasetSettings("arxiv").reader == "arxiv"
+    assert DatasetSettings("mine", path="x").reader == "jsonl"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", ".a", "-a", "7", "null", "True", "x" * 61, "é"])
+def test_a_name_is_the_name_of_a_folder(name: str) -> None:
+    """A name of letters, digits, dots, - and _ that begins with a letter can be typed without quotes everywhere."""
+    with pytest.raises(UsageError, match="cannot name a folder"):
+        DatasetSettings(name, path="x")
+
+
+def test_the_name_of_another_dataset_is_taken(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user's texts cannot stand in tables under the name of a built-in dataset."""
+    assert main(["run", "model=lead", "dataset=jsonl", "dataset.name=arxiv", f"dataset.path={toy}"]) == 2
+    assert "dataset.name=arxiv is the name of another dataset: choose another name" in capsys.readouterr().err
+    assert main(["dataset", "add", "arxiv", str(toy)]) == 2
+    assert "'arxiv' is a dataset of the suite or of a plug-in" in capsys.readouterr().err
+
+
+def test_added_texts_are_a_dataset(
+    tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dataset add` stores the settings with an absolute path, so that the name works anywhere until it is removed."""
+    toy = write_jsonl(tmp_path / "it's ${my}, toy")
+    monkeypatch.chdir(tmp_path)
+    assert main(["dataset", "add", "mine", toy.name, "dataset.limit=4"]) == 0
+    output = capsys.readouterr().out
+    assert "mine: 4 train, 4 validation, 4 test examples, fingerprint" in output
+    assert str(own_config / "dataset" / "mine.yaml") in output
+    monkeypatch.chdir(own_config)
+    assert plan_dataset(["dataset=mine"]) == DatasetSettings("mine", str(toy), "jsonl", limit=4)
+    assert plan_dataset(["dataset=mine", "dataset.limit=2"]).limit == 2
+    assert main(["list", "datasets"]) == 0
+    assert f"own texts, 4 train, 4 validation, 4 test examples: {toy}" in capsys.readouterr().out
+    assert main(["dataset", "remove", "mine"]) == 0
+    assert not (own_config / "dataset" / "mine.yaml").exists()
+    with pytest.raises(UsageError, match="unknown dataset 'mine'"):
+        plan_dataset(["dataset=mine"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("add taken toy", "dataset 'taken' exists"),
+        ("add new toy model=lead", "'model=lead' is not a setting of a dataset"),
+        ("add new toy dataset.limt=3", "unknown setting 'dataset.limt' (did you mean 'limit'?)"),
+        ("add new nowhere", "nowhere: no such file or folder"),
+        ("add new", "the path is missing"),
+        ("add 7 toy", "cannot name a folder"),
+        ("remove takn", "unknown dataset of your own 'takn' (did you mean 'taken'?)"),
+        ("remove taken toy", "'toy' is an extra argument"),
+    ],
+)
+def test_what_cannot_be_added_or_removed(
+    words: str,
+    told: str,
+    toy: Path,
+    own_config: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line says what is wrong, and nothing is written."""
+    monkeypatch.chdir(toy.parent)
+    assert main(["dataset", "add", "taken", "toy"]) == 0
+    capsys.readouterr()
+    assert main(["dataset", *words.split()]) in (2, 3)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert told in lines[0]
+    assert [path.name for path in (own_config / "dataset").iterdir()] == ["taken.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("name: [", "expected the node content"),
+        ("", "a dataset needs a name"),
+        ("- 5", "a dataset needs a name"),
+        ("dataset: {name: own, path: x}", "a dataset needs a name"),
+        ("name: own\npth: x", r"unknown setting 'dataset\.pth'"),
+        ("name: own\npath: ${x}", "Interpolation key 'x' not found"),
+        ("name: own\nreader: jsnl\npath: x", r"reader=jsnl \(did you mean 'jsonl'\?\)"),
+        ("\xff", "not UTF-8"),
+    ],
+)
+def test_a_broken_file_is_named_when_it_is_used(content: str, told: str, own_config: Path) -> None:
+    """A file that cannot be used is one line with its path, and no matter for other datasets."""
+    file = own_config / "dataset" / "own.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(content, encoding="latin-1")
+    assert plan(["model=lead", "dataset=pydoc"])
+    with pytest.raises(UsageError, match=told) as error:
+        plan(["model=lead", "dataset=own"])
+    assert str(error.value).startswith(str(file))
+    assert "\n" not in str(error.value)
+    assert own_dataset_rows() == [["own", str(error.value)]]
+
+
+def test_files_by_hand(own_config: Path, tmp_path: Path) -> None:
+    """A file may set a scale as the suite's files do; the user's folder goes before --config-dir."""
+    with_scale = "# @package _global_\n# My texts\ndefaults:\n  - override /scale: tiny\n"
+    with_scale += "dataset: {name: own, path: x}\n"
+    for folder, text in ((own_config, with_scale), (tmp_path / "more", "name: other\npath: y\n")):
+        (folder / "dataset").mkdir(parents=True)
+        (folder / "dataset" / "own.yaml").write_text(text, encoding="utf-8")
+    (point,) = plan(["model=lead", "dataset=own"], config_dir=str(tmp_path / "more"))
+    assert (point.config.dataset.name, point.config.dataset.reader, point.config.scale) == ("own", "jsonl", "tiny")
+    assert own_dataset_rows() == [["own", "My texts: x"]]

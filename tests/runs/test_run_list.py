@@ -1,0 +1,114 @@
+"""The list of runs: finished, running and interrupted ones, the newest first."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.run_records import measured, record
+from support.toys import write_jsonl
+
+from longsumbench.cache.locks import exclusive_lock
+from longsumbench.cli.main import main, parse_words
+from longsumbench.runs.plan import plan
+from longsumbench.runs.record import Results
+from longsumbench.runs.run_files import write_run_config
+from longsumbench.runs.run_list import list_runs, render_runs
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """Three finished runs, and one that began and has no record."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    found = Results(Path("results"))
+    long = {"variant": "input_length=1024,num_snippets=40,segment_length=64", "finished": "2026-01-03T00:00:00+00:00"}
+    for run in (
+        record("lead", 30),
+        record("hierarchical_transformer", 31, seed=12345, split="validation", **long),
+        record("seal", 20, dataset="probe", measures=measured({"fact_recall": 55.5}), ranked_by="fact_recall"),
+    ):
+        run.write(found.run_folder(run))
+    toy = write_jsonl(tmp_path / "toy")
+    (point,) = plan(["model=random", "dataset=jsonl", "dataset.name=mine", f"dataset.path={toy}", "baselines=false"])
+    begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
+    (begun / "work").mkdir(parents=True)
+    write_run_config(point.config, begun)
+    return found
+
+
+def test_every_run_is_listed_the_newest_first(results: Results) -> None:
+    """States, scores and settings are those of the runs, and no line is wider than the terminal."""
+    runs = list_runs(results)
+    assert [run.state for run in runs] == ["interrupted", "finished", "finished", "finished"]
+    assert [run.model for run in runs[:2]] == ["random", "hierarchical_transformer"]
+    assert {run.dataset: (run.ranked_by, run.score) for run in runs[2:]} == {
+        "arxiv": ("rougeLsum", 30),
+        "probe": ("fact_recall", 55.5),
+    }
+    table, _, notes = render_runs(runs).partition("\n\n")
+    assert len(table.splitlines()) == 5
+    assert max(map(len, table.splitlines())) <= 80
+    assert "fact_recall: the score on probe" in notes
+
+
+def test_a_wide_terminal_shows_everything(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut where there is room."""
+    monkeypatch.setenv("COLUMNS", "200")
+    text = render_runs(list_runs(results))
+    assert "hierarchical_transformer  input_length=1024,num_snippets=40,segment_length=64  12345" in text
+    assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "models"),
+    [
+        ("dataset=arxiv", {"lead", "hierarchical_transformer"}),
+        ("model=lead", {"lead"}),
+        ("state=interrupted", {"random"}),
+        ("state=finished model=seal", {"seal"}),
+        ("state=running", set()),
+    ],
+)
+def test_filters(words: str, models: set[str], results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs are chosen by dataset, model and state; nothing that fits is no error."""
+    assert {run.model for run in list_runs(results, **dict(word.split("=") for word in words.split()))} == models
+    assert main(["list", "runs", *words.split()]) == 0
+    assert ("no such run" in capsys.readouterr().out) == (not models)
+
+
+def test_an_interrupted_run_is_continued_by_its_command(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command of the list makes the same run; while a process works on it, it is running."""
+    (run,) = list_runs(results, state="interrupted")
+    words = run.command.split()[1:]
+    assert parse_words(words).config == str(run.folder / "config.yaml")
+    assert run.command in render_runs([run])
+    with exclusive_lock(run.folder / "work" / ".lock"):
+        assert [run.state for run in list_runs(results, dataset="mine")] == ["running"]
+    assert main([*words, "score.resamples=100"]) == 0
+    assert {run.state for run in list_runs(results, dataset="mine", model="random")} >= {"finished"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("dataset=arxv", "unknown dataset with runs 'arxv' (did you mean 'arxiv'?)"),
+        ("model=leads", "unknown model with runs 'leads' (did you mean 'lead'?)"),
+        ("state=broken", "state=broken; allowed: finished, running, interrupted"),
+        ("seed=1", "'seed' is not a filter: write dataset=…, model=…, state=…"),
+        ("--results-dir nowhere", "no run under nowhere"),
+    ],
+)
+def test_what_cannot_be_listed(words: str, told: str, results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what is wrong."""
+    assert main(["list", "runs", *words.split()]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_damaged_runs_are_left_out(results: Results, log_lines: list[str]) -> None:
+    """A record or a configuration that cannot be read is named, and the other runs are listed."""
+    other = replace(record("lead", 1), run_id="abcabcabcabc")
+    other.write(results.run_folder(other))
+    for path in (results.run_folder(other) / "record.json", next(results.root.glob("runs/mine/*/*/config.yaml"))):
+        path.write_text("[", encoding="utf-8")
+    assert len(list_runs(results)) == 3
+    assert [line.startswith("left out: ") for line in log_lines] == [True, True]
