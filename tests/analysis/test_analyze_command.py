@@ -64,7 +64,7 @@ def test_every_analysis_writes_its_files(
     ):
         output = tmp_path / words[0]
         assert main(["analyze", *words, *of_texts, "--output", str(output)]) == 0
-        printed = capsys.readouterr().out
+        printed = " ".join(capsys.readouterr().out.split())
         assert str(output / f"{words[0]}.csv") in printed
         assert set(files(output)) == {f"{words[0]}.{kind}" for kind in ("csv", "png", "svg")} | extra
         of_runs = "8 of 12 examples, of those that all runs summarized, drawn by seed 1"

@@ -277,13 +277,13 @@ def test_what_is_missing_is_said_before_the_run(
 
 
 def test_a_table_is_ranked_by_rouge_whatever_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Asked measures stand in the CSV in their units, and a line under the table's heading names them."""
+    """Asked measures stand in the CSV in their units, and a line below the table names them."""
     best, worst = (asking(configured(tmp_path, "plain_reports", length=length), "extractive") for length in ("13", "5"))
     for config in (worst, best):
         run_point(Point(config))
     assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
     said = capsys.readouterr().out
-    assert "Also measured, in the CSV: extractive." in said
+    assert "Also measured: extractive (see --columns help, and the CSV)." in " ".join(said.split())
     assert "R-Lsum" in said
     rows = pd.read_csv(tmp_path / "results" / "leaderboard" / "plain_reports.csv")
     assert list(rows["rougeLsum"]) == sorted(rows["rougeLsum"], reverse=True)

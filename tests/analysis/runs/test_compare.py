@@ -59,8 +59,9 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Run the command; return its exit code, stdout and stderr."""
+def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Run the command in a wide terminal; return its exit code, stdout and stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
 
     def run(*words: object) -> tuple[int, str, str]:
         code = main(["compare", *map(str, words), "--results-dir", str(tmp_path)])
@@ -247,7 +248,8 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
     assert "different examples (lead (lead0000) 4, trunc (trunc000) 3; 2 in common): --intersect compares" in err
     code, out, err = typed("lead", "trunc", "--intersect", "--output", tmp_path / "written")
     assert (code, err) == (0, "")
-    assert "the 2 examples that all runs scored, of: lead (lead0000) 4, trunc (trunc000) 3." in out
+    counts = "the 2 examples that all runs scored, of: lead (lead0000) 4, trunc (trunc000) 3."
+    assert counts in " ".join(out.split())
     assert "\nCompared: b, d\n" in out
     assert " n:2 " in out
     assert compared(tmp_path, "lead", "trunc", intersect=True).pairs[0].rows[0].difference == pytest.approx(15)
