@@ -76,7 +76,7 @@ class Engine:
                 died.append(task)
             else:
                 yield task, state
-        for again in [died] if self.on_cluster else [[task] for task in died]:
+        for again in [died] if self.on_cluster and died else [[task] for task in died]:
             yield from ((task, state or task.fail(_DIED)) for task, state in launch(again, settings))
 
 
