@@ -29,7 +29,7 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file")
     command.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
     command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
-    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: without)")
+    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)")
     command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
     command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
     command.add_argument("--json", action="store_true", help="print one object instead of the table")
