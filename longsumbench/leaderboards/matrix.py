@@ -8,7 +8,7 @@ A dataset has one column: its largest block of comparable runs. Oracles are left
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ import scipy.stats
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import Results, ranking_score
 
-_LEVEL = 0.05
 LEAST_SYSTEMS, LEAST_DATASETS = 3, 2  # of a rank test
 
 
@@ -134,7 +133,7 @@ def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) ->
         tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
     matrix = Matrix(tuple(columns), tuple(labels), without, tested)
     ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
-    return Matrix(matrix.columns, tuple(ordered), without, tested)
+    return replace(matrix, systems=tuple(ordered))
 
 
 def _column(dataset: str, comparable: Sequence[ComparableRows], number: str | None) -> MatrixColumn | None:
@@ -170,7 +169,7 @@ def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     systems, datasets = table.shape
     equal = bool((table == table[0]).all())
     p = 1.0 if equal else float(scipy.stats.friedmanchisquare(*table).pvalue)
-    quantile = scipy.stats.studentized_range.ppf(1 - _LEVEL, systems, math.inf) / math.sqrt(2)
+    quantile = scipy.stats.studentized_range.ppf(1 - LEVEL, systems, math.inf) / math.sqrt(2)
     critical = float(quantile * math.sqrt(systems * (systems + 1) / (6 * datasets)))
     ordered = sorted(zip(scores, means.tolist(), strict=True), key=lambda item: (item[1], item[0]))
     return RankTest(dict(ordered), datasets, p, critical)
@@ -200,7 +199,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
         f"l{'r' * (len(headings) + 2)}",
         rows,
         optional=tuple(headings[place] for place in fewest),
-        tied=f"cannot be told apart from the best (paired test, p ≥ {_LEVEL})",
+        tied=f"cannot be told apart from the best (paired test, p ≥ {LEVEL})",
         footnotes=notes,
     )
 
