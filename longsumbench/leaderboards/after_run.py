@@ -54,9 +54,9 @@ def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) ->
         return "\n".join(_detailed_lines(updated[0], done))
     ids = {run.run_id for run in done}
     lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
-    lines += [_describe_best(one.table, ids) for one in updated[: _MOST_LINES - 3]]
-    if left_out := len(updated) - (_MOST_LINES - 3):
-        lines += [f"… and {left_out} more datasets."] if left_out > 0 else []
+    most = _MOST_LINES - 3
+    lines += [_describe_best(one.table, ids) for one in updated[:most]]
+    lines += [f"… and {len(updated) - most} more datasets."] if len(updated) > most else []
     lines.append(f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}")
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 

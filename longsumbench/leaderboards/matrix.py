@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from longsumbench.errors import UnknownName
+from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
@@ -120,7 +120,8 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     columns = tuple(column for column in found.values() if column)
     if not columns:
         known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
-        raise UnknownName("number of a finished run", str(number), sorted(known))
+        likely = did_you_mean(str(number), sorted(known))
+        raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
     return matrix_of(columns, tuple(dataset for dataset, column in found.items() if column is None))
 
 
@@ -191,7 +192,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
     notes = _notes(matrix)
     if left_out := len(matrix.systems) - len(rows):
-        notes = (*notes, f"{format_count(left_out, 'system')} with one dataset: leaderboard/matrix.md.")
+        notes = (*notes, f"Systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
     return Block(
         "",
         (),

@@ -6,7 +6,7 @@ Numbers are 0–100 or in the unit of the measure.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -264,14 +264,11 @@ def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     same: dict[tuple[str, str], list[SeedGroup]] = {}
     for group in groups:
         same.setdefault((group.first.model, group.first.variant), []).append(group)
-    labels = {group.key: label for members in same.values() for group, label in _distinguish(members)}
-    return [replace(group, differs=labels[group.key]) for group in groups]
+    return [group for members in same.values() for group in (_distinguished(members) if members[1:] else members)]
 
 
-def _distinguish(groups: Sequence[SeedGroup]) -> Iterable[tuple[SeedGroup, tuple[str, ...]]]:
-    """Pair groups with the settings that differ: the scale, up to three settings, or the ids of the first runs."""
-    if len(groups) == 1:
-        return [(groups[0], ())]
+def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
     scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
     keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _varies(key, settings)]
@@ -282,7 +279,7 @@ def _distinguish(groups: Sequence[SeedGroup]) -> Iterable[tuple[SeedGroup, tuple
         found = scales
     elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(found)) < len(groups):
         found = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
-    return zip(groups, found, strict=True)
+    return [replace(group, differs=differs) for group, differs in zip(groups, found, strict=True)]
 
 
 def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:

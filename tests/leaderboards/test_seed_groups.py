@@ -138,7 +138,7 @@ def test_a_difference_without_common_seeds() -> None:
 
 
 def test_tests_use_all_seeds() -> None:
-    """A row is tested against the best by their common seeds; a column of one test needs no correction."""
+    """A row is tested against the best by their common seeds; a single test of a column needs no correction."""
     one, other = system("ea", 0.02, (1, 2, 3)), system("seal", 0, (1, 2, 3))
     rows, scores = grouped(one, other)
     (block,) = comparable_rows([run for run, _ in one + other], scores)
