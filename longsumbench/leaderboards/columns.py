@@ -16,7 +16,7 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, source_seen
 
-ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 
 
@@ -172,13 +172,7 @@ _FACTS = (
         _PERCENT,
     ),
     *(
-        _fact(
-            f"{kind}_{part}",
-            f"{heading}\n{name}",
-            f"ROUGE {name}",
-            _rouge_part(kind, part),
-            "{:.1f}".format,
-        )
+        _fact(f"{kind}_{part}", f"{heading}\n{name}", f"ROUGE {name}", _rouge_part(kind, part), "{:.1f}".format)
         for kind, heading in ROUGE_HEADINGS.items()
         for part, name in ROUGE_PARTS.items()
         if part != "f"
@@ -250,7 +244,7 @@ def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Co
     """
     chosen = []
     for typed in dict.fromkeys(names):
-        name = ALSO_CALLED.get(typed, typed)
+        name = _ALSO_CALLED.get(typed, typed)
         found = [name] if name in known else [key for key in known if key.endswith(f".{name}")]
         if len(found) > 1:
             raise UsageError(f"--columns {typed} may be {' or '.join(found)}: type one of these")

@@ -23,7 +23,7 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import Results, ranking_score
 
-LEAST_SYSTEMS, LEAST_DATASETS = 3, 2  # of a rank test
+_LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) ->
     labels = dict.fromkeys(label for column in columns for label in column.cells)
     complete = [label for label in labels if all(label in column.cells for column in columns)]
     tested = None
-    if len(complete) >= LEAST_SYSTEMS and len(columns) >= LEAST_DATASETS:
+    if len(complete) >= _LEAST_SYSTEMS and len(columns) >= _LEAST_DATASETS:
         tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
     matrix = Matrix(tuple(columns), tuple(labels), without, tested)
     ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
@@ -226,15 +226,15 @@ def _notes(matrix: Matrix) -> tuple[str, ...]:
         notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
     if matrix.without:
         notes.append(f"No run has the number on {', '.join(matrix.without)}.")
-    return (*notes, describe_rank_test(matrix))
+    return (*notes, _describe_rank_test(matrix))
 
 
-def describe_rank_test(matrix: Matrix) -> str:
+def _describe_rank_test(matrix: Matrix) -> str:
     """Describe the rank test of the complete systems, or why there is none."""
     datasets = format_count(len(matrix.columns), "dataset")
     complete = sum(matrix.count(system) == len(matrix.columns) for system in matrix.systems)
     if (test := matrix.tested) is None:
-        needs = f"it needs {LEAST_SYSTEMS} systems that have all of at least {LEAST_DATASETS} datasets"
+        needs = f"it needs {_LEAST_SYSTEMS} systems that have all of at least {_LEAST_DATASETS} datasets"
         return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
     return (
         f"The {complete} systems that have all {datasets}, ranked among themselves: Friedman's test p = {test.p:.2g}; "

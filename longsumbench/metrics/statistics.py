@@ -1,8 +1,9 @@
 """Intervals of means and tests of differences, by seeded resampling over examples.
 
-A mean has a percentile bootstrap interval. Two systems are compared by the differences of their scores on the same
-examples, with `approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every
-interval and difference is in their unit.
+A mean has a percentile bootstrap interval; over several seeds, its interval and test are in closed form
+(`mean_over_seeds`). Two systems are compared by the differences of their scores on the same examples, with
+`approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every interval and
+difference is in their unit.
 """
 
 import math
