@@ -23,7 +23,7 @@ import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.metrics.statistics import interval_over_seeds, seeds_and_examples, unpaired_seeds
+from longsumbench.metrics.statistics import interval_over_seeds, mean_over_seeds
 
 COVERED, FALSE = (0.93, 0.97), 0.07
 SEEDS, EXAMPLES = (3, 5, 10), (20, 50, 200, 400)
@@ -120,9 +120,9 @@ def false_positives(simulations: int) -> list[tuple[tuple[str, int, int], float]
             alone = like_rouge(0.7 * shared + 0.7 * draw(random, (simulations, examples, 1), 0.6, 0.0))
             mean = other.mean() - alone.mean()  # the effects of seeds change the mean of a score
             compared = {
-                "common seeds": lambda k, a=one, b=other: seeds_and_examples(a[k] - b[k]),
-                "other seeds": lambda k, a=one, b=other: unpaired_seeds(a[k], b[k]),
-                "no seeds": lambda k, a=alone, b=other, m=mean: seeds_and_examples(a[k] - b[k] + m),
+                "common seeds": lambda k, a=one, b=other: mean_over_seeds(a[k] - b[k]),
+                "other seeds": lambda k, a=one, b=other: mean_over_seeds(a[k], b[k]),
+                "no seeds": lambda k, a=alone, b=other, m=mean: mean_over_seeds(a[k] - b[k] + m),
             }
             for name, test in compared.items():
                 rate = float(np.mean([test(index).p_value() <= 0.05 for index in range(simulations)]))

@@ -99,8 +99,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text and the path of its picture."""
-    if options.dataset or options.against or options.measure != "f1":
-        raise UsageError("--matrix shows F1 or METRIC of all datasets: leave out DATASET, --measure and --against")
+    others = ("dataset", "columns", "by_run", "ledger", "against", "kind")
+    if options.measure != "f1" or any(getattr(options, name) for name in others):
+        raise UsageError(
+            "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
+        )
     from longsumbench.leaderboards.figures.matrix import MATRIX_HEADING, update_matrix
     from longsumbench.leaderboards.matrix import matrix_block
     from longsumbench.report import tables

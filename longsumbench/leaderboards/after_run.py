@@ -54,9 +54,9 @@ def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) ->
         return "\n".join(_detailed_lines(updated[0], done))
     ids = {run.run_id for run in done}
     lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
-    lines += [_describe_best(one.table, ids) for one in updated[: _MOST_LINES - 3]]
-    if left_out := len(updated) - (_MOST_LINES - 3):
-        lines += [f"… and {left_out} more datasets."] if left_out > 0 else []
+    most = _MOST_LINES - 3
+    lines += [_describe_best(one.table, ids) for one in updated[:most]]
+    lines += [f"… and {len(updated) - most} more datasets."] if len(updated) > most else []
     lines.append(f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}")
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
@@ -84,7 +84,7 @@ def _find_runs(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
 def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
     table = updated.table
     block, own = _find_runs(table, {run.run_id for run in done})
-    yield from _wrapped(f"{table.heading()}, {describe_block(block.rows[0].first)}", 1)
+    yield from _wrapped(f"{table.heading()}, {describe_block(block.rows[0].first, table.comparable)}", 1)
     count = f"{len(done)} runs, " if len(done) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, done))}", 1)
     yield from ("", terminal_block(_nearby_rows(block, own)), "")
@@ -115,12 +115,12 @@ def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
             lines.append([_GAP, *[""] * len(columns)])
         number, system, settings, *rest = cells[place]
         mark = f"{_OWN} {number}" if place in own else number
-        lines.append([mark, system, shorten_text(settings, width), *rest])
+        lines.append([mark, system, _shortened(settings, width), *rest])
         before = place
     return table_block(columns, lines)
 
 
-def shorten_text(text: str, width: int) -> str:
+def _shortened(text: str, width: int) -> str:
     """Return a text, cut to `width` characters if it is longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 

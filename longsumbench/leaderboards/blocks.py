@@ -10,26 +10,26 @@ from longsumbench.leaderboards.notes import describe_method, footnotes
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, best_rows
 from longsumbench.report.tables import Block, Stressed, Tied
-from longsumbench.runs.record import RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "seconds", "run")
 _FIRST_LEFT_OUT = ("seconds", "source_seen", "seeds", "seed", "length")  # after the scores by which rows are not ranked
 
 
 def leaderboard_block(
-    comparable: ComparableRows, first: RunRecord, part: str = "f", chosen: Sequence[str] = ()
+    comparable: ComparableRows, table: Sequence[ComparableRows], part: str = "f", chosen: Sequence[str] = ()
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
 
     Args:
         comparable: the systems.
-        first: a run of the table's first block; the heading describes how this block differs from it.
+        table: all blocks of the table; the heading describes how this one differs from the first.
         part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
         chosen: names of the columns after system and settings; empty for the default ones.
     """
     rows, tests = comparable.rows, comparable.tests
-    heading = describe_block(rows[0].first)
-    if unlike := describe_difference(rows[0].first, first):
+    heading = describe_block(rows[0].first, table)
+    if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _columns(rows, part, chosen)
     shown = {column.name for column in columns}
@@ -42,10 +42,16 @@ def leaderboard_block(
     )
 
 
-def describe_block(run: RunRecord) -> str:
-    """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts"."""
-    path = run.settings.dataset.path
-    return f"{run.split} split, {format_count(run.n, 'example')}" + (f", texts of {path}" if path else "")
+def describe_block(run: RunRecord, table: Sequence[ComparableRows]) -> str:
+    """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts".
+
+    Own texts also have their fingerprint if other blocks of the table have other texts.
+    """
+    texts = ""
+    if path := run.settings.dataset.path:
+        several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
+        texts = f", texts of {path}" + (f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else "")
+    return f"{run.split} split, {format_count(run.n, 'example')}{texts}"
 
 
 def _columns(rows: Sequence[SeedGroup], part: str, chosen: Sequence[str]) -> tuple[list[Column], list[Column]]:

@@ -16,7 +16,7 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, source_seen
 
-ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 
 
@@ -73,13 +73,13 @@ def _seed(row: SeedGroup) -> str:
     return ", ".join(str(run.seed) for run in row.runs if run.seed is not None)
 
 
-def system_cell(row: SeedGroup) -> str:
+def _system_cell(row: SeedGroup) -> str:
     """Return the name of a row's system; oracles other than `oracle` are marked."""
     run = row.first
     return f"{run.model} (oracle)" if run.oracle and run.model != "oracle" else run.model
 
 
-def settings_cell(row: SeedGroup) -> str:
+def _settings_cell(row: SeedGroup) -> str:
     """Return the settings of a row that differ from the defaults, and remarks on its runs."""
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     return "; ".join(text for text in (", ".join(row.settings), *noted) if text)
@@ -97,7 +97,7 @@ def remarks(record: RunRecord) -> list[str]:
     return [remark for remark, holds in candidates.items() if holds]
 
 
-def run_cell(row: SeedGroup) -> str:
+def _run_cell(row: SeedGroup) -> str:
     """Return the short id of a row's run, or the number of its runs."""
     return row.key[:SHORT_ID] if len(row.runs) == 1 else f"{len(row.runs)} runs"
 
@@ -113,14 +113,14 @@ def _length(row: SeedGroup) -> str:
 
 _PERCENT = "{:.0f} %".format
 _FACTS = (
-    Column("system", "system", "the model", system_cell, "l"),
-    Column("settings", "settings", "its settings that differ from the defaults", settings_cell, "l"),
+    Column("system", "system", "the model", _system_cell, "l"),
+    Column("settings", "settings", "its settings that differ from the defaults", _settings_cell, "l"),
     Column("seeds", "seeds", "number of seeds", _seeds),
     Column("seed", "seed", "the seeds", _seed),
     Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
     _fact("source_seen", "source\nseen", "share of the source that was read", source_seen, _PERCENT),
     _fact("seconds", "train\ntime", "time of training", _trained("seconds"), format_duration),
-    Column("run", "run", "id of the run, or number of runs", run_cell, "l"),
+    Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
     _fact("steps", "steps", "optimizer steps", _trained("steps")),
     _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _trained("examples")),
     _fact("source_tokens", "source\ntokens", "source tokens trained on", _trained("source_tokens")),
@@ -172,13 +172,7 @@ _FACTS = (
         _PERCENT,
     ),
     *(
-        _fact(
-            f"{kind}_{part}",
-            f"{heading}\n{name}",
-            f"ROUGE {name}",
-            _rouge_part(kind, part),
-            "{:.1f}".format,
-        )
+        _fact(f"{kind}_{part}", f"{heading}\n{name}", f"ROUGE {name}", _rouge_part(kind, part), "{:.1f}".format)
         for kind, heading in ROUGE_HEADINGS.items()
         for part, name in ROUGE_PARTS.items()
         if part != "f"
@@ -250,7 +244,7 @@ def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Co
     """
     chosen = []
     for typed in dict.fromkeys(names):
-        name = ALSO_CALLED.get(typed, typed)
+        name = _ALSO_CALLED.get(typed, typed)
         found = [name] if name in known else [key for key in known if key.endswith(f".{name}")]
         if len(found) > 1:
             raise UsageError(f"--columns {typed} may be {' or '.join(found)}: type one of these")

@@ -19,6 +19,7 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_recall_repeated": "repeated",
     "fact_recall_overruled": "over-\nruled",
 }
+SPLIT_ORDER = ("test", "validation", "train")  # of tables of equal size
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
 
 
@@ -87,19 +88,25 @@ def _unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
     """Describe the `dataset` settings that differ between two runs; empty if none does."""
     if one.dataset != other.dataset:
         return ""
-    new, old = _dataset_settings(one), _dataset_settings(other)
-    keys = [key for key in {**new, **old} if new.get(key, "null") != old.get(key, "null")]
-    return ", ".join(f"dataset.{key}={new.get(key, 'null')} instead of {old.get(key, 'null')}" for key in keys)
+    new, old, parts = _dataset_settings(one), _dataset_settings(other), []
+    for key in {**new, **old}:
+        if new.get(key) != old.get(key):
+            value = f"dataset.{key}={new[key]}" if key in new else f"the default dataset.{key}"
+            parts.append(f"{value} instead of {old.get(key, 'the default')}")
+    return ", ".join(parts)
 
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
-    """Return the `dataset` settings that determine the texts; paths are reduced to their last name."""
+    """Return the `dataset` settings that determine the texts, without those that are null (their default).
+
+    Paths are reduced to their last name.
+    """
     other = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in other}
     settings["reader"] = settings.get("reader") or settings.get("name")  # old records have none
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
-    return {key: format_plain_value(value) for key, value in settings.items()}
+    return {key: format_plain_value(value) for key, value in settings.items() if value is not None}
 
 
 def ranking_key(record: RunRecord) -> tuple[bool, float, str, str, int, str]:

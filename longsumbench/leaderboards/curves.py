@@ -19,6 +19,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (
     ROUGE_HEADINGS,
+    SPLIT_ORDER,
     comparison_key,
     describe_difference,
     settings_of,
@@ -30,7 +31,6 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
-_SPLITS = ("test", "validation", "train")
 _MOST_DIFFERENCES = 3  # in a label
 
 _Place = tuple[str, ...]  # a value of each swept setting
@@ -278,7 +278,7 @@ def _first(
         all(record.run_id not in wanted for curve in own for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*own, *references) for _ in curve.records()),
-        _SPLITS.index(first.split) if first.split in _SPLITS else len(_SPLITS),
+        SPLIT_ORDER.index(first.split),
         -first.n,
         first.run_id,
     )

@@ -8,23 +8,22 @@ A dataset has one column: its largest block of comparable runs. Oracles are left
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.stats
 
-from longsumbench.errors import UnknownName
+from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import Results, ranking_score
 
-_LEVEL = 0.05
-LEAST_SYSTEMS, LEAST_DATASETS = 3, 2  # of a rank test
+_LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,8 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     columns = tuple(column for column in found.values() if column)
     if not columns:
         known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
-        raise UnknownName("number of a finished run", str(number), sorted(known))
+        likely = did_you_mean(str(number), sorted(known))
+        raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
     return matrix_of(columns, tuple(dataset for dataset, column in found.items() if column is None))
 
 
@@ -130,11 +130,11 @@ def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) ->
     labels = dict.fromkeys(label for column in columns for label in column.cells)
     complete = [label for label in labels if all(label in column.cells for column in columns)]
     tested = None
-    if len(complete) >= LEAST_SYSTEMS and len(columns) >= LEAST_DATASETS:
+    if len(complete) >= _LEAST_SYSTEMS and len(columns) >= _LEAST_DATASETS:
         tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
     matrix = Matrix(tuple(columns), tuple(labels), without, tested)
     ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
-    return Matrix(matrix.columns, tuple(ordered), without, tested)
+    return replace(matrix, systems=tuple(ordered))
 
 
 def _column(dataset: str, comparable: Sequence[ComparableRows], number: str | None) -> MatrixColumn | None:
@@ -170,7 +170,7 @@ def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     systems, datasets = table.shape
     equal = bool((table == table[0]).all())
     p = 1.0 if equal else float(scipy.stats.friedmanchisquare(*table).pvalue)
-    quantile = scipy.stats.studentized_range.ppf(1 - _LEVEL, systems, math.inf) / math.sqrt(2)
+    quantile = scipy.stats.studentized_range.ppf(1 - LEVEL, systems, math.inf) / math.sqrt(2)
     critical = float(quantile * math.sqrt(systems * (systems + 1) / (6 * datasets)))
     ordered = sorted(zip(scores, means.tolist(), strict=True), key=lambda item: (item[1], item[0]))
     return RankTest(dict(ordered), datasets, p, critical)
@@ -192,7 +192,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
     notes = _notes(matrix)
     if left_out := len(matrix.systems) - len(rows):
-        notes = (*notes, f"{format_count(left_out, 'system')} with one dataset: leaderboard/matrix.md.")
+        notes = (*notes, f"Systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
     return Block(
         "",
         (),
@@ -200,7 +200,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
         f"l{'r' * (len(headings) + 2)}",
         rows,
         optional=tuple(headings[place] for place in fewest),
-        tied=f"cannot be told apart from the best (paired test, p ≥ {_LEVEL})",
+        tied=f"cannot be told apart from the best (paired test, p ≥ {LEVEL})",
         footnotes=notes,
     )
 
@@ -226,15 +226,15 @@ def _notes(matrix: Matrix) -> tuple[str, ...]:
         notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
     if matrix.without:
         notes.append(f"No run has the number on {', '.join(matrix.without)}.")
-    return (*notes, describe_rank_test(matrix))
+    return (*notes, _describe_rank_test(matrix))
 
 
-def describe_rank_test(matrix: Matrix) -> str:
+def _describe_rank_test(matrix: Matrix) -> str:
     """Describe the rank test of the complete systems, or why there is none."""
     datasets = format_count(len(matrix.columns), "dataset")
     complete = sum(matrix.count(system) == len(matrix.columns) for system in matrix.systems)
     if (test := matrix.tested) is None:
-        needs = f"it needs {LEAST_SYSTEMS} systems that have all of at least {LEAST_DATASETS} datasets"
+        needs = f"it needs {_LEAST_SYSTEMS} systems that have all of at least {_LEAST_DATASETS} datasets"
         return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
     return (
         f"The {complete} systems that have all {datasets}, ranked among themselves: Friedman's test p = {test.p:.2g}; "

@@ -34,8 +34,8 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
     """
     rows, members = comparable.rows, [run for row in comparable.rows for run in row.runs]
-    tested = describe_tests(comparable.tests, rows)
-    lines = [join(describe_numbers(rows, columns, part), tested), _about_ranking(members)]
+    tested = _describe_tests(comparable.tests, rows)
+    lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
     lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
     lines += [caution(rows), *_about_outputs(members)]
     if any(one.oracle for one in members):
@@ -46,7 +46,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     return tuple(line for line in lines if line)
 
 
-def describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "f") -> str:
+def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "f") -> str:
     """Describe the unit and the interval of the numbers that are shown."""
     shown = [row.numbers[name] for row in rows for name in row.numbers if name in columns]
     if not shown:
@@ -59,7 +59,7 @@ def describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "
     return f"{'; '.join(text for text in (what, interval) if text)}."
 
 
-def describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
+def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Describe what the tests against the best can detect, and which rows were not tested."""
     sentences = []
     ranked_by = ranking_score(rows[0].first)

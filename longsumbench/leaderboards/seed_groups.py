@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, settings_of
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
 from longsumbench.metrics.statistics import (
-    SeedsAndExamples,
+    MeanOverSeeds,
     approximate_randomization,
     bootstrap_interval,
     interval_over_seeds,
-    seeds_and_examples,
-    unpaired_seeds,
+    mean_over_seeds,
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score, split_variant
 
@@ -103,7 +102,7 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
         key = (record.model, record.variant, record.oracle, tuple(sorted(settings_of(record).items())))
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
-    return tuple(sorted(groups if by_run else _told_apart(groups), key=_rank))
+    return tuple(sorted(groups if by_run else _with_differing_settings(groups), key=_rank))
 
 
 def _rank(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
@@ -159,7 +158,7 @@ def unit_factor(record: RunRecord, name: str) -> float:
     return 1.0 if name in record.units else PERCENT
 
 
-def column_of(name: str) -> str:
+def _column_of(name: str) -> str:
     """Return the column of scores.csv with a number's values: F1 for a type of ROUGE."""
     return f"{name}_f" if name in ROUGE_HEADINGS else name
 
@@ -169,7 +168,7 @@ def _values(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArr
 
     None if the scores of a run are missing, or it applies to no example.
     """
-    column = column_of(name)
+    column = _column_of(name)
     tables = [scores.get(run.run_id) for run in runs]
     columns = [table[column] for table in tables if table is not None and column in table]
     if len(columns) < len(runs):
@@ -182,7 +181,7 @@ def _values(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArr
 
 
 class PairedScores(NamedTuple):
-    """The per-example scores of two systems on the same examples, 0–1 or in the unit of the measure.
+    """The per-example scores of two systems on the same examples, in the unit of the number (0–100 for ROUGE).
 
     Attributes:
         one, other: [examples, seeds].
@@ -199,16 +198,16 @@ class PairedScores(NamedTuple):
         one, other = self.one, self.other
         if not self.seeds:
             one, other = one.mean(axis=1, keepdims=True), other.mean(axis=1, keepdims=True)
-        return np.subtract(one, other)
+        return one - other
 
     @property
     def single(self) -> bool:
         """True if a single run of each system is compared."""
         return (self.one.shape[1], self.other.shape[1]) == (1, 1)
 
-    def effect(self) -> SeedsAndExamples:
+    def effect(self) -> MeanOverSeeds:
         """Return the mean difference and its error over seeds and examples; not for single runs."""
-        return seeds_and_examples(self.differences) if self.seeds else unpaired_seeds(self.one, self.other)
+        return mean_over_seeds(self.differences) if self.seeds else mean_over_seeds(self.one, self.other)
 
 
 def pair_scores(one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
@@ -222,11 +221,12 @@ def pair_scores(one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRun
     else:
         pairs = [(first[seeds], second[seeds]) for seeds in sorted(first.keys() & second.keys(), key=_by_size)]
     runs = [*zip(*pairs, strict=True)] if pairs else [one.runs, other.runs]
-    together = _values([*runs[0], *runs[1]], name, scores)
-    if together is None:
+    values = _values([*runs[0], *runs[1]], name, scores)
+    if values is None:
         return None
-    count = len(runs[0])
-    return PairedScores(together[:, :count], together[:, count:], len(pairs))
+    first_of_other = len(runs[0])
+    values = unit_factor(one.first, name) * values
+    return PairedScores(values[:, :first_of_other], values[:, first_of_other:], len(pairs))
 
 
 def difference(
@@ -247,20 +247,19 @@ def difference(
     paired = pair_scores(one, other, name, scores)
     if paired is None:
         return None
-    scale = unit_factor(one.first, name)
-    differences = scale * paired.differences
+    differences = paired.differences
     mean = float(differences.mean())
     if paired.single:
         low, high = bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
         p = float(approximate_randomization(differences[:, 0], resamples))
     else:
         effect = paired.effect()
-        half, p = scale * effect.half_width(), effect.p_value()
+        half, p = effect.half_width(), effect.p_value()
         low, high = mean - half, mean + half
     return Difference(mean, low, high, p, len(differences), paired.seeds)
 
 
-def _told_apart(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
+def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings that differ to groups with the same model and variant."""
     same: dict[tuple[str, str], list[SeedGroup]] = {}
     for group in groups:
@@ -275,12 +274,12 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _varies(key, settings)]
     short = [key.partition(".")[2] for key in keys]
     names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
-    told = [tuple(f"{name}={one.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for one in settings]
+    found = [tuple(f"{name}={one.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for one in settings]
     if len(set(scales)) == len(groups):
-        told = scales
-    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(told)) < len(groups):
-        told = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
-    return [replace(group, differs=differs) for group, differs in zip(groups, told, strict=True)]
+        found = scales
+    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(found)) < len(groups):
+        found = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
+    return [replace(group, differs=differs) for group, differs in zip(groups, found, strict=True)]
 
 
 def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:

@@ -7,7 +7,7 @@ quarter of the columns (2 % of the rows) have a significant difference at the 5 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -17,14 +17,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, numbers_shown, ranking_key
+from longsumbench.leaderboards.comparability import (
+    ROUGE_HEADINGS,
+    SPLIT_ORDER,
+    comparison_key,
+    numbers_shown,
+    ranking_key,
+)
 from longsumbench.leaderboards.seed_groups import (
     PairedScores,
     ScoresOfRuns,
     SeedGroup,
     group_by_seed,
     pair_scores,
-    unit_factor,
 )
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import (
@@ -37,7 +42,6 @@ from longsumbench.runs.record import Results, RunRecord
 
 LEVEL, POWER = 0.05, 0.8
 RESAMPLES = 10_000
-_SPLITS = ("test", "validation", "train")
 RESAMPLES_A_TEST = 100  # lower bound, since p-values are at least 1 / resamples and Holm multiplies them by the tests
 
 
@@ -49,16 +53,14 @@ class AgainstBest:
         p_values: (key of the row, number) → corrected p-value of its difference from the best row of that number.
         detectable: (key of the row, number) → smallest difference that its test detects with 80 % power, in the unit of
             the number; infinite if it detects none.
-        over_seeds: the tests of several seeds (t test over examples and seeds); the others are of single runs
+        over_seeds: True if any row has several seeds (t test over examples and seeds); False if all are single runs
             (approximate randomization over examples).
-        resamples: of approximate randomization; 0 if no single runs were tested.
         untested: rows without a test, because their scores.csv or that of the best row is missing.
     """
 
     p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
     detectable: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    over_seeds: frozenset[tuple[str, str]] = frozenset()
-    resamples: int = 0
+    over_seeds: bool = False
     untested: tuple[str, ...] = ()
 
     def tied(self) -> frozenset[tuple[str, str]]:
@@ -70,21 +72,16 @@ UNTESTED = AgainstBest()
 
 
 def read_all_scores(results: Results, records: Iterable[RunRecord]) -> dict[str, pd.DataFrame]:
-    """Return run id → its per-example scores, 0–1; runs without them are left out."""
-    found = {record.run_id: scores_at_hand(results, record) for record in records}
-    return {run: scores for run, scores in found.items() if scores is not None}
-
-
-def scores_at_hand(results: Results, record: RunRecord) -> pd.DataFrame | None:
-    """Return a run's per-example scores, 0–1; None if they are missing or damaged. Reports damaged ones."""
-    folder = results.run_folder(record)
-    if not (folder / "scores.csv").exists():
-        return None
-    try:
-        return read_scores_of_run(folder, record)
-    except DataError as error:
-        results.leave_out(error)
-        return None
+    """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported."""
+    found = {}
+    for record in records:
+        folder = results.run_folder(record)
+        if (folder / "scores.csv").exists():
+            try:
+                found[record.run_id] = read_scores_of_run(folder, record)
+            except DataError as error:
+                results.leave_out(error)
+    return found
 
 
 def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
@@ -140,43 +137,33 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = paired
-    scales = {row.key: {name: unit_factor(row.first, name) for name in row.numbers} for row in ranked}
-    return _tested(pairs, scales, tuple(untested))
+    return _test_pairs(pairs, tuple(untested))
 
 
-def _tested(
-    pairs: Mapping[tuple[str, str], PairedScores], scales: Mapping[str, Mapping[str, float]], untested: tuple[str, ...]
-) -> AgainstBest:
-    """Test each pair, and correct the p-values."""
-    levels = {name: LEVEL / tests for name, tests in Counter(name for _, name in pairs).items()}
-    p_values, detectable = dict.fromkeys(pairs, 1.0), {}
-    single = {key: paired.differences[:, 0] for key, paired in pairs.items() if paired.single}
-    for (row, name), paired in pairs.items():
+def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[str, ...]) -> AgainstBest:
+    """Test each pair, and correct the p-values of each column."""
+    num_tests = Counter(name for _, name in pairs)
+    p_values, detectable, unclear = {}, {}, {}
+    for key, paired in pairs.items():
+        level = LEVEL / num_tests[key[1]]
         if paired.single:
-            p_values[row, name] = randomization_bound(single[row, name])
-            smallest = smallest_detectable_difference(single[row, name], levels[name], POWER)
+            differences = paired.differences[:, 0]
+            p_values[key] = randomization_bound(differences)
+            detectable[key] = smallest_detectable_difference(differences, level, POWER)
+            if p_values[key] > level:
+                unclear[key] = differences
         else:
             effect = paired.effect()
-            p_values[row, name] = effect.p_value()
-            smallest = effect.detectable(levels[name], POWER)
-        detectable[row, name] = scales[row][name] * smallest
-    unclear = {key: differences for key, differences in single.items() if p_values[key] > levels[key[1]]}
-    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(unclear))
-    p_values |= _randomized(unclear, resamples)
-    corrected = {key: p for name in levels for key, p in _corrected(p_values, name)}
-    over_seeds = frozenset(pairs.keys() - single.keys())
-    return AgainstBest(corrected, detectable, over_seeds, resamples if single else 0, untested)
+            p_values[key], detectable[key] = effect.p_value(), effect.detectable(level, POWER)
+    p_values |= _randomized(unclear)
+    corrected: dict[tuple[str, str], float] = {}
+    for name in num_tests:
+        column = [key for key in p_values if key[1] == name]
+        corrected |= zip(column, holm([p_values[key] for key in column]).tolist(), strict=True)
+    return AgainstBest(corrected, detectable, not all(paired.single for paired in pairs.values()), untested)
 
 
-def _corrected(p_values: Mapping[tuple[str, str], float], name: str) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yield the corrected p-values of a column."""
-    column = [key for key in p_values if key[1] == name]
-    yield from zip(column, holm([p_values[key] for key in column]).tolist(), strict=True)
-
-
-def _randomized(
-    differences: Mapping[tuple[str, str], NDArray[np.float64]], resamples: int
-) -> dict[tuple[str, str], float]:
+def _randomized(differences: Mapping[tuple[str, str], NDArray[np.float64]]) -> dict[tuple[str, str], float]:
     """Return the p-values of approximate randomization; all columns have the same swaps.
 
     A difference of 0 has no effect, so columns are filled with 0 to the same number of examples.
@@ -186,6 +173,7 @@ def _randomized(
     table = np.zeros((max(map(len, differences.values())), len(differences)))
     for place, column in enumerate(differences.values()):
         table[: len(column), place] = column
+    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
     return dict(zip(differences, approximate_randomization(table, resamples).tolist(), strict=True))
 
 
@@ -223,6 +211,6 @@ def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
     for record in records:
         groups.setdefault(comparison_key(record), []).append(record)
     ordered = sorted(
-        groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
+        groups.items(), key=lambda item: (-len(item[1]), SPLIT_ORDER.index(item[1][0].split), -item[1][0].n, item[0])
     )
     return [members for _, members in ordered]

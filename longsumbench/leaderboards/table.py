@@ -157,8 +157,7 @@ class Table:
             brief: show only the best published row of each of the suite's systems.
             ledger: add the runs' truncation ledgers.
         """
-        first = self.comparable[0].rows[0].first
-        ours = [leaderboard_block(one, first, self.part, self.columns) for one in self.comparable]
+        ours = [leaderboard_block(one, self.comparable, self.part, self.columns) for one in self.comparable]
         ours += [self.ledger()] if ledger else []
         return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)
 

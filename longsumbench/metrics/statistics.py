@@ -1,8 +1,9 @@
 """Intervals of means and tests of differences, by seeded resampling over examples.
 
-A mean has a percentile bootstrap interval. Two systems are compared by the differences of their scores on the same
-examples, with `approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every
-interval and difference is in their unit.
+A mean has a percentile bootstrap interval; over several seeds, its interval and test are in closed form
+(`mean_over_seeds`). Two systems are compared by the differences of their scores on the same examples, with
+`approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every interval and
+difference is in their unit.
 """
 
 import math
@@ -67,8 +68,11 @@ def bootstrap_intervals(values: NDArray[np.float64], resamples: int, seed: int) 
     return np.quantile(means, [_TAIL, 1 - _TAIL], axis=0).T
 
 
-class SeedsAndExamples(NamedTuple):
-    """A mean over seeds and examples, with its standard error; Student's t with `degrees` of freedom."""
+class MeanOverSeeds(NamedTuple):
+    """A mean over examples and seeds, with its standard error; Student's t with `degrees` of freedom.
+
+    The error is 0 if all values are equal, and NaN if it is unknown; the degrees then are NaN.
+    """
 
     mean: float
     error: float
@@ -94,8 +98,8 @@ class SeedsAndExamples(NamedTuple):
         return float(scipy.special.stdtrit(self.degrees, probability))
 
 
-def seeds_and_examples(values: NDArray[np.float64]) -> SeedsAndExamples:
-    """Return the mean of some values and its standard error over other examples and other seeds.
+def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | None = None) -> MeanOverSeeds:
+    """Return the mean of some values, and its standard error over other examples and other seeds.
 
     The model has random effects of the example and of the seed. Of the mean squares MS of a two-way table,
 
@@ -108,67 +112,37 @@ def seeds_and_examples(values: NDArray[np.float64]) -> SeedsAndExamples:
     all seeds and the variances of seeds and examples are similar.
 
     Args:
-        values: [examples, seeds]; the error is NaN with a single example or seed.
+        values: [examples, seeds]; with a single example or seed, the error is NaN.
+        other: [examples, other seeds] of a second system, for the difference of two systems without common seeds. The
+            effects of seeds are assumed to have the same variance in both, so one of them may have a single seed.
     """
-    examples, seeds = values.shape
-    if examples < 2 or seeds < 2:
-        return SeedsAndExamples(float(values.mean()), math.nan, math.nan)
-    of_example = seeds * values.mean(axis=1).var(ddof=1)
-    of_seed, rest = _mean_squares(values)
-    variance = _Variance(of_example, examples - 1, of_seed, seeds - 1, rest, (examples - 1) * (seeds - 1))
-    return variance.of_mean(float(values.mean()), examples * seeds)
+    systems = [values] if other is None else [values, other]
+    by_example = values.mean(axis=1) - (0.0 if other is None else other.mean(axis=1))
+    mean, examples = float(by_example.mean()), len(values)
+    seed_degrees = sum(system.shape[1] - 1 for system in systems)
+    if examples < 2 or seed_degrees < 1:
+        return MeanOverSeeds(mean, math.nan, math.nan)
+    degrees = np.array([examples - 1, seed_degrees, (examples - 1) * seed_degrees])  # of examples, seeds and the rest
+    sums = np.sum([_sums_of_squares(system) for system in systems], axis=0)  # of seeds and the rest
+    weight = sum(1 / system.shape[1] for system in systems)
+    from_examples = float(by_example.var(ddof=1))
+    from_seeds, from_rest = (weight * sums / degrees[1:]).tolist()
+    if from_seeds <= from_rest:  # seeds differ no more than by chance
+        from_seeds = from_rest = 0.0
+    variance = from_examples + from_seeds - from_rest
+    if variance / examples <= (_ROUNDING * mean) ** 2:  # equal values, but for rounding
+        return MeanOverSeeds(mean, 0.0, math.nan)
+    satterthwaite = variance**2 / (np.array([from_examples, from_seeds, from_rest]) ** 2 / degrees).sum()
+    share = ((from_seeds - from_rest) / variance) ** _SHARE_OF_SEEDS
+    weighted = 1 / ((1 - share) / degrees[0] + share / degrees[1])
+    return MeanOverSeeds(mean, math.sqrt(variance / examples), float(min(satterthwaite, weighted)))
 
 
-def unpaired_seeds(one: NDArray[np.float64], other: NDArray[np.float64]) -> SeedsAndExamples:
-    """Return the difference of the means of two systems on the same examples, with different seeds.
-
-    As in `seeds_and_examples`; the effects of seeds are assumed to have the same variance in both systems. A system
-    with a single seed adds to its error, not to its estimate.
-
-    Args:
-        one: [examples, seeds of the first system].
-        other: [examples, seeds of the second]; the error is NaN if both have a single seed.
-    """
-    examples, degrees = len(one), one.shape[1] + other.shape[1] - 2
-    differences = one.mean(axis=1) - other.mean(axis=1)
-    if examples < 2 or degrees < 1:
-        return SeedsAndExamples(float(differences.mean()), math.nan, math.nan)
-    squares = [(values.shape[1] - 1, *_mean_squares(values)) for values in (one, other) if values.shape[1] > 1]
-    weight = 1 / one.shape[1] + 1 / other.shape[1]
-    of_seed = weight * sum(number * of_seed for number, of_seed, _ in squares) / degrees
-    rest = weight * sum(number * rest for number, _, rest in squares) / degrees
-    variance = _Variance(differences.var(ddof=1), examples - 1, of_seed, degrees, rest, (examples - 1) * degrees)
-    return variance.of_mean(float(differences.mean()), examples)
-
-
-class _Variance(NamedTuple):
-    """Mean squares of examples, seeds and the rest, with their degrees of freedom."""
-
-    of_example: float
-    examples: int
-    of_seed: float
-    seeds: int
-    rest: float
-    rests: int
-
-    def of_mean(self, mean: float, count: int) -> SeedsAndExamples:
-        rest = self.rest if self.of_seed > self.rest else 0.0
-        of_seed = self.of_seed if self.of_seed > self.rest else 0.0
-        variance = self.of_example + of_seed - rest
-        if variance / count <= (_ROUNDING * mean) ** 2:  # equal values, but for rounding
-            return SeedsAndExamples(mean, 0.0, math.nan)
-        squared = self.of_example**2 / self.examples + of_seed**2 / self.seeds + rest**2 / self.rests
-        share = ((of_seed - rest) / variance) ** _SHARE_OF_SEEDS
-        weighted = 1 / ((1 - share) / self.examples + share / self.seeds)
-        return SeedsAndExamples(mean, math.sqrt(variance / count), min(variance**2 / squared, weighted))
-
-
-def _mean_squares(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the mean squares of the seeds and of the rest, of values [examples, seeds]."""
-    examples, seeds = values.shape
-    by_seed = values.mean(axis=0)
-    rest = values - values.mean(axis=1, keepdims=True) - by_seed + values.mean()
-    return float(examples * by_seed.var(ddof=1)), float((rest**2).sum() / ((examples - 1) * (seeds - 1)))
+def _sums_of_squares(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the sums of squares of the seeds and of the rest, of values [examples, seeds]."""
+    by_seed = values.mean(axis=0) - values.mean()
+    rest = values - values.mean(axis=1, keepdims=True) - by_seed
+    return float(len(values) * (by_seed**2).sum()), float((rest**2).sum())
 
 
 def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
@@ -181,7 +155,7 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
         values: [examples, seeds].
         is_share: True if the values are from 0 to 1.
     """
-    found = seeds_and_examples(values)
+    found = mean_over_seeds(values)
     if is_share and found.mean in (0.0, 1.0):
         return interval_of_shares(values[:, 0], 1, 1)
     half = found.half_width()

@@ -90,7 +90,7 @@ def draw_panels(
     """
     heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
     label_width = _LABEL_WIDTH if num_plots > 1 else 2 * _LABEL_WIDTH
-    labels = [label._replace(text=wrap_name(label.text, label_width)) for label in labels]
+    labels = [label._replace(text=_wrap_name(label.text, label_width)) for label in labels]
     rows = sum(1.5 + label.text.count("\n") for label in labels)
     height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + max(2.3, 0.17 * rows)
 
@@ -106,7 +106,7 @@ def draw_panels(
     return render_picture((WIDTH, height), draw_all)
 
 
-def wrap_name(name: str, width: int) -> str:
+def _wrap_name(name: str, width: int) -> str:
     """Wrap the name of a system and its settings, also after underscores."""
     return "\n".join(textwrap.wrap(name.replace("_", "_ "), width)).replace("_ ", "_")
 

@@ -37,10 +37,7 @@ _LATEX = str.maketrans(
         **{"≥": r"\ensuremath{\ge}", TIED: r"\ensuremath{\approx}", "→": r"\ensuremath{\to}", "−": r"\ensuremath{-}"},
     }
 )
-_LATEX_BROKEN, _LONG_CELL = (
-    r">{\raggedright\arraybackslash}p{3cm}",
-    28,
-)  # of columns whose longest cell has more letters
+_LONG_CELL, _LATEX_BROKEN = 28, r">{\raggedright\arraybackslash}p{3cm}"  # columns with longer cells are broken
 _LATEX_TIED = r"{\,$\approx$}"
 _SIUNITX = (
     r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
@@ -162,16 +159,17 @@ def terminal_block(block: Block) -> str:
 def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
     """Fit a block into so many columns; return it and the names of the columns left out.
 
-    Optional columns are left out until the rest fits. Text cells are broken into lines if that is necessary.
+    Of the optional columns, the most important ones that fit are kept. Text cells are broken into lines if that is
+    necessary.
     """
     block = replace(block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows])
-    left_out: list[str] = []
-    for name in block.optional:
-        if sum(_narrowest(block, _COMFORTABLE)) + _GAP * (len(block.columns) - 1) <= width:
-            break
-        if name in block.columns:
-            block = block.select([place for place, column in enumerate(block.columns) if column != name])
-            left_out.append(_on_one_line(name))
+    least, optional = _narrowest(block, _COMFORTABLE), [name for name in block.optional if name in block.columns]
+    kept = {place for place, name in enumerate(block.columns) if name not in optional}
+    for place in map(block.columns.index, reversed(optional)):
+        if sum(least[one] for one in (*kept, place)) + _GAP * len(kept) <= width:
+            kept.add(place)
+    left_out = [_on_one_line(name) for name in optional if block.columns.index(name) not in kept]
+    block = block.select(sorted(kept))
     widths = _narrowest(block)
     room = width - sum(widths) - _GAP * (len(widths) - 1)
     missing = [wanted - width for wanted, width in zip(_natural(block), widths, strict=True)]
@@ -285,8 +283,8 @@ def _latex_table(block: Block, title: str, label: str) -> str:
     rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
     heading = ", ".join(text for text in (title, block.heading) if text)
-    caption = rf"\caption{{{escape_latex(heading)}}}\label{{{label}}}"
-    notes = " ".join(escape_latex(note) for note in (block.legend("Bold:"), *block.notes, *block.footnotes) if note)
+    caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
+    notes = " ".join(_escape_latex(note) for note in (block.legend("Bold:"), *block.notes, *block.footnotes) if note)
     below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
     if len(block.rows) > _ROWS_ON_A_PAGE:
         begin = [r"{\footnotesize\setlength{\tabcolsep}{3pt}", _SIUNITX, rf"\begin{{longtable}}{{{aligned}}}"]
@@ -330,7 +328,7 @@ def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
             text = plain.replace("±", "+- ").replace("−", "-")
             text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
         else:
-            text = escape_latex(cell).replace("\n", r"\\")
+            text = _escape_latex(cell).replace("\n", r"\\")
             text = rf"\shortstack{{{text}}}" if "\n" in cell else text
             text = rf"\textbf{{{text}}}" if isinstance(cell, Stressed) else text
             text = f"{{{text}}}" if number and text else text
@@ -343,13 +341,13 @@ def _group_headings(groups: Sequence[str]) -> list[str]:
     cells, rules, column = [], [], 1
     for heading, members in groupby(groups):
         width = len(list(members))
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escape_latex(heading)}}}")
+        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape_latex(heading)}}}")
         if heading:
             rules.append(rf"\cmidrule(lr){{{column}-{column + width - 1}}}")
         column += width
     return [rf"{' & '.join(cells)} \\", " ".join(rules)] if rules else []
 
 
-def escape_latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """Escape what LaTeX would take for commands, and write signs that are not letters as mathematics."""
     return text.translate(_LATEX)

@@ -118,7 +118,7 @@ def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     of_facts = read_matrix(Results(tmp_path), "facts")
     assert (len(of_facts.columns), of_facts.without) == (2, ("pydoc",))
     assert "No run has the number on pydoc." in notes(of_facts)
-    with pytest.raises(UsageError, match=r"unknown number of a finished run 'fact'.*did you mean 'facts'"):
+    with pytest.raises(UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"):
         read_matrix(Results(tmp_path), "fact")
 
 

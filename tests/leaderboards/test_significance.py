@@ -97,7 +97,7 @@ def test_what_could_have_been_found() -> None:
     seen = [smallest_detectable_difference(gap.to_numpy(), 0.05 / 2) for gap in gaps]
     tests = against_best_of(RUNS, SCORES)
     assert sorted(tests.detectable.values()) == pytest.approx(sorted(seen))
-    assert (tests.resamples, tests.over_seeds) == (10_000, frozenset())
+    assert not tests.over_seeds
 
 
 def test_many_tests_have_resamples_enough() -> None:
@@ -107,7 +107,6 @@ def test_many_tests_have_resamples_enough() -> None:
     tests = against_best_of(runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs})
     assert len(tests.p_values) == 240
     assert tests.tied() == frozenset()
-    assert tests.resamples == 24_000
 
 
 def test_without_scores(tmp_path: Path) -> None:

@@ -19,11 +19,10 @@ from longsumbench.metrics.statistics import (
     holm,
     interval_of_shares,
     interval_over_seeds,
+    mean_over_seeds,
     perl_intervals,
     randomization_bound,
-    seeds_and_examples,
     smallest_detectable_difference,
-    unpaired_seeds,
 )
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
@@ -174,9 +173,9 @@ def test_four_in_five_are_found_by_few_examples(examples: int) -> None:
     assert (planted, found) == (math.inf, 0) if examples == 5 else 0.76 <= found <= 0.84
 
 
-def test_seeds_and_examples_by_hand() -> None:
+def test_a_mean_over_seeds_by_hand() -> None:
     """Of [[0, 2], [2, 4]], rows and columns add up: MS 4 and 4, rest 0, so the variance of the mean is 8 / 4."""
-    found = seeds_and_examples(np.array([[0.0, 2.0], [2.0, 4.0]]))
+    found = mean_over_seeds(np.array([[0.0, 2.0], [2.0, 4.0]]))
     assert (found.mean, found.error) == (2, pytest.approx(math.sqrt(2)))
     assert found.degrees == pytest.approx(1)  # both have 1, and Satterthwaite's are 8² / (4² + 4²) = 2
     assert found.half_width() == pytest.approx(math.sqrt(2) * math.tan(0.475 * math.pi))  # Student's t of 1 is Cauchy's
@@ -191,12 +190,12 @@ def test_mean_squares_are_those_of_a_two_way_table() -> None:
     of_seed = 20 * sum((column.mean() - grand) ** 2 for column in values.T)
     rest = ((values - grand) ** 2).sum() - of_example - of_seed
     variance = (of_example / 19 + of_seed / 2 - rest / 38) / 60
-    assert seeds_and_examples(values).error == pytest.approx(math.sqrt(variance))
+    assert mean_over_seeds(values).error == pytest.approx(math.sqrt(variance))
 
 
 def test_seeds_that_agree_add_no_doubt() -> None:
     """Three times the same: the error is that of the mean over examples, with its degrees of freedom."""
-    found = seeds_and_examples(np.repeat(SCORES[:, None], 3, axis=1))
+    found = mean_over_seeds(np.repeat(SCORES[:, None], 3, axis=1))
     assert found.error == pytest.approx(SCORES.std(ddof=1) / math.sqrt(len(SCORES)))
     assert found.degrees == pytest.approx(len(SCORES) - 1)
 
@@ -204,17 +203,17 @@ def test_seeds_that_agree_add_no_doubt() -> None:
 def test_other_seeds_are_unpaired() -> None:
     """With a constant added to a seed of each system, the error is that of both means, pooled over the systems."""
     one, other = SCORES[:, None] + np.array([0.0, 2.0]), SCORES[:, None] + np.array([1.0, 4.0, 4.0])
-    found = unpaired_seeds(one, other)
+    found = mean_over_seeds(one, other)
     assert found.mean == pytest.approx(1 - 3)
     assert found.error == pytest.approx(math.sqrt((2 + 6) / 3 * (1 / 2 + 1 / 3)))  # sums of squares 2 and 6
     assert found.degrees == pytest.approx(3)
-    assert math.isnan(unpaired_seeds(one[:, :1], other[:, :1]).error)
+    assert math.isnan(mean_over_seeds(one[:, :1], other[:, :1]).error)
 
 
 @pytest.mark.parametrize("values", [np.full((5, 3), 0.4), np.array([[0.1, 0.2, 0.4]]), np.array([[0.1], [0.2]])])
 def test_unknown_spread_of_seeds(values: NDArray[np.float64]) -> None:
     """Equal scores, one example or one seed: no interval, p of 1, and nothing can be detected."""
-    found = seeds_and_examples(values)
+    found = mean_over_seeds(values)
     assert (found.p_value(), found.detectable(0.05, 0.8)) == (1, math.inf)
     assert np.isnan(interval_over_seeds(values, is_share=True)).all()
 

@@ -1,5 +1,6 @@
 """The user's own texts have names: in settings, records and tables, and as datasets that can be chosen."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,11 +58,12 @@ def test_the_name_is_part_of_the_run_and_not_of_the_texts(lead: Callable[..., Ru
 
 
 def test_other_texts_of_the_same_name_are_another_block(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
-    """Runs on different texts of one name are not compared, and the table names the setting that differs."""
-    lead("mine")
-    lead("mine", write_jsonl(tmp_path / "later", test=5))
-    text = read_table(Results(tmp_path / "r"), "mine").markdown()
-    assert "other texts (dataset.path=" in " ".join(text.split())
+    """Runs on different texts of one name are not compared; each heading names path and fingerprint."""
+    runs = [lead("mine"), lead("mine", write_jsonl(tmp_path / "later", test=5))]
+    blocks = read_table(Results(tmp_path / "r"), "mine").blocks()
+    texts = {f"texts of {run.settings.dataset.path} (fingerprint {run.fingerprint[:8]})" for run in runs}
+    assert {re.search(r"texts of [^;]*", block.heading)[0] for block in blocks} == texts
+    assert "other texts (dataset.path=" in blocks[1].heading
 
 
 def test_the_configuration_of_a_run_makes_it_again(lead: Callable[..., RunRecord], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from longsumbench.leaderboards.matrix import Matrix, RankTest, matrix_block, matrix_csv, read_matrix
 from longsumbench.report import tables
 from longsumbench.report.figures import render_picture
-from longsumbench.report.palette import GREY
+from longsumbench.report.palette import system_styles
 from longsumbench.runs.record import Results
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: f
     """Write the better half of the systems on the left and the others on the right, with lines to their ranks."""
     systems = len(test.mean_ranks)
     half = -(-systems // 2)
-    for place, (label, rank) in enumerate(test.mean_ranks.items()):
+    styles = system_styles([label.partition(" ")[0] for label in test.mean_ranks])  # a label begins with its model
+    for place, ((label, rank), style) in enumerate(zip(test.mean_ranks.items(), styles, strict=True)):
         left = place < half
         level = -top - height * (place if left else systems - 1 - place)
         end = 1 - 0.03 * (systems - 1) if left else systems + 0.03 * (systems - 1)
-        plot.plot([rank, rank, end], [0, level, level], color=GREY, linewidth=0.9)
+        plot.plot([rank, rank, end], [0, level, level], **style, markevery=[0], linewidth=1.2)
         side, shift = ("right", -1) if left else ("left", 1)
         beside = end + shift * 0.13 * (systems - 1)
         plot.text(end + shift * 0.02 * (systems - 1), level, f"{rank:.2f}", ha=side, va="center", fontsize=9.5)

@@ -219,7 +219,7 @@ def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tm
     [
         ({"split": "validation"}, "validation instead of test split"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
-        ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of null)"),
+        ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of the default)"),
         ({"dataset": "pubmed", "fingerprint": "f2"}, "pubmed instead of arxiv, other texts (f2 instead of f1)"),
         (
             {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
