@@ -163,8 +163,7 @@ def _next_commands(updated: UpdatedTable, block: ComparableRows, run: RunRecord)
     commands = [_command("leaderboard", updated.table.dataset, results=results)]
     if others := [row.key[:SHORT_ID] for row in block.rows if row.key != run.run_id]:
         commands.append(_command("compare", others[0], own, results=results))
-    if (results.run_folder(run) / "evidence").is_dir():
-        commands.append(_command("inspect", own, "0", results=results))
+    commands.append(_command("inspect", own, "0", results=results))
     for number, command in enumerate(commands):
         yield f"{'Next:' if number == 0 else '':6}{command}"
 

@@ -126,7 +126,7 @@ def test_the_same_again(imported: Typed, toy: Path, held_out: Path, log_lines: l
     (folder,) = folders_of(toy)
     written = (folder / "record.json").read_bytes()
     assert imported(held_out)[0] == 0
-    assert log_lines[-1] == f"already imported: theirs on jsonl, {folder}"
+    assert log_lines[-1] == f"already finished: theirs on jsonl, {folder}"
     assert (folder / "record.json").read_bytes() == written
     assert imported(held_out, "score.metrics=[length_ratio]")[0] == 0
     assert "length_ratio" in RunRecord.read(folder).measured_by
