@@ -31,7 +31,7 @@ class ListedRun:
         state: finished, running or interrupted.
         when: when it finished; of other runs, when it was started.
         seed: None if the outcome does not depend on it.
-        settings: the variant of a finished run; empty for other runs.
+        settings: the variant of a finished run, or "imported"; empty for other runs.
         score: the mean that ranks it; None if it is not finished.
         ranked_by: the name of this score.
         command: continues an interrupted run; empty for other runs and for imported outputs.
@@ -91,7 +91,8 @@ def _finished(results: Results, record: RunRecord) -> ListedRun:
     folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
     mean = measured_mean(record, score := ranking_score(record))
     number = None if mean is None else mean.mean
-    return ListedRun(folder, "finished", when, record.split, record.seed, record.variant, number, score)
+    settings = record.variant or ("imported" if record.imported else "")
+    return ListedRun(folder, "finished", when, record.split, record.seed, settings, number, score)
 
 
 def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:

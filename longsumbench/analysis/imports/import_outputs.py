@@ -5,7 +5,6 @@ names and settings --plan_import--> Planned --run_import--> its record, those of
 The run is made as any other, by a system that knows nothing but the outputs.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from longsumbench.analysis.imports.outputs import (
     match_outputs,
     only_summarized,
 )
-from longsumbench.api import bounds_of, check_value, registry
+from longsumbench.api import bounds_of, check_folder_name, check_value, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.baselines import score_baselines
@@ -29,7 +28,6 @@ from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
-_NAME = re.compile(r"[\w][\w.-]{0,59}", re.ASCII)
 _SETTINGS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 
 
@@ -71,14 +69,14 @@ def import_outputs(
     chosen = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
     given = format_overrides({"dataset": dataset, **settings})
     words = [word for word in given if not word.startswith("dataset=")]
-    if len(given) == len(words):
+    names = [word.partition("=")[2] for word in given if word not in words]
+    if not names:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    name = next(word for word in given if word not in words).partition("=")[2]
-    flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
+    flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
     typed = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
     command = ("longsumbench", "import", str(outputs), *typed, *(["--intersect"] if intersect else []), *words)
-    return run_import(chosen, plan_import(chosen, name, split, words), command)
+    return run_import(chosen, plan_import(chosen, names[0], split, words), command)
 
 
 def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
@@ -95,9 +93,7 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         DataError: there are no outputs at the path.
         EnvironmentProblem: the texts, or what a metric needs, are not on this machine.
     """
-    if not _NAME.fullmatch(outputs.model):
-        form = "letters, digits, '.', '_' and '-', at most 60, the first a letter or a digit"
-        raise UsageError(f"--model '{outputs.model}' must be usable as a folder: {form}")
+    check_folder_name("--model", outputs.model)
     if outputs.model in registry.systems.targets():
         raise UsageError(
             f"--model {outputs.model} is a system of the suite: choose another name, {outputs.model}-released"

@@ -13,7 +13,8 @@ from support.toys import write_jsonl
 import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_list import list_runs
 
 Typed = Callable[..., tuple[int, str, str]]
 NUM_TEST = 8
@@ -186,6 +187,8 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
     scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
     (folder / "scores.csv").write_text(scores, encoding="utf-8")
     assert typed("repro", folder, "--check")[0] == 1
+    (folder / "record.json").unlink()
+    assert [(run.state, run.command) for run in list_runs(Results(toy.parent / "results"))] == [("interrupted", "")]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
         (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
         (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
         (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
-        (lambda rows: rows, ("--model", "../a"), 2, "must be usable as a folder"),
+        (lambda rows: rows, ("--model", "../a"), 2, "--model=../a cannot name a folder"),
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
         (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
         (lambda rows: rows, ("--dataset", "jsno"), 2, "unknown dataset 'jsno' (did you mean 'jsonl'?)"),
