@@ -92,11 +92,10 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     assert row["rouge1"] == pytest.approx(scored.scores["rouge1"].f, abs=1e-4)
     lead = next((results / "runs" / "jsonl" / "lead").iterdir())
     code, out, _ = typed("compare", lead, folder)
-    assert (code, f"theirs (imported, {folder.name[:8]}) minus lead" in out) == (0, True)
-    first = rows_of(toy)[0]
+    label, first = f"theirs (imported, {folder.name[:8]})", rows_of(toy)[0]
+    assert (code, f"{label} minus lead" in out) == (0, True)
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
-    assert (code, err) == (0, f"{longsumbench.runs.record.run_label(RunRecord.read(folder))} has no evidence: "
-                              "its outputs were written outside the suite\n")  # fmt: skip
+    assert (code, err) == (0, f"{label} has no evidence: its outputs were written outside the suite\n")
     page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
     assert all(" ".join(sentence.split()) in " ".join(page.text.split()) for sentence in (first["summary"], err[:-1]))
     assert "source sentence 1" in page.text
