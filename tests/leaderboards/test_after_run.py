@@ -67,6 +67,13 @@ def test_the_best_and_the_last(describe: Describe) -> None:
     assert [line.split()[:2] for line in last if line.startswith("→")] == [["→", "4"]]
 
 
+def test_the_commands_name_the_run_just_done(describe: Describe) -> None:
+    """In a row of several seeds, they name the new run."""
+    earlier = seal(30, 1, seed=1)
+    lines = describe([earlier, record("lead", 20)], [replace(earlier, run_id="0002seal0030", seed=2)])
+    assert lines[-1].split() == ["longsumbench", "inspect", "0002seal", "0"]
+
+
 def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
     """What may not be compared is counted, with the reason."""
     others = [seal(40, number, n=7, examples="e2") for number in range(1, 4)]
