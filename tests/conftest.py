@@ -23,6 +23,7 @@ ASKED_FOR = {
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
 
+os.environ[CONFIG_VARIABLE] = os.devnull  # fixtures of a module do not find the user's own datasets either
 os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
 if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
     os.environ.setdefault("OMP_NUM_THREADS", "1")

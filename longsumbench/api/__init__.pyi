@@ -29,6 +29,7 @@ from .config import (
     Scoring as Scoring,
     build_settings as build_settings,
     check_choice as check_choice,
+    check_folder_name as check_folder_name,
     check_lengths as check_lengths,
     check_minimum as check_minimum,
     check_network as check_network,

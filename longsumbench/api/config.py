@@ -99,9 +99,8 @@ class DatasetSettings:
         if self.name in known and self.name != self.reader:
             other = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
             raise UsageError(f"dataset.name={self.name} is the name of another dataset: {other}")
-        if self.name not in known and not _FOLDER_NAME.fullmatch(self.name):
-            form = "a letter, then letters, digits, '.', '_' or '-', 60 characters at most; not null, true or false"
-            raise UsageError(f"dataset.name={shorten(self.name)} cannot name a folder: write {form}")
+        if self.name not in known:
+            check_folder_name("dataset.name", self.name)
 
 
 @dataclass
@@ -335,6 +334,17 @@ def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
         UsageError: it is not; the message lists the choices and suggests the nearest.
     """
     check_value(key, value, OneOf(*choices))
+
+
+def check_folder_name(key: str, name: str) -> None:
+    """Check that a name can be typed without quotes everywhere, and can name a folder of results.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not _FOLDER_NAME.fullmatch(name):
+        form = "a letter, then letters, digits, '.', '_' or '-', 60 characters at most; not null, true or false"
+        raise UsageError(f"{key}={shorten(name)} cannot name a folder: write {form}")
 
 
 def check_minimum(key: str, value: float | None, least: float) -> None:

@@ -5,8 +5,8 @@
     reader: jsonl
     path: /data/scisumm
 
-`dataset=scisumm` chooses the file `scisumm.yaml`. It holds settings of `DatasetSettings`; with the line
-`# @package _global_`, they are under `dataset`, and the file may also set others, as the suite's files do.
+`dataset=scisumm` chooses the file `scisumm.yaml`, whose `name` is the same. It holds settings of `DatasetSettings`;
+with the line `# @package _global_`, they are under `dataset`, and the file may also set others, as the suite's do.
 """
 
 from pathlib import Path
@@ -42,6 +42,8 @@ def read_dataset_file(path: Path) -> DatasetSettings:
             raise UsageError("a dataset needs a name and mostly a path, as in 'name: mine' and 'path: /data/mine'")
         settings = {str(key): value for key, value in content.items() if key != "defaults"}
         dataset: DatasetSettings = build_settings(DatasetSettings, settings, "dataset.")
+        if dataset.name != path.stem:
+            raise UsageError(f"'name: {dataset.name}' is not the name of the file, '{path.stem}': make them equal")
     except (ValueError, YAMLError, OmegaConfBaseException, UsageError) as error:
         problem = " ".join(str(error).split())
         raise UsageError(f"{path}: {problem}; correct the file or remove it") from error

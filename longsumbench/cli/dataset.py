@@ -28,7 +28,7 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=" or ".join(_ACTIONS))
     command.add_argument("name", metavar="NAME", help="the name in tables, records and folders")
     command.add_argument("path", metavar="PATH", nargs="?", help="add: a folder or a file")
-    command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", help="add: dataset=FORMAT, dataset.*")
+    command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", default=[], help="add: dataset=FORMAT, dataset.*")
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:

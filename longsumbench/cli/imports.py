@@ -27,7 +27,7 @@ More: docs/how-to/import.md
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("outputs", metavar="OUTPUTS", help="JSON lines, lines of text, or a folder of .dec files")
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of the dataset and of scoring")
+    command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
     command.add_argument("--model", required=True, metavar="NAME", help="a name for the system that wrote them")
     command.add_argument("--dataset", required=True, metavar="NAME", help="what was summarized")
     command.add_argument("--split", metavar="SPLIT", help="train, validation or test (default: test)")
@@ -45,8 +45,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.analysis.imports.outputs import OutputsToImport
         from longsumbench.leaderboards.after_run import describe_runs
 
-    path, named = Path(options.outputs).expanduser(), (options.model, options.variant, options.seed, options.origin)
-    outputs = OutputsToImport(path, *named, options.intersect)
+    about = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
+    outputs = OutputsToImport(Path(options.outputs).expanduser(), **about)
     planned = plan_import(outputs, options.dataset, options.split, options.overrides)
     run_import(outputs, planned, ("longsumbench", *words), lambda *done: print_text(describe_runs(*done)))
 

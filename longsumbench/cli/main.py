@@ -43,6 +43,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
+  longsumbench completion bash                  let the shell complete command lines
 """
 
 

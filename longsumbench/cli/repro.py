@@ -34,7 +34,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
-    from longsumbench.analysis.imports.imported_run import score_again
+    from longsumbench.analysis.imports.outputs import score_again
     from longsumbench.analysis.runs.repeat import check_repeat
 
     print_text(check_repeat(folder, record, score_again if record.imported else None))

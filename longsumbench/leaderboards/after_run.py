@@ -95,7 +95,10 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     pictures = [*(folder / name for name in table.pictures()), *updated.curves]
     if pictures:
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
-    yield from _next_commands(updated, block, block.rows[own[0]].first)
+    ids, row = {run.run_id for run in done}, block.rows[own[0]]
+    run = next((run for run in row.runs if run.run_id in ids), row.first)
+    others = [other.key for other in block.rows if other is not row]
+    yield from _next_commands(updated, run, others)
 
 
 def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
@@ -157,14 +160,13 @@ def _num_runs(block: ComparableRows) -> int:
     return sum(len(row.runs) for row in block.rows)
 
 
-def _next_commands(updated: UpdatedTable, block: ComparableRows, run: RunRecord) -> Iterator[str]:
-    """Yield the commands that are useful now."""
+def _next_commands(updated: UpdatedTable, run: RunRecord, others: Sequence[str]) -> Iterator[str]:
+    """Yield the commands that are useful after a run; `others` are ids of comparable runs, the best first."""
     results, own = updated.results, run.run_id[:SHORT_ID]
     commands = [_command("leaderboard", updated.table.dataset, results=results)]
-    if others := [row.key[:SHORT_ID] for row in block.rows if row.key != run.run_id]:
-        commands.append(_command("compare", others[0], own, results=results))
-    if (results.run_folder(run) / "evidence").is_dir():
-        commands.append(_command("inspect", own, "0", results=results))
+    if others:
+        commands.append(_command("compare", others[0][:SHORT_ID], own, results=results))
+    commands.append(_command("inspect", own, "0", results=results))
     for number, command in enumerate(commands):
         yield f"{'Next:' if number == 0 else '':6}{command}"
 

@@ -23,6 +23,19 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
     return "".join([*parts, escape(text[end:])])
 
 
+def shared_by(text: str, one: str, other: str) -> Callable[[str], str | None]:
+    """Return the function for `mark_words` that says which of two texts share a word with `text`: one, other, both."""
+    own = stems(text)
+    in_one, in_other = own & stems(one), own & stems(other)
+
+    def kind(stem: str) -> str | None:
+        if stem in in_one:
+            return "both" if stem in in_other else "one"
+        return "other" if stem in in_other else None
+
+    return kind
+
+
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
     return {stem for word in _WORD.findall(text) for stem in _word_stems(word)}

@@ -33,26 +33,21 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
         DataError: a file or a row cannot be used.
         EnvironmentProblem: the file cannot be written.
     """
-    heads = {word: word.lstrip("+").partition("=")[0] for word in words}
-    if other := [word for word, head in heads.items() if head.partition(".")[0] != "dataset"]:
+    if other := [word for word in words if not word.startswith(("dataset=", "dataset."))]:
         raise UsageError(f"'{other[0]}' is not a setting of a dataset: write dataset.<setting>=<value>")
     if name in registry.corpora.targets():
         raise UsageError(f"'{name}' is a dataset of the suite or of a plug-in: choose another name")
     if known := dataset_files().get(name):
         raise UsageError(f"dataset '{name}' exists ({known}): choose another name, or remove it")
-    reader = [] if "dataset" in heads.values() else ["dataset=jsonl"]
+    reader = [] if any(word.startswith("dataset=") for word in words) else ["dataset=jsonl"]
     typed = format_overrides({"dataset.name": name, "dataset.path": os.path.abspath(Path(path).expanduser())})
     settings = plan_dataset([*reader, *words, *typed])
     if settings.tokenizer is not None:
         settings = replace(settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser()))
     folder = writable_folder(user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}")
     texts = load_texts(settings, user_cache())
-    chosen = {item.name: getattr(settings, item.name) for item in fields(settings)}
-    plain = {
-        item.name: value.replace("${", r"\${") if isinstance(value := chosen[item.name], str) else value
-        for item in fields(settings)
-        if chosen[item.name] != item.default
-    }
+    changed = {item.name: value for item in fields(settings) if (value := getattr(settings, item.name)) != item.default}
+    plain = {key: value.replace("${", r"\${") if isinstance(value, str) else value for key, value in changed.items()}
     file = folder / f"{name}.yaml"
     write_atomically(file, f"# own texts, {describe_sizes(texts)}\n{OmegaConf.to_yaml(OmegaConf.create(plain))}")
     return texts, file

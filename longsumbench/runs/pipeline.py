@@ -6,11 +6,12 @@ Every step writes its result to disk. An interrupted run continues from there.
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from longsumbench.api import (
     Decoding,
@@ -59,6 +60,7 @@ class Point:
         quiet: True to print no line about a run that is already finished.
         since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
             rebuild a shared stage once, and a restarted point continues.
+        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
     """
 
     config: RunConfig
@@ -69,6 +71,7 @@ class Point:
     carried_out: bool = False
     quiet: bool = False
     since: float = math.inf
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -88,35 +91,41 @@ def run_point(point: Point) -> RunRecord:
     """
     config = point.config
     results = Results.writable(config.results_dir)
-    with _stages_of(point) as stages:
+    with stages_of(point) as stages:
         system: System = registry.systems.load(config.model.name)(config.model)
         with point.timed("read"):
             texts = load_texts(config.dataset, stages)
-        spec = run_spec(config, system, texts)
-        folder = results.run_folder(spec)
-        record = None
-        with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
-            if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
-                record = RunRecord.read(folder)
-        if record is None:
-            (folder / "work").mkdir(parents=True, exist_ok=True)
-            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
-                if config.overwrite and is_older(folder / "config.yaml", point.since):
-                    delete_run_files(folder)
-                if not is_finished(folder):  # another process may have finished it
-                    report_torn_record(folder)
-                    return _carry_out(point, system, spec, texts, stages, folder)
-                if is_incomplete(config, system, texts, folder):
-                    add_missing(config, system, texts, stages, folder)
-                    return RunRecord.read(folder)
-                record = RunRecord.read(folder)
-        if not point.quiet:
-            _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-        return record
+        return run_system(point, system, texts, stages, results)
+
+
+def run_system(point: Point, system: System, texts: Texts, stages: ArtifactCache, results: Results) -> RunRecord:
+    """Do the run of a system on some texts, or the missing steps of it, as `run_point` does."""
+    config = point.config
+    spec = run_spec(config, system, texts)
+    folder = results.run_folder(spec)
+    record = None
+    with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
+        if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
+            record = RunRecord.read(folder)
+    if record is None:
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
+            if config.overwrite and is_older(folder / "config.yaml", point.since):
+                delete_run_files(folder)
+            if not is_finished(folder):  # another process may have finished it
+                report_torn_record(folder)
+                return _carry_out(point, system, spec, texts, stages, folder)
+            if is_incomplete(config, system, texts, folder):
+                add_missing(config, system, texts, stages, folder)
+                return RunRecord.read(folder)
+            record = RunRecord.read(folder)
+    if not point.quiet:
+        _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+    return record
 
 
 @contextmanager
-def _stages_of(point: Point) -> Iterator[ArtifactCache]:
+def stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     stages = user_cache(rebuild=rebuild, before=point.since)
@@ -148,6 +157,7 @@ def _carry_out(
         scores = score_run(config, texts, report, written, folder)
     speed = _tokens_per_second(written[0], seconds_of_decoding(workdir / "decoding.jsonl"))
     record = _build_record(point, spec, system, texts, started_in, report, written[0], speed, scores)
+    record = replace(record, **point.facts)
     record.write(folder)
     return record
 
@@ -155,7 +165,7 @@ def _carry_out(
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = read_run_config(folder)
-    with _stages_of(Point(config)) as stages:
+    with stages_of(Point(config)) as stages:
         system: System = registry.systems.load(config.model.name)(config.model)
         splits = load_texts(config.dataset, stages).splits
         report = system.fit(FitContext.of(splits, config.train, stages))

@@ -31,10 +31,10 @@ class ListedRun:
         state: finished, running or interrupted.
         when: when it finished; of other runs, when it was started.
         seed: None if the outcome does not depend on it.
-        settings: the variant of a finished run; empty for other runs.
+        settings: the variant of a finished run, or "imported"; empty for other runs.
         score: the mean that ranks it; None if it is not finished.
         ranked_by: the name of this score.
-        command: continues an interrupted run; empty for other runs.
+        command: continues an interrupted run; empty for other runs and for imported outputs.
     """
 
     folder: Path
@@ -75,42 +75,24 @@ def list_runs(
     folders = [path for path in (results.root / "runs").glob("*/*/*") if path.is_dir()]
     if not folders:
         raise UsageError(f"no run under {results.root}: start with `longsumbench run`, or set --results-dir")
-    names = (
-        ("dataset", dataset, {path.parents[1].name for path in folders}),
-        (
-            "model",
-            model,
-            {path.parent.name for path in folders},
-        ),
-    )
-    for kind, name, known in names:
+    datasets, models = {path.parents[1].name for path in folders}, {path.parent.name for path in folders}
+    for kind, name, known in (("dataset", dataset, datasets), ("model", model, models)):
         if name is not None and name not in known:
             raise UnknownName(f"{kind} with runs", name, known)
-    datasets = [dataset] if dataset else sorted({path.parents[1].name for path in folders})
+    datasets = {dataset} if dataset else datasets
     finished = (_finished(results, record) for name in sorted(datasets) for record in results.records(name))
-    others = (
-        run
-        for folder in folders
-        if folder.parents[1].name in datasets and not (folder / "record.json").exists()
-        for run in _unfinished(results, folder)
-    )
+    begun = (path for path in folders if path.parents[1].name in datasets and not (path / "record.json").exists())
+    others = (run for folder in begun for run in _unfinished(results, folder))
     chosen = [run for run in (*finished, *others) if model in (None, run.model) and state in (None, run.state)]
     return sorted(chosen, key=lambda run: run.when, reverse=True)
 
 
 def _finished(results: Results, record: RunRecord) -> ListedRun:
-    score, when = ranking_score(record), datetime.fromisoformat(record.finished).astimezone()
-    mean = measured_mean(record, score)
-    return ListedRun(
-        results.run_folder(record),
-        "finished",
-        when,
-        record.split,
-        record.seed,
-        record.variant,
-        None if mean is None else mean.mean,
-        score,
-    )
+    folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
+    mean = measured_mean(record, score := ranking_score(record))
+    number = None if mean is None else mean.mean
+    settings = record.variant or ("imported" if record.imported else "")
+    return ListedRun(folder, "finished", when, record.split, record.seed, settings, number, score)
 
 
 def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
@@ -119,6 +101,7 @@ def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
     try:
         config: Any = OmegaConf.to_container(OmegaConf.create(read_text(path)))
         split, seed, results_dir = config["dataset"]["split"], config["seed"], config["results_dir"]
+        imported = "imported" in config["model"]
         when = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
     except FileNotFoundError:
         return
@@ -130,7 +113,8 @@ def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
         return
     words = ["longsumbench", "run", "--config", str(path)]
     words += [] if Path(results_dir) == results.root else [f"results_dir={results.root}"]
-    yield ListedRun(folder, "interrupted", when, split, seed, command=shlex.join(words))
+    command = "" if imported else shlex.join(words)  # imported outputs have no system to run
+    yield ListedRun(folder, "interrupted", when, split, seed, command=command)
 
 
 def render_runs(runs: Sequence[ListedRun]) -> str:

@@ -43,7 +43,6 @@ def seal(f: float, number: int = 0, **changes: object) -> RunRecord:
 def test_a_short_screen(describe: Describe) -> None:
     """The run's row is between its neighbours, with the best row above; then comparable systems, files, commands."""
     others = [seal(30 - number, number) for number in range(1, 12)]
-    (Results(Path("results")).run_folder(seal(24.5)) / "evidence").mkdir(parents=True)
     lines = describe([*others, record("lead", 20)], [seal(24.5)])
     assert lines[:2] == ["arxiv, test split, 20 examples", "Done: seal segment_length=0 (0000seal)"]
     places = [line.replace("→", " ").split()[0] for line in lines[5:10]]
@@ -61,11 +60,18 @@ def test_a_short_screen(describe: Describe) -> None:
 def test_the_best_and_the_last(describe: Describe) -> None:
     """At the ends of the ranking there is one neighbour; a lone run has none."""
     alone = describe([], [seal(10)])
-    assert not any("compare" in line or "inspect" in line for line in alone)  # without evidence
+    assert not any("compare" in line for line in alone)
     best = describe([record("lead", 20)], [seal(30, 1)])
     assert [line.split()[:2] for line in best if line.startswith("→")] == [["→", "1"]]
     last = describe([], [record("random", 1)])
     assert [line.split()[:2] for line in last if line.startswith("→")] == [["→", "4"]]
+
+
+def test_the_commands_name_the_run_just_done(describe: Describe) -> None:
+    """In a row of several seeds, they name the new run."""
+    earlier = seal(30, 1, seed=1)
+    lines = describe([earlier, record("lead", 20)], [replace(earlier, run_id="0002seal0030", seed=2)])
+    assert lines[-1].split() == ["longsumbench", "inspect", "0002seal", "0"]
 
 
 def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:

@@ -174,6 +174,7 @@ def test_what_cannot_be_added_or_removed(
         ("name: own\npth: x", r"unknown setting 'dataset\.pth'"),
         ("name: own\npath: ${x}", "Interpolation key 'x' not found"),
         ("name: own\nreader: jsnl\npath: x", r"reader=jsnl \(did you mean 'jsonl'\?\)"),
+        ("name: other\npath: x", "'name: other' is not the name of the file, 'own'"),
         ("\xff", "not UTF-8"),
     ],
 )

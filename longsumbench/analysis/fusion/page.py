@@ -19,7 +19,7 @@ from longsumbench.analysis.pages import PAGE_STYLE, add_title_and_caption, html_
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import draw_series, plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page, html_table
-from longsumbench.report.marked_words import mark_words, stems
+from longsumbench.report.marked_words import mark_words, shared_by
 from longsumbench.report.palette import COLOURS, GREY, system_styles
 from longsumbench.report.tables import Block
 
@@ -149,13 +149,7 @@ def _bar(found: FusionsFound, bar: int) -> str:
 
 def _pair(fusion: Fusion, found: FusionsFound) -> str:
     """Return a fusion sentence, its sources, and the closest sentences of outputs."""
-    summary, first, second = (stems(text) for text in (fusion.summary, *fusion.sources))
-
-    def shared(stem: str) -> str | None:
-        if stem not in summary:
-            return None
-        return "both" if stem in first & second else "one" if stem in first else "other" if stem in second else None
-
+    shared = shared_by(fusion.summary, *fusion.sources)
     scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
     recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
     label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"

@@ -1,27 +1,33 @@
 """Imports outputs that were written outside the suite: they become a run, and tables are rebuilt.
 
 names and settings --plan_import--> Planned --run_import--> its record, those of its baselines, tables
+
+The run is made as any other, by a system that knows nothing but the outputs.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench.analysis.imports.imported_run import make_imported_run
-from longsumbench.analysis.imports.outputs import ImportedConfig, OutputsToImport
-from longsumbench.api import bounds_of, check_value, registry
+from longsumbench.analysis.imports.outputs import (
+    ImportedConfig,
+    ImportedSystem,
+    OutputsToImport,
+    match_outputs,
+    only_summarized,
+)
+from longsumbench.api import bounds_of, check_folder_name, check_value, registry
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import Point
+from longsumbench.runs.pipeline import Point, run_system, stages_of
 from longsumbench.runs.plan import Planned, plan
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
-_NAME = re.compile(r"[\w][\w.-]{0,59}", re.ASCII)
 _SETTINGS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 
 
@@ -63,14 +69,14 @@ def import_outputs(
     chosen = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
     given = format_overrides({"dataset": dataset, **settings})
     words = [word for word in given if not word.startswith("dataset=")]
-    if len(given) == len(words):
+    names = [word.partition("=")[2] for word in given if word not in words]
+    if not names:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    name = next(word for word in given if word not in words).partition("=")[2]
-    flags = {"--model": model, "--dataset": name, "--split": split, "--variant": variant}
-    flags |= {"--seed": None if seed is None else str(seed), "--from": origin}
-    typed = [word for flag, value in flags.items() if value for word in (flag, value)]
+    flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
+    flags |= {"--variant": variant, "--seed": seed, "--from": origin}
+    typed = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
     command = ("longsumbench", "import", str(outputs), *typed, *(["--intersect"] if intersect else []), *words)
-    return run_import(chosen, plan_import(chosen, name, split, words), command)
+    return run_import(chosen, plan_import(chosen, names[0], split, words), command)
 
 
 def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
@@ -87,9 +93,7 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         DataError: there are no outputs at the path.
         EnvironmentProblem: the texts, or what a metric needs, are not on this machine.
     """
-    if not _NAME.fullmatch(outputs.model):
-        form = "letters, digits, '.', '_' and '-', at most 60, the first a letter or a digit"
-        raise UsageError(f"--model '{outputs.model}' must be usable as a folder: {form}")
+    check_folder_name("--model", outputs.model)
     if outputs.model in registry.systems.targets():
         raise UsageError(
             f"--model {outputs.model} is a system of the suite: choose another name, {outputs.model}-released"
@@ -111,35 +115,26 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
     return replace(planned, config=replace(planned.config, model=ImportedConfig(outputs.model)))
 
 
-@dataclass
-class ImportLaunch(Launch):
-    """A launch of one point, which is imported; `outputs` are not None."""
-
-    outputs: OutputsToImport | None = None
-
-    def start(self) -> None:
-        """Import the outputs, and score the baselines on the same examples, unless some examples were left out.
-
-        Raises:
-            DataError: the outputs do not fit the examples, or cannot be read.
-        """
-        assert self.outputs is not None
-        config = self.points[0].config
-        record, whole = make_imported_run(self.outputs, config, self.command)
-        self.finished.append(record)
-        if whole:
-            self.finished += score_baselines(Point(config, command=self.command), set())
-
-
 def run_import(
     outputs: OutputsToImport, planned: Planned, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
 ) -> RunRecord:
     """Import outputs, rebuild the tables of the dataset, and show them by `show`, as after a run; return the record.
 
+    The baselines are scored on the same examples, unless some examples were left out.
+
     Raises:
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    launch = ImportLaunch([planned], command, outputs=outputs)
+    launch, config = Launch([planned], command), planned.config
+    point = Point(config, outputs.variant, command)
     with updating_tables(launch, show):
-        launch.start()
+        results = Results.writable(config.results_dir)
+        with stages_of(point) as stages:
+            texts = load_texts(config.dataset, stages)
+            system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
+            chosen = only_summarized(texts, config.dataset.split, system.summaries)
+            point.facts = system.facts()
+            launch.finished.append(run_system(point, system, chosen, stages, results))
+        if chosen is texts:
+            launch.finished += score_baselines(point, set())
     return launch.finished[0]

@@ -1,22 +1,38 @@
-"""Reads outputs that were written outside the suite, and matches them with the examples of a split.
+"""Outputs that were written outside the suite: matched with the examples of a split, as a system, scored again.
 
 file or folder --match_outputs--> a Summary for each example --> ImportedSystem, which knows nothing else
 """
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench.analysis.score.files import RawText, first_ids, read_outputs
-from longsumbench.api import Decoding, Example, Summary, System, Text
-from longsumbench.corpora.reading.load import Texts
+from longsumbench.analysis.runs.repeat import check_same_texts
+from longsumbench.analysis.score.files import first_ids, read_outputs
+from longsumbench.api import (
+    SECTIONS,
+    DatasetSettings,
+    Decoding,
+    Example,
+    FitReport,
+    RunConfig,
+    Summary,
+    System,
+    Text,
+    build_settings,
+)
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
-from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds, check_written
+from longsumbench.runs.run_id import check_split
+from longsumbench.runs.scoring import score_run
 
 _log = logging.getLogger(__name__)
 
@@ -70,67 +86,71 @@ class ImportedSystem(System):
         named = {"imported": self.outputs.model, "variant": self.outputs.variant, "seed": self.outputs.seed}
         return {**named, "outputs": digest(texts)}
 
-    def source(self) -> ImportedOutputs:
-        """Return the part of the record that says where the outputs come from."""
-        path = self.outputs.path
-        if path.is_dir():
-            found = digest([summary.text for summary in self.summaries.values()])
-        else:
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        return ImportedOutputs(path.name or str(path), found, self.outputs.origin)
+    def facts(self) -> dict[str, Any]:
+        """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
+        path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
+        found = digest(texts) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
+        source = ImportedOutputs(path.name or str(path), found, self.outputs.origin)
+        return {"imported": source, "seed": self.outputs.seed, **costs}
 
 
-def match_outputs(outputs: OutputsToImport, texts: Texts, split: str) -> list[Summary]:
-    """Read outputs, and return them as summaries in the order of a split.
+def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSettings) -> list[Summary]:
+    """Read outputs, and return them as summaries in the order of the chosen split.
 
     Raises:
-        DataError: outputs are missing, doubled or unknown; or the split has no references.
+        DataError: outputs are missing, doubled or unknown; or the split is missing or has no references.
     """
-    ids, dataset = texts.splits[split].ids, texts.name
-    found = read_outputs(outputs.path, ids)
-    unknown, missing = [name for name in found if name not in set(ids)], [name for name in ids if name not in found]
-    whole = f"the {split} split of {dataset}"
-    where = _other_split(unknown, texts, split)
-    if len(missing) == len(ids):
+    check_split(settings, texts)
+    split, whole = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
+    if not any(sentence.strip() for example in split for text in example.references for sentence in text):
+        raise DataError(f"{whole} has no references{texts.way_to_splits}: nothing to score")
+    found, known = read_outputs(outputs.path, split.ids), set(split.ids)
+    unknown, missing = [name for name in found if name not in known], [name for name in split.ids if name not in found]
+    where = _other_split(unknown, texts, settings.split)
+    if len(missing) == len(known):
         problem = f"no output has an id of {whole} (ids {first_ids(unknown)})"
         raise DataError(f"{problem}; {where or 'correct the ids, or name another dataset'}", outputs.path)
-    problems = []
-    if unknown:
-        problems.append(f"{format_count(len(unknown), 'output')} with an unknown id (ids {first_ids(unknown)})")
-    if missing:
-        problems.append(
-            f"no output for {len(missing):,} of {format_count(len(ids), 'example')} (ids {first_ids(missing)})"
-        )
-    if problems:
-        problem = f"{' and '.join(problems)} in {whole}"
-        if not outputs.intersect:
-            advice = where or f"correct the ids, or import the {len(ids) - len(missing):,} others by --intersect"
-            raise DataError(f"{problem}; {advice}", outputs.path)
-        apart = "; other examples, so it is in a block of its own" if missing else ""
-        _log.warning(f"left out: {problem}{apart}")
-    summaries = [Summary(name, _joined(found[name])) for name in ids if name in found]
+    counts = {
+        f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
+        f"no output for {len(missing):,} of {format_count(len(known), 'example')}": missing,
+    }
+    problem = " and ".join(f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids)
+    if problem and not outputs.intersect:
+        advice = where or f"correct the ids, or import the {len(known) - len(missing):,} others by --intersect"
+        raise DataError(f"{problem} in {whole}; {advice}", outputs.path)
+    if problem:
+        own_block = "; other examples, so it is in a block of its own" if missing else ""
+        _log.warning(f"left out: {problem} in {whole}{own_block}")
+    pairs = [(name, found[name]) for name in split.ids if name in found]
+    summaries = [Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
-
-
-def check_references(texts: Texts, split: str) -> None:
-    """Check that outputs for a split can be scored.
-
-    Raises:
-        DataError: no example has a reference.
-    """
-    if not any(sentence.strip() for example in texts.splits[split] for text in example.references for sentence in text):
-        raise DataError(f"the {split} split of {texts.name} has no references{texts.way_to_splits}: nothing to score")
 
 
 def only_summarized(texts: Texts, split: str, ids: Collection[str]) -> Texts:
     """Return a dataset in which a split has only the examples with these ids."""
     if len(ids) == len(texts.splits[split]):
         return texts
-    splits: Mapping[str, Any] = {**texts.splits, split: texts.splits[split].select(ids)}
-    return replace(texts, splits=splits)
+    return replace(texts, splits={**texts.splits, split: texts.splits[split].select(ids)})
+
+
+def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
+    """Score the stored outputs of an imported run again, and write the scores into the folder `root`; return it.
+
+    Raises:
+        DataError: the texts differ from those of the run, or its predictions are missing.
+    """
+    check_written(folder, record, ["predictions.jsonl"])
+    sections = {name: build_settings(kind, record.config[name], f"{name}.") for name, kind in SECTIONS.items()}
+    config = RunConfig(ImportedConfig(record.model), **sections)
+    texts = load_texts(config.dataset, user_cache())
+    check_same_texts(texts, record)
+    summaries = read_summaries(folder / "predictions.jsonl")
+    chosen = only_summarized(texts, record.split, {summary.id for summary in summaries})
+    score_run(config, chosen, FitReport(), [summaries], root)
+    return root
 
 
 def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
@@ -139,8 +159,3 @@ def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
         if unknown and name != split and set(unknown) <= set(other.ids):
             return f"these are ids of the {name} split: add --split {name}"
     return ""
-
-
-def _joined(text: RawText) -> str:
-    """Return running text; a line break ends a sentence."""
-    return text if isinstance(text, str) else "\n".join(text)

@@ -38,7 +38,7 @@ from longsumbench.api import Sentences
 from longsumbench.formatting import format_count
 from longsumbench.report.figures import plain_axes, write_pictures
 from longsumbench.report.html import html_page, html_table
-from longsumbench.report.marked_words import mark_words, stems
+from longsumbench.report.marked_words import mark_words, shared_by
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, Results, split_variant
@@ -170,15 +170,7 @@ def verdict(pair: RunPair) -> str:
 def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
     before, after = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
-    reference_stems = stems(" ".join(headed_references(references).values()))
-    shared_before, shared_after = stems(before) & reference_stems, stems(after) & reference_stems
-
-    def shared(stem: str) -> str | None:
-        """Return the mark's class, by which outputs share a word with the reference; None for no mark."""
-        if stem in shared_before:
-            return "both" if stem in shared_after else "other"
-        return "one" if stem in shared_after else None
-
+    shared = shared_by(" ".join(headed_references(references).values()), after, before)
     texts = [(pair.baseline.label, before, "baseline"), (pair.run.label, after, "run")]
     texts += [(heading, text, "reference") for heading, text in headed_references(references).items()]
     columns = "".join(html_text(heading, mark_words(text, shared), kind) for heading, text, kind in texts)

@@ -6,23 +6,23 @@ Inspection --overlap_page--> HTML: the facts; each output sentence with the near
 Outputs of systems are escaped.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from longsumbench.analysis.pages import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
 from longsumbench.analysis.runs.inspect_page import INSPECTION_STYLE, NO_TEXTS, content_policy, inspection_facts
 from longsumbench.analysis.runs.inspect_run import Inspection
-from longsumbench.api import Document, Example
+from longsumbench.api import Example
 from longsumbench.files import write_atomically
 from longsumbench.report.html import html_page
-from longsumbench.report.marked_words import mark_words, stems
+from longsumbench.report.marked_words import mark_words, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.sentences import split_summary
 
-_SharedBy = Callable[[str], str | None]
 _STYLE = """
 .nearest { border-collapse: collapse; width: 100%; } .nearest td { white-space: normal; text-align: left;
   vertical-align: top; } .nearest td.r { text-align: right; white-space: nowrap; color: var(--soft); }
@@ -34,6 +34,10 @@ _STYLE = """
 @media (min-width: 78rem) { .columns { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
   .whole { position: sticky; top: .5rem; max-height: calc(100vh - 1rem); overflow-y: auto; } }
 """
+_TABLE_START = """\
+<p class="soft">ROUGE: mean of ROUGE-1 and ROUGE-2 F1 of the two sentences, 0–100.</p>
+<div class="scroll"><table class="nearest"><thead><tr><th></th><th class="l">output sentence</th>
+<th class="l">nearest source sentence</th><th>ROUGE</th></tr></thead><tbody>"""
 
 
 class NearestSentence(NamedTuple):
@@ -89,77 +93,51 @@ def _shared_texts(output: str, example: Example) -> str:
     source, references = list(example.sentences()), headed_references(example.references)
     sentences = split_summary(output)
     nearest = nearest_sentences(sentences, source)
-    shared = _shared_by(output, " ".join(source), " ".join(references.values()))
-    resembled: dict[int, list[int]] = {}
-    for number, found in enumerate(nearest, start=1):
-        if found.place is not None:
-            resembled.setdefault(found.place, []).append(number)
+    shared = shared_by(output, " ".join(source), " ".join(references.values()))
+    marked = [mark_words(text, shared) for text in source]
+    numbered = list(enumerate(zip(sentences, nearest, strict=True), start=1))
+    rows = "".join(_row(number, mark_words(sentence, shared), found, marked) for number, (sentence, found) in numbered)
+    spans = (
+        _span(place, text, [number for number, (_, found) in numbered if found.place == place])
+        for place, text in enumerate(marked)
+    )
+    whole = "\n".join(_source(example, spans))
     kinds = {"one": "the source", "other": "a reference", "both": "both"}
     texts = {"output": output, **references}
     shown = "".join(html_text(heading, mark_words(text, shared)) for heading, text in texts.items())
     return (
         f'<div class="columns"><main>\n<h2>What the output shares with the source</h2>\n'
-        f"{marks_legend('the output', kinds)}\n{_nearest_table(sentences, nearest, source, shared)}\n"
+        f"{marks_legend('the output', kinds)}\n{_TABLE_START}{rows}</tbody></table></div>\n"
         f'<h2>The output and its references</h2>\n<div class="texts">{shown}</div>\n</main>\n'
-        f'<aside class="whole"><h3>The source</h3>\n{_source(example, resembled, shared)}\n</aside></div>'
+        f'<aside class="whole"><h3>The source</h3>\n{whole}\n</aside></div>'
     )
 
 
-def _shared_by(output: str, source: str, references: str) -> _SharedBy:
-    """Return the function that gives a stem the class of its mark; None if the output shares it with nothing."""
-    own, in_source, in_references = stems(output), stems(source), stems(references)
-
-    def kind(stem: str) -> str | None:
-        if stem not in own:
-            return None
-        if stem in in_source:
-            return "both" if stem in in_references else "one"
-        return "other" if stem in in_references else None
-
-    return kind
+def _row(number: int, sentence: str, found: NearestSentence, source: Sequence[str]) -> str:
+    """Return a row of the table: an output sentence, the nearest source sentence, their ROUGE."""
+    near = '<em class="soft">no source sentence shares a word</em>'
+    if found.place is not None:
+        link = f'<a href="#s{found.place + 1}">source sentence {found.place + 1}</a>'
+        near = f'<span class="soft">{link}:</span> {source[found.place]}'
+    cells = f"<td>{sentence}</td><td>{near}</td>"
+    return f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{found.score:.0f}</td></tr>'
 
 
-def _nearest_table(
-    sentences: Sequence[str], nearest: Sequence[NearestSentence], source: Sequence[str], shared: _SharedBy
-) -> str:
-    """Return a row for each output sentence: the sentence, the nearest source sentence, their ROUGE."""
-    rows = []
-    for number, (sentence, found) in enumerate(zip(sentences, nearest, strict=True), start=1):
-        near = '<em class="soft">no source sentence shares a word</em>'
-        if found.place is not None:
-            link = f'<a href="#s{found.place + 1}">source sentence {found.place + 1}</a>'
-            near = f'<span class="soft">{link}:</span> {mark_words(source[found.place], shared)}'
-        cells = f"<td>{mark_words(sentence, shared)}</td><td>{near}</td>"
-        rows.append(f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{found.score:.0f}</td></tr>')
-    names = '<th></th><th class="l">output sentence</th><th class="l">nearest source sentence</th><th>ROUGE</th>'
-    about = '<p class="soft">ROUGE: mean of ROUGE-1 and ROUGE-2 F1 of the two sentences, 0–100.</p>'
-    table = f'<table class="nearest"><thead><tr>{names}</tr></thead>\n<tbody>{"".join(rows)}</tbody></table>'
-    return f'{about}\n<div class="scroll">{table}</div>'
+def _span(place: int, marked: str, numbers: Sequence[int]) -> str:
+    """Return a source sentence with links to the output sentences that it is nearest to."""
+    links = " ".join(f'<a href="#o{number}">{number}</a>' for number in numbers)
+    kind, note = (' class="found"', f"<sup>{links}</sup>") if links else ("", "")
+    return f'<span id="s{place + 1}"{kind}>{marked}{note}</span>'
 
 
-def _source(example: Example, resembled: Mapping[int, Sequence[int]], shared: _SharedBy) -> str:
-    """Return the source; sentences that are nearest to one of the output link to it."""
-    numbers = iter(range(len(list(example.sentences()))))
+def _source(example: Example, spans: Iterator[str]) -> Iterator[str]:
+    """Yield the headings and paragraphs of the source; `spans` are its sentences."""
     several = len(example.documents) > 1
-    parts = []
     for place, document in enumerate(example.documents, start=1):
         if several or document.source:
-            parts.append(f"<h3>{escape(document.source or f'document {place}')}</h3>")
-        parts += _document(document, numbers, resembled, shared)
-    return "\n".join(parts)
-
-
-def _document(
-    document: Document, numbers: Iterator[int], resembled: Mapping[int, Sequence[int]], shared: _SharedBy
-) -> Iterator[str]:
-    for section in document.sections:
-        if section.name:
-            yield f"<h4>{escape(section.name)}</h4>"
-        for paragraph in section.paragraphs:
-            yield f"<p>{' '.join(_sentence(text, next(numbers), resembled, shared) for text in paragraph)}</p>"
-
-
-def _sentence(text: str, index: int, resembled: Mapping[int, Sequence[int]], shared: _SharedBy) -> str:
-    links = " ".join(f'<a href="#o{number}">{number}</a>' for number in resembled.get(index, ()))
-    kind, note = (' class="found"', f"<sup>{links}</sup>") if links else ("", "")
-    return f'<span id="s{index + 1}"{kind}>{mark_words(text, shared)}{note}</span>'
+            yield f"<h3>{escape(document.source or f'document {place}')}</h3>"
+        for section in document.sections:
+            if section.name:
+                yield f"<h4>{escape(section.name)}</h4>"
+            for paragraph in section.paragraphs:
+                yield f"<p>{' '.join(islice(spans, len(paragraph)))}</p>"

@@ -31,7 +31,8 @@ def reproduction_page(folder: Path, record: RunRecord) -> str:
 def _facts(record: RunRecord) -> Iterator[str]:
     where, seed = record.environment, "" if record.seed is None else f", seed {record.seed}"
     path = record.settings.dataset.path
-    source = record.texts.source if path is None else f"{path}, relative to the folder of the command"
+    place = "" if Path(path or "/").is_absolute() else ", relative to the folder of the command"
+    source = record.texts.source if path is None else f"{path}{place}"
     yield f"run {record.run_id}: {run_label(record)} on {record.dataset}{seed}, finished {record.finished}"
     yield f"typed as: {shlex.join(record.command)}"
     if imported := record.imported:

@@ -13,7 +13,8 @@ from support.toys import write_jsonl
 import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_list import list_runs
 
 Typed = Callable[..., tuple[int, str, str]]
 NUM_TEST = 8
@@ -91,11 +92,10 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     assert row["rouge1"] == pytest.approx(scored.scores["rouge1"].f, abs=1e-4)
     lead = next((results / "runs" / "jsonl" / "lead").iterdir())
     code, out, _ = typed("compare", lead, folder)
-    assert (code, f"theirs (imported, {folder.name[:8]}) minus lead" in out) == (0, True)
-    first = rows_of(toy)[0]
+    label, first = f"theirs (imported, {folder.name[:8]})", rows_of(toy)[0]
+    assert (code, f"{label} minus lead" in out) == (0, True)
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
-    assert (code, err) == (0, f"{longsumbench.runs.record.run_label(RunRecord.read(folder))} has no evidence: "
-                              "its outputs were written outside the suite\n")  # fmt: skip
+    assert (code, err) == (0, f"{label} has no evidence: its outputs were written outside the suite\n")
     page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
     assert all(" ".join(sentence.split()) in " ".join(page.text.split()) for sentence in (first["summary"], err[:-1]))
     assert "source sentence 1" in page.text
@@ -126,7 +126,7 @@ def test_the_same_again(imported: Typed, toy: Path, held_out: Path, log_lines: l
     (folder,) = folders_of(toy)
     written = (folder / "record.json").read_bytes()
     assert imported(held_out)[0] == 0
-    assert log_lines[-1] == f"already imported: theirs on jsonl, {folder}"
+    assert log_lines[-1] == f"already finished: theirs on jsonl, {folder}"
     assert (folder / "record.json").read_bytes() == written
     assert imported(held_out, "score.metrics=[length_ratio]")[0] == 0
     assert "length_ratio" in RunRecord.read(folder).measured_by
@@ -186,6 +186,8 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
     scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
     (folder / "scores.csv").write_text(scores, encoding="utf-8")
     assert typed("repro", folder, "--check")[0] == 1
+    (folder / "record.json").unlink()
+    assert [(run.state, run.command) for run in list_runs(Results(toy.parent / "results"))] == [("interrupted", "")]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
         (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
         (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
         (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
-        (lambda rows: rows, ("--model", "../a"), 2, "must be usable as a folder"),
+        (lambda rows: rows, ("--model", "../a"), 2, "--model=../a cannot name a folder"),
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
         (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
         (lambda rows: rows, ("--dataset", "jsno"), 2, "unknown dataset 'jsno' (did you mean 'jsonl'?)"),
