@@ -6,7 +6,7 @@ Every step writes its result to disk. An interrupted run continues from there.
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -83,49 +83,54 @@ class Point:
             self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
-def run_point(point: Point) -> RunRecord:
+def system_and_texts(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
+    """Build the system of a configuration, and read its texts."""
+    system: System = registry.systems.load(config.model.name)(config.model)
+    return system, load_texts(config.dataset, stages)
+
+
+def run_point(
+    point: Point, prepare: Callable[[RunConfig, ArtifactCache], tuple[System, Texts]] = system_and_texts
+) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
+
+    Args:
+        point: the run.
+        prepare: makes the system and the texts; an import has its own.
 
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
     config = point.config
     results = Results.writable(config.results_dir)
-    with stages_of(point) as stages:
-        system: System = registry.systems.load(config.model.name)(config.model)
+    with _stages_of(point) as stages:
         with point.timed("read"):
-            texts = load_texts(config.dataset, stages)
-        return run_system(point, system, texts, stages, results)
-
-
-def run_system(point: Point, system: System, texts: Texts, stages: ArtifactCache, results: Results) -> RunRecord:
-    """Do the run of a system on some texts, or the missing steps of it, as `run_point` does."""
-    config = point.config
-    spec = run_spec(config, system, texts)
-    folder = results.run_folder(spec)
-    record = None
-    with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
-        if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
-            record = RunRecord.read(folder)
-    if record is None:
-        (folder / "work").mkdir(parents=True, exist_ok=True)
-        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
-            if config.overwrite and is_older(folder / "config.yaml", point.since):
-                delete_run_files(folder)
-            if not is_finished(folder):  # another process may have finished it
-                report_torn_record(folder)
-                return _carry_out(point, system, spec, texts, stages, folder)
-            if is_incomplete(config, system, texts, folder):
-                add_missing(config, system, texts, stages, folder)
-                return RunRecord.read(folder)
-            record = RunRecord.read(folder)
-    if not point.quiet:
-        _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-    return record
+            system, texts = prepare(config, stages)
+        spec = run_spec(config, system, texts)
+        folder = results.run_folder(spec)
+        record = None
+        with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
+            if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
+                record = RunRecord.read(folder)
+        if record is None:
+            (folder / "work").mkdir(parents=True, exist_ok=True)
+            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
+                if config.overwrite and is_older(folder / "config.yaml", point.since):
+                    delete_run_files(folder)
+                if not is_finished(folder):  # another process may have finished it
+                    report_torn_record(folder)
+                    return _carry_out(point, system, spec, texts, stages, folder)
+                if is_incomplete(config, system, texts, folder):
+                    add_missing(config, system, texts, stages, folder)
+                    return RunRecord.read(folder)
+                record = RunRecord.read(folder)
+        if not point.quiet:
+            _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+        return record
 
 
 @contextmanager
-def stages_of(point: Point) -> Iterator[ArtifactCache]:
+def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     stages = user_cache(rebuild=rebuild, before=point.since)
@@ -165,9 +170,9 @@ def _carry_out(
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = read_run_config(folder)
-    with stages_of(Point(config)) as stages:
-        system: System = registry.systems.load(config.model.name)(config.model)
-        splits = load_texts(config.dataset, stages).splits
+    with _stages_of(Point(config)) as stages:
+        system, texts = system_and_texts(config, stages)
+        splits = texts.splits
         report = system.fit(FitContext.of(splits, config.train, stages))
         _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 

@@ -62,7 +62,7 @@ def test_other_texts_of_the_same_name_are_another_block(lead: Callable[..., RunR
     runs = [lead("mine"), lead("mine", write_jsonl(tmp_path / "later", test=5))]
     blocks = read_table(Results(tmp_path / "r"), "mine").blocks()
     texts = {f"texts of {run.settings.dataset.path} (fingerprint {run.fingerprint[:8]})" for run in runs}
-    assert {re.search(r"texts of [^;]*", block.heading)[0] for block in blocks} == texts
+    assert {re.search(r"texts of [^;]*", block.heading)[0] for block in blocks[:2]} == texts
     assert "other texts (dataset.path=" in blocks[1].heading
 
 

@@ -17,14 +17,15 @@ from longsumbench.analysis.imports.outputs import (
     match_outputs,
     only_summarized,
 )
-from longsumbench.api import bounds_of, check_folder_name, check_value, registry
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.api import RunConfig, bounds_of, check_folder_name, check_value, registry
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import Point, run_system, stages_of
+from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
@@ -125,16 +126,20 @@ def run_import(
     Raises:
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    launch, config = Launch([planned], command), planned.config
-    point = Point(config, outputs.variant, command)
+    launch, point = Launch([planned], command), Point(planned.config, outputs.variant, command)
+    left_out = False
+
+    def prepare(config: RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
+        nonlocal left_out
+        texts = load_texts(config.dataset, stages)
+        system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
+        point.facts = system.facts()
+        chosen = only_summarized(texts, config.dataset.split, system.summaries)
+        left_out = chosen is not texts
+        return system, chosen
+
     with updating_tables(launch, show):
-        results = Results.writable(config.results_dir)
-        with stages_of(point) as stages:
-            texts = load_texts(config.dataset, stages)
-            system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
-            chosen = only_summarized(texts, config.dataset.split, system.summaries)
-            point.facts = system.facts()
-            launch.finished.append(run_system(point, system, chosen, stages, results))
-        if chosen is texts:
+        launch.finished.append(run_point(point, prepare))
+        if not left_out:
             launch.finished += score_baselines(point, set())
     return launch.finished[0]
