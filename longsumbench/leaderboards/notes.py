@@ -71,7 +71,9 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
             f"The smallest difference in {heading_of(ranked_by)} that this test finds with 80 % power: {bounds}."
         )
     if blind := len(smallest) - len(found):
-        sentences.append(f"For {format_count(blind, 'row')} there are too few examples or seeds to find any.")
+        sentences.append(
+            f"For {format_count(blind, 'row')} there are too few examples or seeds to find any difference."
+        )
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
         untested = shorten_list([labels[key] for key in tests.untested])
