@@ -15,7 +15,7 @@ import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import PegasusConfig
+from transformers import DynamicCache, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
@@ -83,7 +83,7 @@ class SelectionCache(FoldedCache):
     def forget_memory(self) -> None:
         """Drop the memory's keys and values, when a segment begins."""
         self.mask = None
-        self.cross_attention_cache.reset()
+        self.cross_attention_cache = DynamicCache()
         self.is_updated.clear()
 
     def remember(self, segment: Tensor, mask: Tensor) -> None:
