@@ -1,4 +1,4 @@
-"""What ETADS's focus and saliency cost, beside its own basic model, at the paper's size.
+"""What ETADS's focus and saliency cost, compared with its basic model, at the paper's size.
 
     python benchmarks/etads.py [--only training decoding attention] [--repeats 5] [--device cpu]
 
@@ -6,10 +6,10 @@ Random weights, float32, 4 + 4 layers of width 512 and 2,048, 50,000 words, 8 te
 dropout 0.2 in training. What is compared takes turns in one process, behind a first turn that does not count, and a
 ratio is the median of those of the turns.
 
-training: forward and backward, with focus, saliency or both in all four layers, beside the basic model.
+training: forward and backward, with focus, saliency or both in all four layers, and the basic model.
 decoding: 10 beams write 100 words (Wu's length penalty and the summary coverage penalty for all), reading included;
     and the same search by length alone, so that what following the coverage costs shows.
-attention: forward and backward of one layer's focus attention, beside attention without a focus.
+attention: forward and backward of one layer's focus attention, and of attention without a focus.
 """
 
 import argparse

@@ -5,7 +5,7 @@ python benchmarks/seed_intervals.py [--simulations 4000]
 A score is the sum of an effect of its example, of its seed and of both, as a quantile of a beta distribution (like
 ROUGE) or as 0 or 1 (like the recall of a fact). "examples' part" is the share of the variance of an outcome that other
 seeds of the system have, too. "seeds" is the variance of a run's mean due to its seed, relative to that due to its
-examples. The coverage is printed beside that of resampling both examples and seeds (percentile bootstrap, as before).
+examples. The coverage is printed next to that of resampling both examples and seeds (percentile bootstrap, as before).
 
 Exits with 1 if the coverage of any case is outside 93 to 97 % by more than two standard errors of the simulation, or
 equal systems are called different at 5 % in more than 7 %.

@@ -19,8 +19,9 @@ run, marked as imported.
 
 settings: dataset.*  score.*  results_dir=results  overwrite=false  baselines=true
 
-Every example of the split needs an output. --intersect imports the examples that have one; they stand in a block of
-their own. The first import on a dataset also scores Lead, Random and Oracle. The same command again finds the run.
+Every example of the split needs an output. --intersect imports the examples that have one; they are in a separate
+block of the table. The first import on a dataset also scores Lead, Random and Oracle. The same command again finds the
+run.
 More: docs/how-to/import.md
 """
 

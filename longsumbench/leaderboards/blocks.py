@@ -103,5 +103,5 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]], metho
         "r" + "".join(column.align for column in columns),
         cells,
         groups=("", *(column.group for column in columns)),
-        tied="cannot be told apart from the best" + (f" ({method})" if method else ""),
+        tied="not distinguishable from the best" + (f" ({method})" if method else ""),
     ).without_empty_columns()

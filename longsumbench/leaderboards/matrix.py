@@ -55,7 +55,7 @@ class RankTest:
         mean_ranks: label → mean rank among these systems, the best first.
         datasets: number of datasets; each system has all of them.
         p: of Friedman's test.
-        critical: mean ranks that differ less than this cannot be told apart at 5 %.
+        critical: mean ranks that differ less than this are not distinguishable at 5 %.
     """
 
     mean_ranks: Mapping[str, float]
@@ -64,7 +64,7 @@ class RankTest:
     critical: float
 
     def cliques(self) -> list[list[str]]:
-        """Return the largest sets of systems whose mean ranks cannot be told apart, the best first."""
+        """Return the largest sets of systems whose mean ranks are not distinguishable, the best first."""
         found: list[list[str]] = []
         for low in self.mean_ranks.values():
             clique = [name for name, rank in self.mean_ranks.items() if 0 <= rank - low < self.critical]
@@ -200,7 +200,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
         f"l{'r' * (len(headings) + 2)}",
         rows,
         optional=tuple(headings[place] for place in fewest),
-        tied=f"cannot be told apart from the best (paired test, p ≥ {LEVEL})",
+        tied=f"not distinguishable from the best (paired test, p ≥ {LEVEL})",
         footnotes=notes,
     )
 
@@ -238,7 +238,7 @@ def _describe_rank_test(matrix: Matrix) -> str:
         return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
     return (
         f"The {complete} systems that have all {datasets}, ranked among themselves: Friedman's test p = {test.p:.2g}; "
-        f"mean ranks that differ by less than {test.critical:.1f} cannot be told apart (Nemenyi, 5 %)."
+        f"mean ranks that differ by less than {test.critical:.1f} are not distinguishable (Nemenyi, 5 %)."
     )
 
 

@@ -1,7 +1,7 @@
 """Tables as text: blocks of rows under headings, for the terminal, in Markdown and in LaTeX.
 
 One rule of marks holds in all of them: the best value of a column is bold (starred on the terminal), and ≈ follows a
-value that cannot be told apart from it. The legend below a table explains the marks that it has.
+value that is not distinguishable from it. The legend below a table explains the marks that it has.
 """
 
 import re
@@ -23,7 +23,7 @@ _NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
 _GAP = 2  # blanks between columns on the terminal
 _WIDEST_PIECE = 16  # characters of a name that are kept on one line
 _COMFORTABLE = 16  # width of a text column for which optional columns are left out
-TIED = "≈"  # after a cell that cannot be told apart from the best of its column
+TIED = "≈"  # after a cell that is not distinguishable from the best of its column
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
 _PIECE = re.compile(r"[^\s_/,=-]*[\s_/,=-]*")  # a word with the signs after it, where a line may be broken
@@ -61,7 +61,7 @@ class Stressed(str):
 
 
 class Tied(str):
-    """A cell that cannot be told apart from its reference, marked with `TIED`."""
+    """A cell that is not distinguishable from its reference, marked with `TIED`."""
 
 
 class _Marks(NamedTuple):
@@ -103,7 +103,7 @@ class Block:
     rows: Sequence[Sequence[str]]
     groups: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    tied: str = "cannot be told apart from it"
+    tied: str = "not distinguishable from it"
     footnotes: tuple[str, ...] = ()
 
     def legend(self, best: str) -> str:

@@ -59,7 +59,7 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
 
 
 def test_labels_of_rows_with_one_variant() -> None:
-    """Rows are told apart by their scale, by up to three settings, or by the id of a run."""
+    """Rows with one label also name their scale, up to three settings, or the id of a run."""
     tiny, paper = trained("ea", 1, scale="tiny"), trained("ea", 2, scale="paper", train={"a": 1, "b": 2})
     assert [row.label for row in group_by_seed([tiny, paper], {})] == ["ea scale=paper", "ea scale=tiny"]
     many = [trained("ea", score, train=dict.fromkeys("abcd", score)) for score in (1, 2)]

@@ -31,7 +31,7 @@ NUMBERS = Block(
     ],
     groups=("", "", "", "ROUGE F1", "ROUGE F1", "", "", ""),
     optional=("steps", "source\nseen", "R-2"),
-    tied="cannot be told apart from the best (paired test)",
+    tied="not distinguishable from the best (paired test)",
     footnotes=("ROUGE F1 ± half the 95 % interval, ≥ 0; 2 × 3.", "Signature: n:3"),
 )
 LONG = Block("Oracles", ("Not ranked.",), ("system", "R-1"), "lr", [[f"oracle_{n}", f"{n}.5"] for n in range(60)])
@@ -77,11 +77,11 @@ def test_a_wide_terminal_breaks_no_cell(columns: Callable[[int], None]) -> None:
 def test_marks_are_explained_below(columns: Callable[[int], None]) -> None:
     """A legend below each table names the marks that it has, and only these."""
     columns(100)
-    assert "\n* best of its column; ≈ cannot be told apart from the best (paired test).\n" in terminal("", [NUMBERS])
-    assert "**Bold** best of its column; ≈ cannot be told" in markdown("", [NUMBERS])
+    assert "\n* best of its column; ≈ not distinguishable from the best (paired test).\n" in terminal("", [NUMBERS])
+    assert "**Bold** best of its column; ≈ not distinguishable" in markdown("", [NUMBERS])
     assert "best of its column" not in terminal("", [LONG]) + markdown("", [LONG]) + latex("", [LONG])
     tied = Block("", (), ("a",), "l", [[Tied("1")]])
-    assert terminal("", [tied]).endswith("\n≈ cannot be told apart from it.")
+    assert terminal("", [tied]).endswith("\n≈ not distinguishable from it.")
 
 
 def test_empty_columns() -> None:

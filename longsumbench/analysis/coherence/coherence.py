@@ -121,7 +121,7 @@ class CoherenceFound:
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
             cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['of one sentence or none']:,}"]
             rows.append([*cells, *_tested(row)])
-        tied = f"cannot be told apart from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
+        tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
         block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)
         return f"{terminal(self.title, [block])}\n\n{self.signature}"
 

@@ -120,7 +120,7 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSetti
         advice = where or f"correct the ids, or import the {len(known) - len(missing):,} others by --intersect"
         raise DataError(f"{problem} in {whole}; {advice}", outputs.path)
     if problem:
-        own_block = "; other examples, so it is in a block of its own" if missing else ""
+        own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {whole}{own_block}")
     pairs = [(name, found[name]) for name in split.ids if name in found]
     summaries = [Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]

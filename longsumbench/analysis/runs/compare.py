@@ -273,7 +273,7 @@ def _pair_block(pair: RunPair) -> Block:
         COMPARISON_ALIGNMENT,
         [format_row(row) for row in pair.rows],
         optional=("equal", "lower", "higher", "n", "p", "detectable"),
-        tied=f"the two cannot be told apart (p (Holm) ≥ {LEVEL})",
+        tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
     )
 
 

@@ -1,4 +1,4 @@
-"""`longsumbench inspect`: shows one summary of a finished run with its evidence, or beside its source.
+"""`longsumbench inspect`: shows one summary of a finished run with its evidence, or with its source.
 
 command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
 """

@@ -89,7 +89,7 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[Near
 
 
 def _shared_texts(output: str, example: Example) -> str:
-    """Return the output beside the source, with marks on what they share."""
+    """Return the output, then the source, with marks on what they share."""
     source, references = list(example.sentences()), headed_references(example.references)
     sentences = split_summary(output)
     nearest = nearest_sentences(sentences, source)

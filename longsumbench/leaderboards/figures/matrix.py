@@ -49,7 +49,7 @@ def update_matrix(results: Results, number: str | None = None) -> Matrix:
 
 
 def draw_ranks(test: RankTest) -> bytes:
-    """Draw mean ranks on an axis, and a bar over systems that cannot be told apart; return a PNG."""
+    """Draw mean ranks on an axis, and a bar over systems that are not distinguishable; return a PNG."""
     labels = {label: "\n".join(textwrap.wrap(label, _LABEL_WIDTH)) for label in test.mean_ranks}
     height = 1 + _MORE_LINES * max(text.count("\n") for text in labels.values())  # of a label, in lines
     top = _FIRST_BAR + _BETWEEN_BARS * len(test.cliques()) + 0.5  # of the first label, in lines below the axis
@@ -86,7 +86,7 @@ def _draw_axis(plot: "Axes", test: RankTest) -> None:
 
 
 def _draw_bars(plot: "Axes", cliques: Sequence[Sequence[str]], test: RankTest) -> None:
-    """Draw a bar below the axis for each set of systems that cannot be told apart."""
+    """Draw a bar below the axis for each set of systems that are not distinguishable."""
     for place, clique in enumerate(cliques):
         ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
         height = -_FIRST_BAR - _BETWEEN_BARS * place

@@ -119,7 +119,7 @@ def test_four_examples_detect_nothing(finished: Callable[..., Path], typed: Type
     cells = next(line for line in out.splitlines() if line.startswith("R-Lsum")).split()
     assert code == 0
     assert (cells[3], cells[9]) == ("+15.00≈", "–")
-    assert "≈ the two cannot be told apart (p (Holm) ≥ 0.05)." in " ".join(out.split())
+    assert "≈ the two are not distinguishable (p (Holm) ≥ 0.05)." in " ".join(out.split())
     assert "*" not in out
 
 
