@@ -22,6 +22,7 @@ from longsumbench.api import (
     texts_to_rank,
 )
 from longsumbench.errors import DataError, UsageError
+from longsumbench.modeling.extraction import leading_sentences
 from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
@@ -177,9 +178,7 @@ class Random(FixedLength):
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
             Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
-            taken = leading_sentences([sentences[index] for index in order], self.length(example))
-            in_order = sorted(zip(order, taken, strict=False))
-            yield Summary(example.id, "\n".join(sentence for _, sentence in in_order))
+            yield Summary(example.id, "\n".join(leading_sentences(sentences, self.length(example), order)))
 
 
 class Oracle(System):
@@ -204,15 +203,3 @@ def _first_words(example: Example, sentences: Sequence[str], length: int, title_
     seen, source = max(0, count_words(taken) - title_words), example.source_words()
     cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
     return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
-
-
-def leading_sentences(sentences: Sequence[str], length: int) -> list[str]:
-    """Return the leading sentences up to `length` words; the last one is cut."""
-    taken: list[str] = []
-    for sentence in sentences:
-        if length <= 0:
-            break
-        words = sentence.split()
-        taken.append(sentence if len(words) <= length else " ".join(words[:length]))
-        length -= len(words)
-    return taken

@@ -1,0 +1,102 @@
+"""Summaries made of the source's best-scored sentences.
+
+    Example, ScoredSpans --extract--> chosen sentences, in the order of the source
+
+A span is a sentence, or several that are chosen together (a snippet, a paragraph).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from longsumbench.api import Example, Scores
+from longsumbench.modeling.ranking import rank, similarities
+
+
+@dataclass(frozen=True)
+class ScoredSpans:
+    """Scores of parts of a source.
+
+    Attributes:
+        spans: (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the
+            source.
+        scores: one for each span, finite; higher is better.
+
+    Raises:
+        ValueError: the numbers of spans and scores differ, or a score is not finite.
+    """
+
+    spans: Sequence[tuple[int, int]]
+    scores: Scores
+
+    def __post_init__(self) -> None:
+        if len(self.spans) != len(self.scores):
+            raise ValueError(f"{len(self.spans)} spans, but {len(self.scores)} scores")
+        if not np.isfinite(self.scores).all():
+            raise ValueError("a score is not finite")
+
+
+def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
+    """Return the sentences of the best spans, in the order of the source.
+
+    A sentence that equals an earlier choice, except for case and blanks, is skipped. The last choice is cut.
+
+    Args:
+        example: the source.
+        scored: its spans and their scores; equal scores keep the order of the source.
+        length: words to return; fewer if the spans have fewer.
+        redundancy: λ, 0–1. If above 0, the next span is the one with the highest (1 − λ) · score − λ · similarity.
+            Scores are scaled to 0–1. The similarity is the largest tf-idf cosine with a chosen span (Carbonell &
+            Goldstein 1998).
+    """
+    sentences = list(example.sentences())
+    ranked = _ranked_with_redundancy(sentences, scored, redundancy) if redundancy else rank(scored.scores)
+    order = chain.from_iterable(range(*scored.spans[index]) for index in ranked)
+    return leading_sentences(sentences, length, _without_copies(sentences, order))
+
+
+def _ranked_with_redundancy(sentences: Sequence[str], scored: ScoredSpans, redundancy: float) -> Iterator[int]:
+    """Yield the indices of the spans from the best to the worst; each choice lowers the values of similar spans."""
+    if not len(scored.scores):
+        return
+    cosines = similarities([" ".join(sentences[first:end]) for first, end in scored.spans])
+    values = (1 - redundancy) * (scored.scores - scored.scores.min()) / (np.ptp(scored.scores) or 1.0)
+    closest = np.zeros(len(values))  # cosine with the most similar chosen span
+    left = np.ones(len(values), np.bool_)
+    while left.any():
+        chosen = int(np.argmax(np.where(left, values - redundancy * closest, -np.inf)))
+        yield chosen
+        left[chosen] = False
+        closest = np.maximum(closest, cosines[chosen])
+
+
+def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[int]:
+    """Yield the indices of sentences that have words and differ from all before them."""
+    seen = {""}
+    for index in order:
+        text = normalized_sentence(sentences[index])
+        if text not in seen:
+            seen.add(text)
+            yield index
+
+
+def normalized_sentence(sentence: str) -> str:
+    """Return a sentence in lower case, with single spaces between words."""
+    return " ".join(sentence.casefold().split())
+
+
+def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int] | None = None) -> list[str]:
+    """Return the leading sentences up to `length` words; the last one is cut.
+
+    With `order`, these are the first of some indices, in the order of `sentences`.
+    """
+    taken: dict[int, str] = {}
+    for index in range(len(sentences)) if order is None else order:
+        if length <= 0:
+            break
+        words = sentences[index].split()
+        taken[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
+        length -= len(words)
+    return [taken[index] for index in sorted(taken)]

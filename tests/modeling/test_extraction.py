@@ -1,0 +1,111 @@
+"""Extracting the best-scored parts of a source."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from longsumbench.api import Document, Example, Section
+from longsumbench.modeling.extraction import ScoredSpans, extract
+from longsumbench.modeling.ranking import similarities
+
+SENTENCES = ("Red foxes dig.", "Hens hide well.", "red  foxes DIG.", "Snow fell.", "Foxes dig dens.", "Cars pass by.")
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["red", "Red", "fox", "den", "snow", "hen"]), max_size=4).map(" ".join), max_size=7
+)
+LENGTHS, SHARES = st.integers(0, 20), st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+
+def source(*sentences: str) -> Example:
+    return Example("a", None, None, (Document(None, (Section(None, (sentences,)),)),), (("One.",),))
+
+
+def scored(sentences: Sequence[str], chance: np.random.Generator) -> ScoredSpans:
+    """Cut sentences into spans of one to three, and draw their scores, some of them equal."""
+    inner = [index for index in range(1, len(sentences)) if chance.random() < 0.6]
+    spans = list(pairwise([0, *inner, len(sentences)])) if sentences else []
+    return ScoredSpans(spans, chance.integers(0, 4, len(spans)) - 1.5)
+
+
+def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundancy: float) -> list[str]:
+    """Write the definition down: a search over all spans for each choice, with plain lists."""
+    low, high = min(given.scores, default=0.0), max(given.scores, default=0.0)
+    scale = high - low or 1.0
+    texts = [" ".join(sentences[first:end]) for first, end in given.spans]
+    cosines = similarities(texts)
+    chosen: list[int] = []
+    words: list[tuple[int, str]] = []
+    copies: list[list[str]] = []
+    while len(chosen) < len(texts):
+        values = {
+            index: (1 - redundancy) * (given.scores[index] - low) / scale
+            - redundancy * max((cosines[index, other] for other in chosen), default=0.0)
+            for index in range(len(texts))
+            if index not in chosen
+        }
+        best = max(values.values())
+        chosen.append(next(index for index, value in values.items() if value == best))
+        for place in range(*given.spans[chosen[-1]]):
+            if sentences[place].lower().split() not in copies:
+                copies.append(sentences[place].lower().split())
+                words += [(place, word) for word in sentences[place].split()]
+    words = words[:length]
+    return [" ".join(word for at, word in words if at == place) for place in sorted({place for place, _ in words})]
+
+
+@given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
+def test_extract_is_its_definition(texts: list[str], length: int, redundancy: float, seed: int) -> None:
+    """What is extracted equals a search that tries all spans for every choice."""
+    spans = scored(texts, np.random.default_rng(seed))
+    assert extract(source(*texts), spans, length, redundancy) == by_hand(texts, spans, length, redundancy)
+
+
+@given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
+def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redundancy: float, seed: int) -> None:
+    """Its lines are distinct source sentences in their order, one at most cut, of `length` words if there are any."""
+    spans = scored(texts, np.random.default_rng(seed))
+    taken = extract(source(*texts), spans, length, redundancy)
+    left = iter(texts)
+    assert all(any(sentence.startswith(line) for sentence in left) for line in taken)
+    whole = [line.lower() for line in taken if line in texts]
+    assert len(set(whole)) == len(whole) >= len(taken) - 1
+    distinct = {text.lower(): len(text.split()) for text in texts}
+    assert sum(len(line.split()) for line in taken) == min(length, sum(distinct.values()))
+
+
+@pytest.mark.parametrize(
+    ("length", "redundancy", "expected"),
+    [
+        (5, 0.0, ["Red foxes dig.", "Foxes dig"]),  # the third sentence equals the first
+        (7, 0.0, ["Red foxes dig.", "Snow", "Foxes dig dens."]),
+        (5, 0.5, ["Red foxes dig.", "Snow fell."]),  # dens are similar to the first
+        (0, 0.0, []),
+        (99, 0.0, ["Red foxes dig.", "Hens hide well.", "Snow fell.", "Foxes dig dens.", "Cars pass by."]),
+    ],
+)
+def test_worked_extracts(length: int, redundancy: float, expected: list[str]) -> None:
+    """Best first are the first sentence, its copy, the dens, then the snow; snow is new, dens are not."""
+    spans = ScoredSpans([(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0]))
+    assert extract(source(*SENTENCES), spans, length, redundancy) == expected
+
+
+def test_a_span_of_several_sentences_is_taken_whole() -> None:
+    """Its sentences are separate lines; what no span has is never taken."""
+    spans = ScoredSpans([(0, 2), (4, 6)], np.array([0.0, 1.0]))
+    assert extract(source(*SENTENCES), spans, 8) == ["Red foxes", "Foxes dig dens.", "Cars pass by."]
+    assert extract(source(*SENTENCES), ScoredSpans([(3, 4)], np.array([-2.0])), 9, redundancy=0.3) == ["Snow fell."]
+
+
+def test_a_source_without_sentences_gives_nothing() -> None:
+    """There is nothing to take, with and without a weight of redundancy."""
+    for redundancy in (0.0, 0.5):
+        assert extract(source(), ScoredSpans([], np.zeros(0)), 9, redundancy) == []
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_scores_that_are_refused(scores: list[float]) -> None:
+    """There is one finite score for each span."""
+    with pytest.raises(ValueError, match=r"2 spans, but 1 scores|not finite"):
+        ScoredSpans([(0, 1), (1, 2)], np.array(scores))
