@@ -94,6 +94,8 @@ from .system import (
     Summary as Summary,
     System as System,
     check_search as check_search,
+    check_trained_part as check_trained_part,
     read_checkpoint as read_checkpoint,
     read_saved as read_saved,
+    sees_reference as sees_reference,
 )

@@ -59,6 +59,9 @@ _Norm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
 _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
+TrainedPart = Annotated[str, OneOf("all", "scorer")]
+OutputMode = Annotated[str, OneOf("write", "extract")]
+SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
 Mode = Annotated[str, OneOf("google", "perl")]
 _Words = Annotated[str, OneOf("default", "unicode")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
@@ -129,6 +132,7 @@ class Recipe:
     )
     max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
     max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
+    only: TrainedPart = setting("all", "all | scorer: the part of the network that is trained", later=True)
     eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
     eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
     patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
@@ -156,6 +160,16 @@ class Recipe:
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (SEAL §5)."""
 
+    mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source", later=True)
+    extract_length: SummaryWords = setting(
+        "train",
+        "of an extract: a number | train: the mean target | reference: the example's (an oracle)",
+        "words",
+        later=True,
+    )
+    redundancy: Fraction = setting(
+        0.0, "of an extract: weight of the similarity to chosen sentences (MMR); 0: none", later=True
+    )
     num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
     length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
     length_norm: _Norm = setting(

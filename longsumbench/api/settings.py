@@ -29,7 +29,9 @@ SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing
 SAME_RUN: tuple[Decides, ...] = ("measures", "evidence", "nothing")  # leave summaries and ROUGE as they are
 
 
-def setting(default: Any, help: str, unit: str = "", source: str = "", decides: Decides = "run") -> Any:
+def setting(
+    default: Any, help: str, unit: str = "", source: str = "", decides: Decides = "run", later: bool = False
+) -> Any:
     """Return a dataclass field that describes itself.
 
     Args:
@@ -38,8 +40,9 @@ def setting(default: Any, help: str, unit: str = "", source: str = "", decides: 
         unit: of a number ("tokens").
         source: where the default comes from ("SEAL, Table 4").
         decides: what changes with its value.
+        later: True if it was added when there were runs already: at its default it is no part of their ids.
     """
-    metadata = {"help": help, "unit": unit, "source": source, "decides": decides}
+    metadata = {"help": help, "unit": unit, "source": source, "decides": decides, "later": later}
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -59,4 +62,6 @@ def settings_deciding(settings: Any, *what: Decides) -> dict[str, Any]:
 def outcome_settings(settings: Any) -> dict[str, Any]:
     """Return name → plain value of the settings that decide the outcome of a run; part of its id."""
     same = names_deciding(settings, *SAME_RUN)
-    return {name: value for name, value in asdict(settings).items() if name not in same}
+    absent = {item.name: item.default for item in fields(settings) if item.metadata.get("later")}
+    values = {name: value for name, value in asdict(settings).items() if name not in same}
+    return {name: value for name, value in values.items() if name not in absent or value != absent[name]}

@@ -182,6 +182,8 @@ class System(ABC):
         gives_attention: True if its decoder attends to one memory per text, the same at all steps. A search can then
             rank by coverage (`decode.coverage`).
         shares_work: True if several processes can train it, and write its summaries, together.
+        extracts: True if it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
+        trains_scorer: True if what scores the source can be trained alone (`train.only=scorer`).
         version: increases when the same settings give another outcome.
     """
 
@@ -192,6 +194,8 @@ class System(ABC):
     keeps_reference_evidence: ClassVar[bool] = False
     gives_attention: bool = False
     shares_work: ClassVar[bool] = False
+    extracts: bool = False
+    trains_scorer: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:
@@ -289,12 +293,38 @@ class System(ABC):
         """
 
 
-def check_search(system: System, decode: Decoding) -> None:
-    """Check that a system supports the search settings.
+def sees_reference(system: System, decode: Decoding) -> bool:
+    """Return True if summaries depend on the references: of an oracle, and of extracts as long as the reference."""
+    as_long = decode.mode == "extract" and decode.extract_length == "reference" and "decode" in system.decided_by
+    return system.oracle or as_long
+
+
+def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None:
+    """Check that the part of the network that `train.only` names can be trained alone, and is enough to summarize.
 
     Raises:
-        UsageError: `decode.coverage` is set, but the decoder gives no attention.
+        UsageError: the system has no such part; or the summaries need the decoder.
     """
+    if recipe.only == "all" or "train" not in system.decided_by:
+        return
+    asked = f"train.only={recipe.only}"
+    if not system.trains_scorer:
+        raise UsageError(f"{asked}: model={system.config.name} has no scorer that trains alone: choose train.only=all")
+    if decode.mode != "extract":
+        raise UsageError(f"{asked} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all")
+
+
+def check_search(system: System, decode: Decoding) -> None:
+    """Check that a system supports the decoding settings.
+
+    Raises:
+        UsageError: `decode.coverage` is set, but the decoder gives no attention; `decode.mode=extract`, but the system
+            scores nothing.
+    """
+    if decode.mode == "extract" and "decode" in system.decided_by and not system.extracts:
+        problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
+        able = "ea, seal, or a baseline: longsumbench list models"
+        raise UsageError(f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})")
     if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
         raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")

@@ -8,10 +8,12 @@ A span is a sentence, or several that are chosen together (a snippet, a paragrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from statistics import fmean
 
 import numpy as np
 
-from longsumbench.api import Example, Scores
+from longsumbench.api import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
+from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank, similarities
 
 
@@ -23,6 +25,7 @@ class ScoredSpans:
         spans: (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the
             source.
         scores: one for each span, finite; higher is better.
+        truncation: what was cut from the source before it was scored; None if nothing was.
 
     Raises:
         ValueError: the numbers of spans and scores differ, or a score is not finite.
@@ -30,6 +33,7 @@ class ScoredSpans:
 
     spans: Sequence[tuple[int, int]]
     scores: Scores
+    truncation: Truncation | None = None
 
     def __post_init__(self) -> None:
         if len(self.spans) != len(self.scores):
@@ -100,3 +104,60 @@ def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int
         taken[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
         length -= len(words)
     return [taken[index] for index in sorted(taken)]
+
+
+def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
+    """Return the number of words of an extract.
+
+    Args:
+        length: "train", "reference" or a number, the value of `setting`.
+        example: gives the reference.
+        mean: the mean length of the training targets; None if it is unknown.
+        setting: for the message.
+
+    Raises:
+        UsageError: the mean is needed, and unknown.
+    """
+    if length == "reference":
+        return count_words(example.references[0])
+    if length != "train":
+        return int(length)
+    if mean is None:
+        raise UsageError(f"{setting}=train needs the mean length of training targets: choose {setting}=<words>")
+    return mean
+
+
+def mean_target_words(train: Split) -> int:
+    """Return the mean length of the first references in words, at least 1."""
+    return max(1, round(fmean(train.reference_words)))
+
+
+def extracts(
+    examples: Sequence[Example],
+    scored: Iterable[ScoredSpans],
+    mean: int | None,
+    decoding: Decoding,
+    keeps_evidence: bool,
+) -> Iterator[Summary]:
+    """Yield the extract of every example; the evidence is the scores.
+
+    Args:
+        examples: a batch.
+        scored: the scores of each.
+        mean: the mean length of the training targets in words; None if it is unknown.
+        decoding: the settings.
+        keeps_evidence: False for summaries without evidence.
+    """
+    for example, scores in zip(examples, scored, strict=True):
+        length = extract_length(decoding.extract_length, example, mean)
+        text = "\n".join(extract(example, scores, length, decoding.redundancy))
+        shown = keeps_evidence and decoding.evidence != "none"
+        evidence = evidence_of_scores(example, scores) if shown else None
+        yield Summary(example.id, text, scores.truncation, evidence=evidence)
+
+
+def evidence_of_scores(example: Example, scored: ScoredSpans) -> Evidence:
+    """Return the scores as evidence, with the text of each span."""
+    sentences = list(example.sentences())
+    texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
+    return Evidence({"scores": np.asarray(scored.scores)[None]}, {"scores": ("segment", "unit")}, {"unit": texts})

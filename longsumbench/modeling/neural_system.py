@@ -32,6 +32,7 @@ from longsumbench.api import (
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
+from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
@@ -43,7 +44,7 @@ from longsumbench.modeling.processes import (
     process_index,
 )
 from longsumbench.modeling.training.state import weights_folder
-from longsumbench.modeling.training.trainer import parameters, train
+from longsumbench.modeling.training.trainer import Objective, parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
 
 _FIT_VERSION = 2  # rises when the outcome of training changes
@@ -59,7 +60,7 @@ class NeuralSystem(System):
         model: set by `fit` and `load`.
         checkpoint: the folder of tokenizer and model; set by `fit`.
         state: "multi_document": True if the training texts have several documents each; "queried": the version of
-            queries, if the training texts have any. Set by `fit`.
+            queries, if the training texts have any; "target_words": the mean length of a training target. Set by `fit`.
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
@@ -94,9 +95,10 @@ class NeuralSystem(System):
             _check_best(recipe, validation)
             self.ready_to_read(context)
             assert train is not None
-            rows = self.reader.training_rows(train, stages)
+            rows = self.reader.labelled_rows(train, len(train), stages)
             watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
-            validation_rows = self.reader.rows(validation, watched, stages) if validation and watched else None
+            read = self.reader.rows if recipe.only == "all" else self.reader.labelled_rows
+            validation_rows = read(validation, watched, stages) if validation and watched else None
         not_trained = names_deciding(self.config, "summaries")
         inputs = {
             "config": {key: value for key, value in self.identity().items() if key not in not_trained},
@@ -126,7 +128,8 @@ class NeuralSystem(System):
         self.state["multi_document"] = context.train.multi_document
         if context.train.queried:
             self.state["queried"] = READER_VERSIONS["queries"]
-        self.reader.state = self.state
+        self.state["target_words"] = mean_target_words(context.train)
+        self.reader.state = self._facts_of_texts()
         self.reader.prepare(context)
         self.reader.tokenizer = self.network.tokenizer(context)
 
@@ -159,7 +162,8 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                report = train(self.model, rows, validation, self.reader.collator(), recipe, trainer_folder)
+                collator, objective = self.reader.collator(), self.objective(recipe.only)
+                report = train(self.model, rows, validation, collator, recipe, trainer_folder, objective=objective)
             if process_index():
                 return
             self._save_ready(folder)
@@ -190,8 +194,12 @@ class NeuralSystem(System):
         return {**super().versions(), **steps}
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Decode one batch; a learned ranker runs on the same device."""
+        """Decode or extract one batch; a learned ranker runs on the same device."""
         self.reader.ranking.use_device(decoding.device)
+        if decoding.mode == "extract":
+            scored = self.score_source(examples, decoding)
+            yield from extracts(examples, scored, self.state.get("target_words"), decoding, self.keeps_evidence)
+            return
         read = [self.reader.units(example) for example in examples]
         outputs, complete = decode(self.model, self.reader.collate(read), decoding, self.config.decode_length)
         texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
@@ -202,6 +210,17 @@ class NeuralSystem(System):
                 reference = self.reader.reference(example)[1].ids if decoding.reference_evidence else None
                 evidence = self.evidence(Written(units, ids, ended, reference))
             yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
+
+    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+        """Yield the scores of every example's sentences; systems with `extracts` override this."""
+        raise NotImplementedError(f"{type(self).__name__} scores no sentences")
+
+    def objective(self, part: str) -> Objective | None:
+        """Return what trains a part of the network alone; None for the whole network.
+
+        Systems with `trains_scorer` override this.
+        """
+        return None
 
     def evidence(self, written: Written) -> Evidence:
         """Return what the network looked at while it wrote a summary; systems with `keeps_evidence` override this."""
@@ -248,8 +267,11 @@ class NeuralSystem(System):
         return system
 
     def _open(self, folder: Path) -> None:
-        self.reader.state = self.state
+        self.reader.state = self._facts_of_texts()
         self.reader.tokenizer, self.model = self.network.open(folder)
+
+    def _facts_of_texts(self) -> dict[str, Any]:
+        return {name: value for name, value in self.state.items() if name != "target_words"}
 
 
 def _check_best(recipe: Recipe, validation: Split | None) -> None:

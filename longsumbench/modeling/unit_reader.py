@@ -104,9 +104,9 @@ class UnitReader(ABC):
         tokens, words = len(whole.ids) - len(kept.ids), whole.words - kept.words
         return Truncation(len(whole.ids), whole.words, (Cut("decode_length", tokens, words),) if tokens else ())
 
-    def training_rows(self, split: Split, stages: ArtifactCache) -> Rows:
-        """Return all examples of the training split as rows; a network with more targets adds columns here."""
-        return self.rows(split, len(split), stages)
+    def labelled_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
+        """Return the first examples of a split as rows to train on; a network with more targets adds columns here."""
+        return self.rows(split, examples, stages)
 
     def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units"."""

@@ -94,13 +94,7 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
     """
-    every = (
-        (index, document[span])
-        for index, document in enumerate(encoded)
-        for span in pack_sentences(document, snippet_length)
-        if any(sentence.ids for sentence in document[span])
-    )
-    kept = list(islice(every, num_snippets))
+    kept = [(index, encoded[index][span]) for index, span in snippet_spans(encoded, snippet_length, num_snippets)]
     heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in kept]
     ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
     words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
@@ -114,6 +108,19 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
     )
     truncation = Truncation(*whole, tuple(cut for cut in cuts if cut.tokens))
     return Units(ids, tuple(index for index, _ in kept), words, truncation)
+
+
+def snippet_spans(
+    encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int
+) -> list[tuple[int, slice]]:
+    """Return the document of each snippet, and the span of its sentences there (see `split_snippets`)."""
+    every = (
+        (index, span)
+        for index, document in enumerate(encoded)
+        for span in pack_sentences(document, snippet_length)
+        if any(sentence.ids for sentence in document[span])
+    )
+    return list(islice(every, num_snippets))
 
 
 def reorder(units: Units, order: Sequence[int]) -> Units:

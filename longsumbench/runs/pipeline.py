@@ -22,6 +22,7 @@ from longsumbench.api import (
     Summary,
     System,
     registry,
+    sees_reference,
     total_truncation,
 )
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
@@ -199,7 +200,7 @@ def _build_record(
         variant=point.variant,
         scale=config.scale,
         seed=config.seed if "seed" in system.decided_by else None,
-        oracle=system.oracle,
+        oracle=sees_reference(system, config.decode),
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
         source=total_truncation(ledgers) if ledgers else None,

@@ -36,6 +36,7 @@ from longsumbench.api import (
     System,
     check_lengths,
     check_search,
+    check_trained_part,
     dataset_files,
     names_deciding,
     read_dataset_file,
@@ -348,6 +349,7 @@ def _settle_point(
     system = system_class(config.model)
     check_evidence(system, config.decode)
     check_search(system, config.decode)
+    check_trained_part(system, config.train, config.decode)
     try:
         same = config_identity(config, system)
     except EnvironmentProblem:
@@ -386,10 +388,15 @@ def check_evidence(system: System, decode: Decoding) -> None:
 
 
 def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
-    """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted."""
+    """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
+
+    How summaries are made, and what was trained, is always named if it is not the usual.
+    """
+    unusual = [f"mode={config.decode.mode}"] * (config.decode.mode != "write" and "decode" in decided_by)
+    unusual += [f"only={config.train.only}"] * (config.train.only != "all" and "train" in decided_by)
     kept = [word for word in overrides if not format_override(word).startswith(("model.", "decode.", "decode="))]
     if len(kept) == len(overrides):
-        return ""
+        return ",".join(unusual)
     typed = {format_override(word).partition("=")[0] for word in overrides}
     recipe = _usual_settings(tuple(kept), type(config.model), config_dir)  # type: ignore[arg-type] # a class is hashable
     changed = []
@@ -406,7 +413,7 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
             asked = name in typed or (section == "decode" and section in typed)
             if asked and value != getattr(getattr(usual, section), key):
                 changed.append(f"{key}={format_setting(value)}")
-    return ",".join(sorted(changed))
+    return ",".join(sorted({*changed, *unusual}))
 
 
 @lru_cache(maxsize=64)

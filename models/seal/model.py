@@ -16,6 +16,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache, PegasusConfig
+from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
@@ -185,9 +186,41 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         Returns:
             Scores [Q, m, U], and a selection of Q·m rows.
         """
+        scores = self.unit_scores(reading, history)
+        count = scores.shape[1]
+        starts, lengths = (rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths))
+        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
+
+    def unit_scores(self, reading: TokenTable, history: Tensor) -> Tensor:
+        """Score all snippets, once for each segment of a summary: [Q, m, U] (arguments: see `select`)."""
         scores: Tensor = self.model.encoder.scorer(reading.pooled, reading.real)
-        limit = self.config.extractive_length
-        return scores[:, None], select(scores, reading.starts, reading.lengths, limit)
+        return scores[:, None]
+
+    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor, num_tokens: int) -> Tensor:
+        """Score all snippets for an extract: [B, U]; those of absent snippets are undefined.
+
+        Args:
+            reading: the encoded snippets.
+            input_ids: [B, U, L], their tokens.
+            num_tokens: of an extract.
+        """
+        return self.unit_scores(reading, input_ids)[:, 0]
+
+    def score_alone(
+        self,
+        input_ids: Tensor,
+        unit_mask: Tensor,
+        unit_documents: Tensor,
+        labels: Tensor,
+        proxy_labels: Tensor,
+        num_proxy_labels: Tensor | int,
+        **others: Any,
+    ) -> Seq2SeqLMOutput:
+        """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`)."""
+        reading = self.model.encoder(input_ids, unit_mask, unit_documents)
+        scores = self.unit_scores(reading, self.shifted(labels))
+        errors, _ = self.extractive_errors(scores, proxy_labels, reading, labels)
+        return Seq2SeqLMOutput(loss=errors / num_proxy_labels)
 
     def segments_of(self, length: int) -> tuple[int, int]:
         """Return the number of segments in a summary of `length` tokens, and the length of a segment."""
@@ -278,16 +311,15 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
         return Decoded(hidden[:, :width], scores)
 
-    def select(self, reading: TokenTable, history: Tensor) -> tuple[Tensor, GateSelection]:
-        """Score all snippets and select, as EA, once for each segment of a summary, given the earlier segments.
+    def unit_scores(self, reading: TokenTable, history: Tensor) -> Tensor:
+        """Score all snippets, once for each segment of a summary, given the earlier segments: [Q, m, U].
 
-        `history` [Q, T] is the decoder input that predicts T tokens. Returns scores [Q, m, U] and a selection of Q·m
-        rows.
+        `history` [Q, T] is the decoder input that predicts T tokens.
         """
         queries, width = history.shape
         count, length = self.segments_of(width)
         snippets, real, score = reading.pooled, reading.real, self.model.encoder.scorer
-        scores = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
+        scores: Tensor = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
         if (earlier := count - 1) > 0:
             written = history[:, 1 : 1 + earlier * length].reshape(queries, earlier, length)
             vectors, there = self.pool_segments(written)  # [Q, m - 1, D], [Q, m - 1]
@@ -298,8 +330,32 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
             )
             later = score(snippets, real, vectors, looked_at).view(queries, earlier, -1)
             scores = torch.cat([scores, later], 1)  # [Q, m, U]
-        starts, lengths = (rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths))
-        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
+        return scores
+
+    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor, num_tokens: int) -> Tensor:
+        """Score all snippets for an extract, the best first: every extracted snippet is a segment of the output.
+
+        Choice: the paper extracts no summaries. The next snippet is the best one, given those before. The order gives
+        the scores; snippets after `num_tokens` tokens have the last scores, below all others.
+        """
+        left, taken = reading.real.clone(), reading.lengths.new_zeros(len(input_ids))  # [B, U], [B]
+        rows = torch.arange(len(left), device=left.device)
+        found = self.model.encoder.scorer(reading.pooled, reading.real)  # [B, U]
+        scores, history, masks = torch.zeros_like(found), [], []
+        for place in range(left.shape[1], 0, -1):
+            active = left.any(-1) & (taken < num_tokens)  # [B]
+            if not active.any():
+                break
+            best = found.masked_fill(~left, -torch.inf).argmax(-1)  # [B]
+            scores[rows[active], best[active]] = float(place)
+            left[rows[active], best[active]] = False
+            taken += reading.lengths[rows, best] * active
+            pooled, is_text = self.pool_segments(input_ids[rows, best][:, None])
+            history.append(pooled)
+            masks.append(is_text)
+            found = self.model.encoder.scorer(reading.pooled, reading.real, torch.cat(history, 1), torch.cat(masks, 1))
+        ranked: Tensor = torch.where(left, found.sigmoid() - 1, scores)
+        return ranked
 
     def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
         """Encode and pool earlier segments: [Q, j, s] → [Q, j, D], and [Q, j], True where a segment has a token."""

@@ -1,14 +1,18 @@
 """The systems Trunc, CA, EA and SEAL: their networks and evidence."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import torch
 from transformers import PreTrainedModel
 
-from longsumbench.api import Evidence
+from longsumbench.api import Decoding, Evidence, Example
+from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.training.trainer import Objective
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
@@ -76,8 +80,31 @@ class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config, Reader, Network = EAConfig, EAReader, EANetwork
+    reader: EAReader
     keeps_evidence = True
     gives_attention = True
+    extracts = True
+    trains_scorer = True
+
+    def objective(self, part: str) -> Objective | None:
+        """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
+        if part == "all":
+            return None
+        self.model.requires_grad_(False)
+        self.model.model.encoder.requires_grad_(True)
+        return Objective(self.model.score_alone, mean_over="num_proxy_labels")
+
+    @torch.inference_mode()
+    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+        """Yield the scores of the snippets, each a span of sentences."""
+        read = [self.reader.units(example) for example in examples]
+        model = self.model.to(choose_device(decoding.device)).eval()
+        batch = {name: value.to(model.device) for name, value in self.reader.collate(read).items()}
+        reading = model.model.encoder(**batch)
+        scores = model.scores_to_extract(reading, batch["input_ids"], self.config.decode_length).double().cpu().numpy()
+        for example, units, row in zip(examples, read, scores, strict=True):
+            spans = self.reader.spans(example)
+            yield ScoredSpans(spans, row[: len(spans)], units.truncation)
 
     @torch.inference_mode()
     def evidence(self, written: Written) -> Evidence:

@@ -382,3 +382,12 @@ def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     expected.pop("models")  # of the scale's file: it is laid over `model` already
     assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
     assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)
+
+
+def test_extracts_are_named_in_the_variant() -> None:
+    """A row says that its summaries are extracts and that only the scorer was trained, however that was set."""
+    words = ["model=ea", "scale=tiny", "decode.mode=extract", "train.only=scorer"]
+    (point,) = plan(words)
+    assert point.variant == "mode=extract,only=scorer"
+    (lead,) = plan(["model=lead", *words[2:]])
+    assert lead.variant == ""

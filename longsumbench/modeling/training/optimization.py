@@ -1,7 +1,7 @@
 """Optimizers and learning-rate schedules of the papers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
@@ -36,6 +36,16 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
         "hold": lambda step: peak * min(1.0, step / warmup, max(0.0, 2 * (last - step) / last)),
     }
     return schedules[recipe.schedule]
+
+
+def make_dense(weights: Iterable[nn.Parameter]) -> None:
+    """Replace sparse gradients by dense ones, which the optimizers need.
+
+    An embedding has a sparse gradient if the output layer that shares its weights is not trained.
+    """
+    for weight in weights:
+        if weight.grad is not None and weight.grad.is_sparse:
+            weight.grad = weight.grad.to_dense()
 
 
 def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:

@@ -34,7 +34,7 @@ from longsumbench.modeling.training.data_parallel import (
     sum_gradients,
     sum_over_processes,
 )
-from longsumbench.modeling.training.optimization import build_optimizer, learning_rate
+from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
@@ -52,6 +52,21 @@ Batch = dict[str, Tensor]
 Collate = Callable[[list[Any]], Batch]
 
 
+@dataclass(frozen=True)
+class Objective:
+    """What a training minimizes.
+
+    Attributes:
+        output: takes a batch as keyword arguments. The `loss` of what it returns is a sum over the batch, divided by
+            the entry `mean_over`.
+        mean_over: the number of terms in the optimizer step: an entry `num_…` of a batch, or "num_items_in_batch", the
+            number of target tokens.
+    """
+
+    output: Callable[..., Any]
+    mean_over: str = "num_items_in_batch"
+
+
 def train(
     model: PreTrainedModel,
     rows: Any,
@@ -60,6 +75,7 @@ def train(
     recipe: Recipe,
     folder: Path,
     shown_as: str = "training",
+    objective: Objective | None = None,
 ) -> FitReport:
     """Train a model; afterwards it has the best weights, or the mean of the best (`recipe.average_weights`).
 
@@ -76,13 +92,15 @@ def train(
         recipe: the settings of the training.
         folder: the folder of the checkpoints; training continues from the newest one.
         shown_as: the name of the training in progress and messages.
+        objective: None: the loss of the whole model.
 
     Raises:
         UsageError: the loss is infinite or NaN.
         KeyboardInterrupt: the training was interrupted.
     """
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
-    training = _Training(model, rows, validation, collator, recipe, folder, shown_as)
+    objective = objective or Objective(model)
+    training = _Training(model, rows, validation, collator, recipe, folder, shown_as, objective)
     state, steps = training.state, training.batches_of_steps()
     with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
         progress.start_at(state.step)
@@ -111,6 +129,7 @@ class _Training:
     recipe: Recipe
     folder: Path
     shown_as: str
+    objective: Objective
 
     def __post_init__(self) -> None:
         recipe, model = self.recipe, self.model
@@ -156,9 +175,10 @@ class _Training:
         self.model.train()
         for batch in batches:
             with self._autocast():
-                loss = self.model(**{**self._moved(batch), **whole_step}).loss
-            loss.backward()
+                loss: Tensor = self.objective.output(**{**self._moved(batch), **whole_step}).loss
+            loss.backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.detach()
+        make_dense(self.model.parameters())
         sum_gradients(self.model.parameters())
         if self.recipe.max_grad_norm > 0:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.max_grad_norm)
@@ -211,19 +231,20 @@ class _Training:
 
     @torch.no_grad()
     def validate(self) -> None:
-        """Compute the mean loss over all real target tokens of the validation rows; keep the weights if it is low."""
+        """Compute the mean loss over the validation rows; keep the weights if it is low."""
         if self.validation is None:
             return
         started = time.monotonic()
         self.model.eval()
         size, order = self.recipe.batch_size, range(len(self.validation))
         own = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
-        nats, tokens = 0.0, 0
+        losses, terms, mean_over = 0.0, 0, self.objective.mean_over
         for (batch,) in track(self._loader(self.validation, own), "validating", len(own), "batches"):
             with self._autocast():
-                nats += float(self.model(**self._moved(batch), num_items_in_batch=1).loss)
-            tokens += int(batch["labels"].ne(IGNORED).sum())
-        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64)).float()
+                whole = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
+                losses += float(self.objective.output(**whole).loss)
+            terms += int(batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum())
+        sums = sum_over_processes(torch.tensor([losses, terms], dtype=torch.float64)).float()
         state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started

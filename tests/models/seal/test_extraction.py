@@ -1,0 +1,137 @@
+"""EA and SEAL as extractors: the scorer trained alone, the order of snippets, and the extracts."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.seal_networks import RAGGED, alone, batch, network, targets
+from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
+
+from longsumbench.api import Decoding, FitContext, Recipe, check_search, check_trained_part, outcome_settings
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import UsageError
+
+EXTRACT = Decoding(mode="extract", extract_length="9", device="cpu", evidence="all")
+SCORER = ("ea", "seal")
+
+
+@pytest.mark.parametrize("name", SCORER)
+def test_the_scorers_loss_alone_is_what_it_adds_to_the_whole_loss(name: str) -> None:
+    """In training, the whole loss minus the cross-entropy is the loss of the scorer alone."""
+    model, inputs, labels = network(name).double().train(), batch(*RAGGED), targets(20, 7, 13)
+    proxies = torch.rand(3, 4 if name == "seal" else 1, 9, dtype=torch.float64)
+    whole = model(**inputs, labels=labels, proxy_labels=proxies, num_proxy_labels=50).loss
+    loss = model.score_alone(**inputs, labels=labels, proxy_labels=proxies, num_proxy_labels=50).loss
+    torch.testing.assert_close(loss, whole - model(**inputs, labels=labels).loss)
+
+
+def test_eas_order_is_that_of_its_scores() -> None:
+    """EA scores snippets for an extract as it does for its memory."""
+    model, inputs = network("ea"), batch(*RAGGED)
+    reading = model.model.encoder(**inputs)
+    scores, _ = model.select(reading, torch.ones(3, 1, dtype=torch.long))
+    assert torch.equal(model.scores_to_extract(reading, inputs["input_ids"], 100), scores[:, 0])
+
+
+def best_next(model: Any, inputs: dict[str, Any], chosen: list[int]) -> int:
+    """Return the best snippet of one text after some others, each of which is a segment of the output."""
+    encoder = model.model.encoder
+    reading = encoder(**inputs)
+    history = [encoder.encode(inputs["input_ids"][:, [one]], inputs["unit_mask"][:, [one]]).pooled for one in chosen]
+    seen = (torch.cat(history, 1), torch.ones(1, len(chosen), dtype=torch.bool)) if chosen else ()
+    scores = encoder.scorer(reading.pooled, reading.real, *seen)[0]
+    scores[chosen] = -torch.inf
+    return int(scores.argmax())
+
+
+def test_seal_scores_the_next_snippet_given_those_before() -> None:
+    """The order of SEAL's snippets is that of a search that scores all of them again after each choice."""
+    model, inputs = network("seal").double(), batch(*RAGGED)
+    found = model.scores_to_extract(model.model.encoder(**inputs), inputs["input_ids"], 1_000)
+    for row, example in enumerate(RAGGED):
+        one, chosen = alone(inputs, row), list[int]()
+        while len(chosen) < len(example):
+            chosen.append(best_next(model, one, chosen))
+        assert found[row, : len(example)].argsort(descending=True).tolist() == chosen
+
+
+def test_seal_orders_no_more_than_an_extract_needs() -> None:
+    """Snippets after the wanted tokens keep the last scores, below all that were chosen."""
+    model, inputs = network("seal"), batch((8, 8, 8, 8, 8))
+    scores = model.scores_to_extract(model.model.encoder(**inputs), inputs["input_ids"], 12)[0]
+    assert sorted(scores.tolist())[-2:] == [4.0, 5.0]
+    assert (scores.sort().values[:3] < 0).all()
+
+
+@pytest.mark.parametrize("name", SCORER)
+def test_training_the_scorer_alone_leaves_the_decoder(name: str, tmp_path: Path) -> None:
+    """Encoder and scorer learn, the decoder's layers keep their weights, and the validation loss is that of scores."""
+    systems = {}
+    for steps in (0, 6):
+        system = build_tiny(name)
+        recipe = tiny_recipe(only="scorer", max_steps=steps, eval_steps=2, label_smoothing=0.1)
+        train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6)
+        report = system.fit(FitContext(train, validation, recipe, ArtifactCache(tmp_path)))
+        systems[steps] = {key: value.clone() for key, value in system.model.state_dict().items()}
+    changed = {key for key in systems[0] if not torch.equal(systems[0][key], systems[6][key])}
+    assert {key for key in changed if "decoder.layers" in key} == set()
+    assert "model.encoder.scorer.score.weight" in changed
+    rows = system.reader.labelled_rows(validation, 6, ArtifactCache(tmp_path))
+    collated = system.reader.collator()(list(rows))
+    expected = system.model.eval().score_alone(**collated).loss.item()
+    assert report.validation_loss == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", SCORER)
+def test_extracts_are_sentences_of_the_source(name: str, tmp_path: Path) -> None:
+    """An extract has the wanted words, copied in order; alone it is as in a batch; its evidence is the scores."""
+    system = fit_tiny(name, tmp_path)
+    texts = [ToySplit.of("test", 4)[index] for index in range(4)]
+    together = list(system.summarize(texts, EXTRACT))
+    for one, summary in zip(texts, together, strict=True):
+        lines, sentences = summary.text.splitlines(), list(one.sentences())
+        places = [next(i for i, text in enumerate(sentences) if text.startswith(line)) for line in lines]
+        assert places == sorted(places)
+        assert sum(len(line.split()) for line in lines) == min(9, one.source_words())
+        assert summary.evidence is not None
+        assert len(summary.evidence.texts["unit"]) == summary.evidence.arrays["scores"].shape[1]
+        (again,) = system.summarize([one], EXTRACT)
+        assert again.text == summary.text
+
+
+def test_spans_are_the_snippets(tmp_path: Path) -> None:
+    """The sentences of a span are those of the snippet of the same place, also across documents."""
+    system = fit_tiny("ea", tmp_path)
+    one = ToySplit.of("test", 1)[0]
+    one = replace(one, documents=one.documents * 2)
+    sentences = list(one.sentences())
+    texts = [" ".join(sentences[first:end]) for first, end in system.reader.spans(one)]
+    assert texts == [text.strip() for text in system.tokenizer.batch_decode(system.reader.units(one).ids)]
+
+
+def test_older_runs_keep_their_ids() -> None:
+    """Settings that were added later are no part of an id while they have their default."""
+    assert not {"mode", "extract_length", "redundancy"} & set(outcome_settings(Decoding()))
+    assert outcome_settings(Decoding(mode="extract"))["mode"] == "extract"
+    assert "only" not in outcome_settings(Recipe())
+
+
+def test_what_cannot_extract_is_refused() -> None:
+    """Systems without scores, and a decoder that is not trained, are refused with what to do."""
+    with pytest.raises(UsageError, match="scores no sentences"):
+        check_search(build_tiny("trunc"), EXTRACT)
+    with pytest.raises(UsageError, match=r"add decode\.mode=extract"):
+        check_trained_part(build_tiny("ea"), Recipe(only="scorer"), Decoding())
+    with pytest.raises(UsageError, match="no scorer"):
+        check_trained_part(build_tiny("trunc"), Recipe(only="scorer"), Decoding())
+    check_search(build_tiny("lead"), EXTRACT)
+
+
+def test_the_mean_length_must_be_known(tmp_path: Path) -> None:
+    """A checkpoint without the mean length of its targets needs a number of words."""
+    system = fit_tiny("ea", tmp_path)
+    del system.state["target_words"]
+    with pytest.raises(UsageError, match=r"choose decode\.extract_length=<words>"):
+        list(system.summarize([ToySplit.of("test", 1)[0]], Decoding(mode="extract", device="cpu")))
