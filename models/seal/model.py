@@ -213,10 +213,18 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         unit_documents: Tensor,
         labels: Tensor,
         proxy_labels: Tensor,
-        num_proxy_labels: Tensor | int,
+        num_proxy_labels: Tensor | float,
+        scored_share: float = 1.0,
         **others: Any,
     ) -> Seq2SeqLMOutput:
-        """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`)."""
+        """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`).
+
+        In training, only a random `scored_share` of the snippets is read and scored, in place of all of them. Choice,
+        not in the paper: a step then costs less, and the snippets of one text are much alike.
+        """
+        if self.training and scored_share < 1:
+            drawn = torch.rand(unit_mask.shape[:2], device=unit_mask.device) < scored_share
+            unit_mask, num_proxy_labels = unit_mask & drawn[..., None], num_proxy_labels * scored_share
         reading = self.model.encoder(input_ids, unit_mask, unit_documents)
         scores = self.unit_scores(reading, self.shifted(labels))
         errors, _ = self.extractive_errors(scores, proxy_labels, reading, labels)

@@ -1,6 +1,7 @@
 """The systems Trunc, CA, EA and SEAL: their networks and evidence."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -92,7 +93,8 @@ class EA(NeuralSystem):
             return None
         self.model.requires_grad_(False)
         self.model.model.encoder.requires_grad_(True)
-        return Objective(self.model.score_alone, mean_over="num_proxy_labels")
+        score = partial(self.model.score_alone, scored_share=self.config.scored_share)
+        return Objective(score, mean_over="num_proxy_labels")
 
     @torch.inference_mode()
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:

@@ -135,3 +135,18 @@ def test_the_mean_length_must_be_known(tmp_path: Path) -> None:
     del system.state["target_words"]
     with pytest.raises(UsageError, match=r"choose decode\.extract_length=<words>"):
         list(system.summarize([ToySplit.of("test", 1)[0]], Decoding(mode="extract", device="cpu")))
+
+
+def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:
+    """Drawing some snippets at each step gives, on average, the gradient of all labels; validation reads all."""
+    model, inputs, labels = network("ea", dropout=0.0).double().train(), batch(*RAGGED), targets(20, 7, 13)
+    # without relations between snippets, a snippet's error does not depend on the others
+    for layer in model.model.encoder.scorer.layers:
+        layer.self_attn.out_proj.weight.data.zero_()
+        layer.self_attn.out_proj.bias.data.zero_()
+    given = {**inputs, "labels": labels, "proxy_labels": torch.rand(3, 1, 9, dtype=torch.float64)}
+    whole = model.score_alone(**given, num_proxy_labels=19).loss
+    torch.manual_seed(0)
+    some = torch.stack([model.score_alone(**given, num_proxy_labels=19, scored_share=0.5).loss for _ in range(400)])
+    assert abs(float(some.mean() - whole)) < 4 * float(some.std()) / 400**0.5
+    assert torch.equal(model.eval().score_alone(**given, num_proxy_labels=19, scored_share=0.5).loss, whole)
