@@ -38,6 +38,17 @@ class ScoredSpans:
             raise ValueError("a score is not finite")
 
 
+def spans_of(example: Example, unit: str) -> list[tuple[int, int]]:
+    """Return the span of each text of `example.texts(unit)`, in the same order."""
+    sentences, spans, start = list(example.sentences()), [], 0
+    for text in example.texts(unit):
+        while tuple(sentences[start : start + len(text)]) != text:  # blank sentences are in no text
+            start += 1
+        spans.append((start, start + len(text)))
+        start += len(text)
+    return spans
+
+
 def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
     """Return the sentences of the best spans, in the order of the source.
 
