@@ -132,6 +132,7 @@ metrics = Registry(
             "repetition": "longsumbench.metrics.repetition:Repetition",
             "length_ratio": "longsumbench.metrics.length:LengthRatio",
             "coherence": "longsumbench.metrics.coherence:Coherence",
+            "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
         }
     ),

@@ -13,6 +13,7 @@ import numpy as np
 
 from longsumbench.api import Example, Scores
 from longsumbench.modeling.ranking import rank, similarities
+from longsumbench.sentences import sentence_key
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,10 @@ def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[
     """Yield the indices of sentences that have words and differ from all before them."""
     seen = {""}
     for index in order:
-        text = normalized_sentence(sentences[index])
-        if text not in seen:
-            seen.add(text)
+        key = sentence_key(sentences[index])
+        if key not in seen:
+            seen.add(key)
             yield index
-
-
-def normalized_sentence(sentence: str) -> str:
-    """Return a sentence in lower case, with single spaces between words."""
-    return " ".join(sentence.casefold().split())
 
 
 def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int] | None = None) -> list[str]:

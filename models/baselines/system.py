@@ -33,7 +33,7 @@ from longsumbench.models.baselines.config import (
     RankedExtractConfig,
 )
 from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.rouge.selection import greedy_selection
+from longsumbench.rouge.selection import oracle_sentences
 
 
 class FixedLength(System):
@@ -218,12 +218,10 @@ class Oracle(System):
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        words = RougeScorer(stem=True).words
+        rouge = RougeScorer()
         for example in examples:
             sentences = list(example.sentences())
-            references = [words("\n".join(reference)) for reference in example.references]
-            selected = greedy_selection([words(sentence) for sentence in sentences], references)
-            yield Summary(example.id, "\n".join(sentences[index] for index in selected))
+            yield Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
 
 
 def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:
