@@ -89,6 +89,11 @@ def split_summary(text: str) -> tuple[str, ...]:
     return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
 
 
+def sentence_key(sentence: str) -> str:
+    """Return a sentence without blanks and in lower case; sentences with the same key count as equal."""
+    return "".join(sentence.casefold().split())
+
+
 def _has_single_spaces(text: str) -> bool:
     """Return True only if all white space is single spaces between words; a fast check that misses a few such texts."""
     return text.isprintable() and "  " not in text and text[:1] != " " != text[-1:]

@@ -70,6 +70,7 @@ from .ranker import (
     RankedUnit as RankedUnit,
     Ranker as Ranker,
     RankerSettings as RankerSettings,
+    RankerVocabulary as RankerVocabulary,
     Scores as Scores,
     learned_ranker as learned_ranker,
     texts_to_rank as texts_to_rank,

@@ -20,7 +20,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 UNRANKED = "none"  # no ranker: texts keep their order
-RANKABLE_UNITS = ("paragraph", "section")
+RANKABLE_UNITS = ("paragraph", "section", "sentence")
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
 RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
@@ -33,13 +33,13 @@ class RankerSettings:
     steps: Count = setting(5_000, "unstated in the paper", "optimizer steps")
     batch_size: BatchSize = setting(8, "of a step: titles with about 2,000 tokens of paragraphs; unstated", "rows")
     vocabulary_size: RankerVocabulary = setting(32_000, "of its tokenizer, byte-level BPE", "entries")
-    unit: RankedUnit = setting("paragraph", "paragraph | section: the unit of the training texts that is scored")
+    unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: what is scored of training texts")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
-    """Return an example's non-empty paragraphs, or sections (without names), in reading order."""
+    """Return an example's non-empty paragraphs, sections (without names) or sentences, in reading order."""
     return [" ".join(sentences) for sentences in example.texts(unit)]
 
 

@@ -73,6 +73,7 @@ systems = Registry(
             "lead": "longsumbench.models.baselines.system:Lead",
             "random": "longsumbench.models.baselines.system:Random",
             "lexrank": "longsumbench.models.baselines.system:LexRank",
+            "ranker": "longsumbench.models.baselines.system:RankedExtract",
             "oracle": "longsumbench.models.baselines.system:Oracle",
             "trunc": "longsumbench.models.seal.system:Trunc",
             "ca": "longsumbench.models.seal.system:CA",
@@ -131,6 +132,7 @@ metrics = Registry(
             "repetition": "longsumbench.metrics.repetition:Repetition",
             "length_ratio": "longsumbench.metrics.length:LengthRatio",
             "coherence": "longsumbench.metrics.coherence:Coherence",
+            "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
         }
     ),

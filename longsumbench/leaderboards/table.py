@@ -1,7 +1,7 @@
 """The leaderboard of a dataset: a CSV with a row per run, and ranked blocks of comparable runs.
 
 Runs are comparable if the texts, the split, the examples and the signature of the scores agree. Oracles and published
-numbers have separate blocks. Datasets with planted facts also have pictures.
+numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have pictures.
 """
 
 import math
@@ -23,7 +23,7 @@ from longsumbench.leaderboards.figures.lengths import (
     systems_at_lengths,
     title_of,
 )
-from longsumbench.leaderboards.figures.recall import RecallLine, draw_recall, recall_lines
+from longsumbench.leaderboards.figures.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows, read_all_scores
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
@@ -101,8 +101,9 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
-        if self.lines():
-            text += f"\n![{self.title()}]({self.dataset}-recall.png)\n"
+        for picture in RECALL_PICTURES:
+            if self.lines(picture):
+                text += f"\n![{self.title(picture)}]({self.dataset}-{picture.name}.png)\n"
         if found := self.at_lengths():
             text += f"\n![{title_of(self.dataset, found)}]({self.dataset}-lengths.png)\n"
         return text
@@ -119,9 +120,9 @@ class Table:
         """Return the table's heading."""
         return self.dataset + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
-    def lines(self) -> tuple[RecallLine, ...]:
-        """Return the fact recall lines of the first block that has any; empty if none has."""
-        return next((lines for block in self.comparable if (lines := recall_lines(block.rows))), ())
+    def lines(self, picture: RecallPicture = FACTS) -> tuple[RecallLine, ...]:
+        """Return the lines of a picture, of the first block that has any; empty if none has."""
+        return next((lines for block in self.comparable if (lines := picture.lines(block.rows))), ())
 
     def at_lengths(self) -> tuple[LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, across blocks."""
@@ -129,26 +130,30 @@ class Table:
 
     def files(self) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have."""
-        lines, found = self.lines(), self.at_lengths()
+        found = self.at_lengths()
+        drawn = {picture: self.lines(picture) for picture in RECALL_PICTURES}
         return {
             f"{self.dataset}.csv": self.csv(),
             f"{self.dataset}.md": self.markdown(),
             f"{self.dataset}.tex": self.latex(),
-            f"{self.dataset}-recall.png": draw_recall(self.title(), lines) if lines else None,
+            **{
+                f"{self.dataset}-{picture.name}.png": picture.draw(self.title(picture), lines) if lines else None
+                for picture, lines in drawn.items()
+            },
             f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, found), found) if found else None,
             f"{self.dataset}-lengths.csv": lengths_csv(found) if found else None,
         }
 
     def pictures(self) -> list[str]:
         """Return the file names of the table's pictures."""
-        drawn = {"recall": self.lines(), "lengths": self.at_lengths()}
-        return [f"{self.dataset}-{name}.png" for name, content in drawn.items() if content]
+        names = [picture.name for picture in RECALL_PICTURES if self.lines(picture)]
+        return [f"{self.dataset}-{name}.png" for name in [*names, *(["lengths"] if self.at_lengths() else [])]]
 
-    def title(self) -> str:
-        """Return the title of the picture of fact recall."""
-        first = next(block.rows[0].first for block in self.comparable if recall_lines(block.rows))
+    def title(self, picture: RecallPicture = FACTS) -> str:
+        """Return the title of a picture."""
+        first = next(block.rows[0].first for block in self.comparable if picture.lines(block.rows))
         of = f"{first.split} split, {format_count(first.n, 'example')}"
-        return f"{self.dataset}: planted facts that the summaries state right ({of})"
+        return f"{self.dataset}: {picture.topic} ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
         """Return the blocks of our runs, then, if no columns were chosen, the block of published numbers.

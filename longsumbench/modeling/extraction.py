@@ -15,6 +15,7 @@ import numpy as np
 from longsumbench.api import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank, similarities
+from longsumbench.sentences import sentence_key
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,17 @@ class ScoredSpans:
             raise ValueError(f"{len(self.spans)} spans, but {len(self.scores)} scores")
         if not np.isfinite(self.scores).all():
             raise ValueError("a score is not finite")
+
+
+def spans_of(example: Example, unit: str) -> list[tuple[int, int]]:
+    """Return the span of each text of `example.texts(unit)`, in the same order."""
+    sentences, spans, start = list(example.sentences()), [], 0
+    for text in example.texts(unit):
+        while tuple(sentences[start : start + len(text)]) != text:  # blank sentences are in no text
+            start += 1
+        spans.append((start, start + len(text)))
+        start += len(text)
+    return spans
 
 
 def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
@@ -80,15 +92,10 @@ def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[
     """Yield the indices of sentences that have words and differ from all before them."""
     seen = {""}
     for index in order:
-        text = normalized_sentence(sentences[index])
-        if text not in seen:
-            seen.add(text)
+        key = sentence_key(sentences[index])
+        if key not in seen:
+            seen.add(key)
             yield index
-
-
-def normalized_sentence(sentence: str) -> str:
-    """Return a sentence in lower case, with single spaces between words."""
-    return " ".join(sentence.casefold().split())
 
 
 def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int] | None = None) -> list[str]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from longsumbench.api import (
     RANKABLE_UNITS,
     UNRANKED,
@@ -23,6 +25,7 @@ from longsumbench.api import (
     RankerName,
     RankerSettings,
     Recipe,
+    Scores,
     Split,
     TargetTokens,
     Text,
@@ -57,19 +60,24 @@ def find_ranker(
 
 
 def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
-    """Return the indices of an example's texts from the best to the worst.
+    """Return the indices of an example's texts from the best to the worst; arguments as in `score_by`."""
+    return rank(score_by(ranker, example, texts, setting))
+
+
+def score_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> Scores:
+    """Return the scores of an example's texts.
 
     Args:
         ranker: scores the texts.
         example: gives the topic.
-        texts: the texts to rank.
+        texts: the texts to score.
         setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
 
     Raises:
         UsageError: the ranker needs a title or a query, and the example has neither.
     """
     try:
-        return rank(ranker(example.topic, texts))
+        return ranker(example.topic, texts)
     except UsageError as problem:
         if example.topic is not None:
             raise
@@ -116,13 +124,13 @@ class Ranking:
             self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
 
     def settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the settings of a learned ranker; a trained tokenizer of the system gives the vocabulary size."""
-        config, own = self.config, {}
-        if getattr(config, "tokenizer", None) == "trained":
+        """Return the settings of a learned ranker: those of the system, and defaults for what it does not have."""
+        config, names = self.config, ("dimension", "steps", "batch_size")
+        own = {name: getattr(config, f"ranker_{name}") for name in names if hasattr(config, f"ranker_{name}")}
+        if getattr(config, "tokenizer", "trained") == "trained" and hasattr(config, "vocabulary_size"):
             own["vocabulary_size"] = config.vocabulary_size
-        if isinstance(config, RankedConfig):
-            own |= {name: getattr(config, f"ranker_{name}") for name in ("dimension", "steps", "batch_size")}
-            own["unit"] = config.unit if config.unit in RANKABLE_UNITS else RANKABLE_UNITS[0]
+        if getattr(config, "unit", None) in RANKABLE_UNITS:
+            own["unit"] = config.unit
         return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
 
     def order(self, example: Example, texts: Sequence[str]) -> list[int]:
@@ -131,13 +139,17 @@ class Ranking:
         Raises:
             UsageError: the ranker needs a title or a query, and the example has neither.
         """
+        return rank(self.scores(example, texts))
+
+    def scores(self, example: Example, texts: Sequence[str]) -> Scores:
+        """Return the scores of an example's texts: [texts], higher is better; errors are those of `order`."""
         if self.name == UNRANKED:
-            return list(range(len(texts)))
+            return -np.arange(len(texts), dtype=np.float64)
         if self.ranker is None:
             if learned_ranker(self.name):
                 raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
             self.ranker = registry.rankers.load(self.name)
-        return order_by(self.ranker, example, texts, f"model.rank={self.name}")
+        return score_by(self.ranker, example, texts, f"model.rank={self.name}")
 
     def use_device(self, device: str) -> None:
         """Set where a learned ranker runs ("auto", "cpu", "cuda")."""

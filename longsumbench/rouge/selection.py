@@ -12,8 +12,9 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import check_choice, check_minimum
+from longsumbench.api import Example, check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
+from longsumbench.rouge.scorer import RougeScorer
 
 _Words = Sequence[str]
 Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
@@ -99,6 +100,12 @@ def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) 
         for overlap in overlaps:
             overlap.select(chosen)
     return [candidates[index] for index in selected]
+
+
+def oracle_sentences(example: Example, rouge: RougeScorer) -> list[int]:
+    """Return the indices of the source sentences that `greedy_selection` selects for an example's references."""
+    references = [rouge.words("\n".join(reference)) for reference in example.references]
+    return greedy_selection([rouge.words(sentence) for sentence in example.sentences()], references)
 
 
 def _joints(texts: Sequence[_Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:

@@ -2,7 +2,7 @@
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
-    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png  <dataset>-lengths.{png,csv}
+    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-{recall,oracle-recall}.png  <dataset>-lengths.{png,csv}
 
 `record.json` is written last and atomically. If it exists, the run is finished.
 """

@@ -1,1 +1,1 @@
-"""Baselines without a model: lead, random, LexRank and the greedy oracle. Start with `system.py`."""
+"""Baselines that copy from the source: lead, random, LexRank, rankers and the greedy oracle. Start with `system.py`."""

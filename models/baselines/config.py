@@ -3,9 +3,22 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import FractionBelowOne, OneOf, RankerName, Text, setting
+from longsumbench.api import (
+    RANKABLE_UNITS,
+    BatchSize,
+    Count,
+    FractionBelowOne,
+    OneOf,
+    RankerName,
+    RankerVocabulary,
+    Text,
+    Width,
+    setting,
+)
 
 _Length = Annotated[str, OneOf("train", "reference", number_of="words")]
+_Unit = Annotated[str, OneOf(*RANKABLE_UNITS)]
+_PAPER = "Hierarchical Transformer §4"
 
 
 @dataclass
@@ -16,7 +29,7 @@ class LeadConfig:
     length: _Length = setting(
         "train", "a number | train: the mean target | reference: the example's (an oracle)", "words"
     )
-    title: bool = setting(False, "begin with the title", source="Hierarchical Transformer §4")
+    title: bool = setting(False, "begin with the title", source=_PAPER)
     rank: RankerName = setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
 
 
@@ -35,6 +48,21 @@ class LexRankConfig:
     name: Text = setting("lexrank", "name of the system")
     length: _Length = setting("train", "as for lead", "words")
     damping: FractionBelowOne = setting(0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004")
+
+
+@dataclass
+class RankedExtractConfig:
+    """The sentences or paragraphs that a ranker scores highest."""
+
+    name: Text = setting("ranker", "name of the system")
+    rank: RankerName = setting("lexrank", "the ranker (longsumbench list rankers); none: the order of the source")
+    unit: _Unit = setting("sentence", "sentence | paragraph | section: what is scored and copied")
+    length: _Length = setting("train", "as for lead", "words")
+    redundancy: FractionBelowOne = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
+    ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER)
+    ranker_steps: Count = setting(5_000, "of the LSTM ranker's training", "optimizer steps")
+    ranker_batch_size: BatchSize = setting(8, "of a step of the LSTM ranker", "titles")
+    vocabulary_size: RankerVocabulary = setting(32_000, "of the LSTM ranker's tokenizer", "entries", _PAPER)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The systems lead, random, LexRank and oracle: points of comparison for other summarizers."""
+"""The systems lead, random, LexRank, ranker and oracle: points of comparison for other summarizers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -22,18 +22,24 @@ from longsumbench.api import (
     texts_to_rank,
 )
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling.extraction import leading_sentences
+from longsumbench.modeling.extraction import ScoredSpans, extract, leading_sentences, spans_of
 from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank
-from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
+from longsumbench.models.baselines.config import (
+    LeadConfig,
+    LexRankConfig,
+    OracleConfig,
+    RandomConfig,
+    RankedExtractConfig,
+)
 from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.rouge.selection import greedy_selection
+from longsumbench.rouge.selection import oracle_sentences
 
 
 class FixedLength(System):
     """Base class of systems that write `model.length` words."""
 
-    def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig) -> None:
+    def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig | RankedExtractConfig) -> None:
         super().__init__(config)
         self.oracle = config.length == "reference"
 
@@ -84,15 +90,10 @@ class FixedLength(System):
             raise DataError(f"{named}: the length in its state, {length!r}, is not a number of words; fit it again")
 
 
-class Lead(FixedLength):
-    """The first words of the source; the last sentence is cut at the length (Hierarchical Transformer, §4).
+class RankedBaseline(FixedLength):
+    """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
 
-    With `title` and `rank`: the first words of the title and the ranked paragraphs, as in that paper.
-    """
-
-    Config = LeadConfig
-
-    def __init__(self, config: LeadConfig) -> None:
+    def __init__(self, config: LeadConfig | RankedExtractConfig) -> None:
         super().__init__(config)
         self.ranking = Ranking(config)
         if learned_ranker(config.rank):
@@ -115,6 +116,27 @@ class Lead(FixedLength):
         super().ready_to_read(context)
         self.ranking.prepare(context)
 
+    def save(self, folder: Path) -> None:
+        """Save the settings, the length and a learned ranker."""
+        super().save(folder)
+        self.ranking.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Load what `save` wrote."""
+        system = super().load(folder)
+        system.ranking.load(folder)
+        return system
+
+
+class Lead(RankedBaseline):
+    """The first words of the source; the last sentence is cut at the length (Hierarchical Transformer, §4).
+
+    With `title` and `rank`: the first words of the title and the ranked paragraphs, as in that paper.
+    """
+
+    Config = LeadConfig
+
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
         self.ranking.use_device(decoding.device)
@@ -131,17 +153,24 @@ class Lead(FixedLength):
         order = self.ranking.order(example, texts_to_rank(example))
         return list(chain.from_iterable(paragraphs[index] for index in order))
 
-    def save(self, folder: Path) -> None:
-        """Save the settings, the length and a learned ranker."""
-        super().save(folder)
-        self.ranking.save(folder)
 
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Load what `save` wrote."""
-        system = super().load(folder)
-        system.ranking.load(folder)
-        return system
+class RankedExtract(RankedBaseline):
+    """The sentences, or the paragraphs, that a ranker scores highest, in the order of the source.
+
+    The text chosen last is cut at the length. Copies of a chosen sentence are skipped.
+    """
+
+    Config = RankedExtractConfig
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield an extract of every example, one sentence per line."""
+        self.ranking.use_device(decoding.device)
+        unit = self.config.unit
+        for example in examples:
+            scores = self.ranking.scores(example, texts_to_rank(example, unit))
+            scored = ScoredSpans(spans_of(example, unit), scores)
+            lines = extract(example, scored, self.length(example), self.config.redundancy)
+            yield Summary(example.id, "\n".join(lines))
 
 
 class LexRank(FixedLength):
@@ -189,12 +218,10 @@ class Oracle(System):
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        words = RougeScorer(stem=True).words
+        rouge = RougeScorer()
         for example in examples:
             sentences = list(example.sentences())
-            references = [words("\n".join(reference)) for reference in example.references]
-            selected = greedy_selection([words(sentence) for sentence in sentences], references)
-            yield Summary(example.id, "\n".join(sentences[index] for index in selected))
+            yield Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
 
 
 def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:

@@ -175,6 +175,16 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     assert record.ranked_by == "rougeLsum"
 
 
+def test_oracle_recall_is_measured_with_other_metrics(tmp_path: Path) -> None:
+    """Lead's thirteen words hold two whole sentences, from the first half of each report; its row has both metrics."""
+    record = run_point(Point(asking(configured(tmp_path, "plain_reports"), "oracle_recall", "repetition")))
+    assert list(record.measured_by) == ["oracle_recall", "repetition"]
+    places = {name: measure.mean for name, measure in record.measures.items() if name.startswith("extracted_position")}
+    assert sum(places.values()) == pytest.approx(100)
+    assert places["extracted_position_0"] == 50
+    assert 0 < record.measures["oracle_recall"].mean < 100
+
+
 def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
     """Whatever else is asked for, and in whatever order."""
     record = run_point(Point(asking(configured(tmp_path), "repetition", "fact_recall")))

@@ -49,11 +49,12 @@ def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
 
 
 def test_what_is_ranked() -> None:
-    """Paragraphs, or sections without their names, in reading order, across documents, without empty ones."""
+    """Paragraphs, sections without their names or sentences, in reading order, across documents, without empty ones."""
     sections = (Section("name", (("a b.", "c."), (" ",))), Section(None, (("d.",),)))
     one = replace(example(1), documents=(Document(None, sections), Document(None, (Section(None, (("e.",),)),))))
     assert texts_to_rank(one) == ["a b. c.", "d.", "e."]
     assert texts_to_rank(one, "section")[1:] == ["d.", "e."]
+    assert texts_to_rank(one, "sentence") == ["a b.", "c.", "d.", "e."]
 
 
 def test_rankers_are_found_by_name(stages: ArtifactCache) -> None:

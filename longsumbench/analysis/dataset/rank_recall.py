@@ -52,7 +52,7 @@ class RankRecallSettings:
     """Settings of `longsumbench stats` with rankers."""
 
     rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
-    unit: RankedUnit = setting("paragraph", "paragraph | section: the texts that are ranked")
+    unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
     seed: Seed = setting(1, "of a ranker's training")
     device: Device = setting("auto", "auto | cpu | cuda: for a ranker's training")
 
@@ -73,7 +73,7 @@ class RankRecall:
 
     Attributes:
         dataset, split: names of the dataset and split.
-        unit: "paragraph" or "section".
+        unit: "paragraph", "section" or "sentence".
         recalls: ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text.
         texts_of_each: [examples], number of texts to rank.
         words_of_each: mean length of the texts in words.
@@ -180,7 +180,7 @@ def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit
         dataset: the dataset's name.
         split: the examples.
         orders: ranker → indices of each example's texts, the best first; indices without a text are skipped.
-        unit: "paragraph" or "section".
+        unit: "paragraph", "section" or "sentence".
 
     Raises:
         DataError: no example has a reference and a text.

@@ -1,12 +1,15 @@
-"""Draw fact recall: single facts by position, the others by the distance between their two places.
+"""Draw recall by place: of planted facts, and of the sentences that the oracle selects.
 
     rows of a table --recall_lines--> RecallLine of each system, the mean over seeds --draw_recall--> PNG
+    rows of a table --oracle_lines--> RecallLine of each system, the mean over seeds --draw_oracle_recall--> PNG
+
+Single facts and sentences are drawn by position, other facts by the distance between their two places.
 
 The same records give the same bytes, with the same release of matplotlib.
 """
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +52,16 @@ KINDS = {  # kind of fact → heading of its panel
     "silent": "Silent facts\ntwo places, link unstated",
 }
 _GUESSES: dict[str, dict[float, str]] = {"silent": {_FOUND: "guess of two"}}
+
+
+def _by_place(heading: str, measure: str) -> RecallPanel:
+    """Return the plot of a measure by tenths of the source."""
+    places = {f"{measure}_position_{tenth}": 10.0 * tenth + 5 for tenth in range(10)}
+    return RecallPanel(heading, "place in the source (%)", places, {0: "0", 50: "50", 100: "100"})
+
+
 PANELS = (
-    RecallPanel(
-        KINDS["single"],
-        "place in the source (%)",
-        {f"fact_recall_single_position_{decile}": 10.0 * decile + 5 for decile in range(10)},
-        {0: "0", 50: "50", 100: "100"},
-    ),
+    _by_place(KINDS["single"], "fact_recall_single"),
     *(
         RecallPanel(
             KINDS[kind],
@@ -67,6 +73,11 @@ PANELS = (
         for kind in ("relayed", "silent")
     ),
 )
+ORACLE_PANELS = (
+    _by_place("Recall\nof the oracle's sentences there", "oracle_recall"),
+    _by_place("Where it looks\ncopied sentences from there", "extracted"),
+)
+_ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -88,9 +99,9 @@ class RecallLine:
     hollow: Set[str] = frozenset()
 
 
-def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
-    """Return the lines of comparable rows in their order; oracles and systems without fact recall are left out."""
-    drawn = {name for panel in PANELS for name in panel.places}
+def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
+    """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
+    drawn = {name for panel in panels for name in panel.places}
     return tuple(
         RecallLine(
             row.first.model,
@@ -101,6 +112,18 @@ def recall_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
         for row in rows
         if not row.first.oracle and drawn & set(row.numbers)
     )
+
+
+def oracle_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
+    """Return the lines of comparable rows in their order; the first one shows where the oracle looks.
+
+    Systems without oracle recall are left out.
+    """
+    lines = recall_lines(rows, ORACLE_PANELS)
+    looks = ORACLE_PANELS[-1].places
+    oracle = next((row.numbers for row in rows if row.first.model == _ORACLE), {})
+    points = {measure: number for measure, number in oracle.items() if measure in looks}
+    return (RecallLine(_ORACLE, _ORACLE, points, None), *lines) if lines and points else lines
 
 
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
@@ -142,41 +165,61 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
 def draw_recall(
     about: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel] = PANELS, title: str = "", note: str = ""
 ) -> bytes:
+    """Draw fact recall by `draw_lines`; return a PNG.
+
+    Args:
+        about: what is drawn.
+        lines: best first, at least one.
+        panels: the plots.
+        title: what was found; default: the systems that find silent facts over the largest distance, if that is known.
+        note: additional sentence below the plots.
+    """
+    if not title and (reached := _reached(PANELS[-1], lines)):
+        title = headline("Facts that need two places at once", lines, reached[-1])
+    rule = f"A system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
+    return draw_lines(about, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note])
+
+
+def draw_oracle_recall(about: str, lines: Sequence[RecallLine]) -> bytes:
+    """Draw oracle recall by `draw_lines`; return a PNG. `lines` has at least one."""
+    return draw_lines(about, lines, ORACLE_PANELS, "sentences (%)", "", [])
+
+
+def draw_lines(
+    about: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel], unit: str, title: str, notes: Sequence[str]
+) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
     Args:
         about: what is drawn.
         lines: best first, at least one; the best line of each model is drawn, of `MOST_SYSTEMS` models at most.
         panels: panels without any points are left out.
-        title: what was found; default: the systems that find silent facts over the largest distance, if that is known.
-        note: additional sentence below the plots.
+        unit: label of the vertical axis, in percent.
+        title: what was found; empty: `about`.
+        notes: additional sentences below the plots.
     """
     best = best_of_models(lines)
     shown = best[:MOST_SYSTEMS]
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
-    notes = [f"{about}.", "Lines are means over examples and seeds, bands their 95 % intervals."]
+    below = [f"{about}." if title else "", "Lines are means over examples and seeds, bands their 95 % intervals."]
     if any(
         _is_vague([line.points[name] for name in panel.places if name in line.points])
         for line in shown
         for panel in panels
     ):
-        notes.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
-    if not title and (reached := _reached(PANELS[-1], lines)):
-        title = headline("Facts that need two places at once", lines, reached[-1])
-    if title:
-        notes.append(f"A system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%.")
-    notes.append(note)
+        below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
+    below += notes
     if len(shown) < len(lines):
         of = f"{len(shown)} of {len(best)} models, each with its best settings"
-        notes.append(f"{of}; the table has all {len(lines)} rows.")
+        below.append(f"{of}; the table has all {len(lines)} rows.")
 
     def draw(plots: "Sequence[Axes]") -> None:
         for panel, plot in zip(panels, plots, strict=True):
             _draw_panel(plot, panel, shown)
-        plots[0].set_ylabel("facts stated right (%)", fontsize=TEXT)
+        plots[0].set_ylabel(unit, fontsize=TEXT)
 
     labels = _labels(panels[-1], shown)
-    return draw_panels(title or about, [" ".join(filter(None, notes))], len(panels), draw, labels)["png"]
+    return draw_panels(title or about, [" ".join(filter(None, below))], len(panels), draw, labels)["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
@@ -233,3 +276,27 @@ def _labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
         labels.append(LineLabel(line.label, line.points[known[-1]].mean if known else 0.0, style["color"], end))
     right = max(panel.places[measure] for measure in _reached(panel, lines))
     return labels + [LineLabel(name, level, GREY, right) for level, name in _levels(panel, lines).items()]
+
+
+@dataclass(frozen=True)
+class RecallPicture:
+    """A picture of a table.
+
+    Attributes:
+        name: end of its file's name, after the dataset.
+        topic: what it shows.
+        lines: returns the lines of comparable rows; empty if there is nothing to draw.
+        draw: draws lines; returns a PNG.
+    """
+
+    name: str
+    topic: str
+    lines: Callable[[Sequence[SeedGroup]], tuple[RecallLine, ...]]
+    draw: Callable[[str, Sequence[RecallLine]], bytes]
+
+
+FACTS = RecallPicture("recall", "planted facts that the summaries state right", recall_lines, draw_recall)
+RECALL_PICTURES = (
+    FACTS,
+    RecallPicture("oracle-recall", "sentences that the summaries copy", oracle_lines, draw_oracle_recall),
+)

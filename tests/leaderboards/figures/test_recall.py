@@ -11,17 +11,20 @@ from support.run_records import TRAINED, measured, record
 
 from longsumbench.leaderboards.figures.recall import (
     MOST_SYSTEMS,
+    ORACLE_PANELS,
     PANELS,
     RecallLine,
     best_of_models,
     draw_recall,
     headline,
+    oracle_lines,
 )
 from longsumbench.leaderboards.seed_groups import NO_INTERVAL
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.report.figures import spread_labels
 from longsumbench.runs.record import RunRecord
 
@@ -175,3 +178,40 @@ def test_labels_by_hand() -> None:
 def test_a_variant_may_hold_what_looks_like_mathematics() -> None:
     """A dollar sign in a setting is drawn as it is, and never read as the beginning of a formula."""
     assert picture([found("ea", 50, variant="rank=$\\frac$")]).startswith(b"\x89PNG")
+
+
+def copying(model: str, mean: float, **changes: object) -> RunRecord:
+    """A run that copied `mean` percent of the oracle's sentences, at every place."""
+    return record(model, mean, measures=measured(dict.fromkeys(OracleRecall.columns, mean)), **changes)
+
+
+def test_oracle_recall_is_drawn_like_the_metric_measures_it() -> None:
+    """Every place of both panels is a column of the metric; the others are no places."""
+    drawn = [name for panel in ORACLE_PANELS for name in panel.places]
+    assert drawn == [name for name in OracleRecall.columns if "_position_" in name]
+
+
+def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:
+    """Its line is the first; it has no points where all of them would be 100; it alone has no picture."""
+    runs = [copying("ea", 30), copying("lead", 20), copying("oracle", 100, oracle=True)]
+    oracle, *lines = oracle_lines(comparable_rows(runs)[0].rows)
+    assert oracle.label == "oracle"
+    assert set(oracle.points) == set(ORACLE_PANELS[1].places)
+    assert [line.label for line in lines] == ["ea", "lead"]
+    assert [line.label for line in oracle_lines(comparable_rows(runs[:2])[0].rows)] == ["ea", "lead"]
+    assert oracle_lines(comparable_rows(runs[2:])[0].rows) == ()
+
+
+def test_a_table_has_the_pictures_that_its_runs_have() -> None:
+    """Fact recall and oracle recall have each their file, with a link; a run that copies nothing is drawn, too."""
+    table = Table("toy", comparable_rows([copying("ea", 30), copying("lead", 20), found("seal", 60)]))
+    assert table.pictures() == ["toy-recall.png", "toy-oracle-recall.png"]
+    files = table.files()
+    for name in table.pictures():
+        content = files[name]
+        assert isinstance(content, bytes)
+        assert content.startswith(b"\x89PNG")
+        assert f"]({name})" in table.markdown()
+    none = record("trunc", 9, measures=measured({"oracle_recall": 0.0, "oracle_recall_position_0": 0.0}))
+    assert Table("toy", comparable_rows([none])).files()["toy-oracle-recall.png"]
+    assert Table("toy", comparable_rows([record("lead", 30)])).pictures() == []

@@ -28,8 +28,14 @@ from longsumbench.api import (
 )
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
-from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
-from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random
+from longsumbench.models.baselines.config import (
+    LeadConfig,
+    LexRankConfig,
+    OracleConfig,
+    RandomConfig,
+    RankedExtractConfig,
+)
+from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random, RankedExtract
 
 SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven.", "Twelve.")
 
@@ -140,9 +146,10 @@ def test_lead_without_a_title_begins_with_the_source(tmp_path: Path) -> None:
         Lead(LeadConfig(length="2", rank="tfidf")).check_examples([untitled])
 
 
-def test_a_ranker_that_learns_makes_lead_depend_on_the_seed() -> None:
+@pytest.mark.parametrize(("kind", "config"), [(Lead, LeadConfig), (RankedExtract, RankedExtractConfig)])
+def test_a_ranker_that_learns_makes_a_baseline_depend_on_the_seed(kind: type[Any], config: type[Any]) -> None:
     """The version of a learned ranker is part of what decides the outcome, as is the seed of its training."""
-    plain, learned = Lead(LeadConfig(rank="tfidf")), Lead(LeadConfig(rank="lstm"))
+    plain, learned = kind(config(rank="tfidf")), kind(config(rank="lstm"))
     assert (plain.identity()["ranker"], plain.decided_by) == (None, frozenset())
     assert (learned.identity()["ranker"], learned.decided_by) == (1, {"seed"})
 
@@ -155,6 +162,39 @@ def test_lead_ranks_by_a_ranker_that_learns(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "saved").mkdir()
     lead.save(tmp_path / "saved")
     assert texts(Lead.load(tmp_path / "saved"), ranked_example()) == ["Red dogs bark.\nThey run."]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "Dogs bark at\nRed dogs bark."),  # the sentence with both words, then a part of that with one
+        ({"unit": "paragraph"}, "Dogs\nRed dogs bark.\nThey run."),
+        ({"unit": "section"}, "Cats sleep.\nThey purr.\nDogs bark"),  # the only one
+        ({"redundancy": 0.9}, "Cats sleep.\nThey\nRed dogs bark."),  # others share nothing with it
+        ({"rank": "none"}, "Cats sleep.\nThey purr.\nDogs bark"),
+        ({"rank": "lexrank", "length": "reference"}, "Dogs bark"),  # like both others
+    ],
+)
+def test_ranker_extracts_what_scores_best(settings: dict[str, Any], expected: str) -> None:
+    """Six words of the sentences or paragraphs that share most with the title, in the order of the source."""
+    system = RankedExtract(RankedExtractConfig(**{"rank": "title", "length": "6", **settings}))
+    assert texts(system, ranked_example()) == [expected]
+
+
+def test_ranker_refuses_texts_without_the_title_it_needs() -> None:
+    """A ranker that compares with the title says what to choose instead."""
+    with pytest.raises(UsageError, match=r"has no title and no query, and model\.rank=tfidf needs one"):
+        RankedExtract(RankedExtractConfig(rank="tfidf")).check_examples([ranked_example(title=None)])
+
+
+def test_ranker_keeps_what_it_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranker that learns is fitted with the system, and scores as before after loading."""
+    monkeypatch.setattr(registry, "rankers", replace(registry.rankers, built_in={"last": f"{__name__}:Last"}))
+    system = fitted(RankedExtract(RankedExtractConfig(length="5", rank="last")), Train([example()]), tmp_path)
+    assert texts(system, ranked_example()) == ["Red dogs bark.\nThey run."]
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    assert texts(RankedExtract.load(tmp_path / "saved"), ranked_example()) == ["Red dogs bark.\nThey run."]
 
 
 def test_lead_counts_what_it_leaves_out() -> None:
@@ -255,7 +295,10 @@ def test_dampings_that_are_refused(damping: float) -> None:
         build_settings(LexRankConfig, {"damping": damping}, "model.")
 
 
-@pytest.mark.parametrize("system", [Lead(LeadConfig()), Random(RandomConfig()), LexRank(LexRankConfig())])
+@pytest.mark.parametrize(
+    "system",
+    [Lead(LeadConfig()), Random(RandomConfig()), LexRank(LexRankConfig()), RankedExtract(RankedExtractConfig())],
+)
 def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
     """`length=train` is the mean of the training targets (2 and 4 words: 3), and survives save and load."""
     train = Train([example(references=[("One two.",)]), example(references=[("One two", "three four."), ("x",)])])
@@ -330,6 +373,6 @@ def test_an_empty_source_gives_an_empty_summary(tmp_path: Path) -> None:
     """No system fails on a text without sentences or a reference without words."""
     empty = example(source=(), references=[("…",)])
     fixed = (Lead(LeadConfig(length="5")), LexRank(LexRankConfig(length="5")), Random(RandomConfig(length="5")))
-    for system in (*fixed, Oracle(OracleConfig())):
+    for system in (*fixed, RankedExtract(RankedExtractConfig(length="5")), Oracle(OracleConfig())):
         assert texts(system, empty) == [""]
     assert texts(Oracle(OracleConfig()), example(references=[("…",)])) == [""]

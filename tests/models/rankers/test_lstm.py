@@ -174,6 +174,15 @@ def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase)
     assert list(training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller())) == []
 
 
+def test_sentences_can_be_learned_from(tokenizer: PreTrainedTokenizerBase) -> None:
+    """With unit=sentence, each sentence of a paragraph has its own tokens and its own label."""
+    section = Section(None, (("kadan lofel.", "mihit nugor."), ("kahit.",)))
+    one = Example("x", "a town", None, (Document(None, (section,)),), (("mihit nugor",),))
+    (row,) = training_rows(one, tokenizer, "sentence", Labeller())
+    assert row["labels"] == [0.0, 1.0, 0.0]
+    assert len(row["units"]) == 4
+
+
 def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each distinct text is in one batch, the batches are small, and turned around the texts make the same ones."""
     monkeypatch.setattr(module, "_BATCH_TOKENS", 12)

@@ -1,0 +1,79 @@
+"""Oracle recall: the share of the oracle's sentences that a summary copies, and where in the source it copies from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from longsumbench.api import Example, Metric, Scoring
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.selection import oracle_sentences
+from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences
+
+_TENTHS = range(10)  # of the source
+
+
+class OracleRecall(Metric):
+    """The share of the oracle's sentences that the summary copies whole, and the tenths of the source it copies from.
+
+    The oracle's sentences are those that the system `oracle` writes. A sentence is copied if it is a line or a sentence
+    of the summary; case and blanks are ignored. A sentence that was cut is not copied. The place of a sentence is the
+    tenth of the source's words in which it begins. Equal sentences of the source are one, at the place of the first.
+
+    * `oracle_recall`: share of the oracle's sentences that are copied, NaN if there are none;
+      `oracle_recall_position_<0…9>`: of those in one tenth of the source, NaN if there are none;
+    * `extracted_position_<0…9>`: share of the copied sentences that are in this tenth, NaN if none is copied. These are
+      all copied sentences, also those that the oracle does not choose.
+    """
+
+    name: ClassVar[str] = "oracle_recall"
+    columns: ClassVar[tuple[str, ...]] = (
+        name,
+        *(f"oracle_recall_position_{tenth}" for tenth in _TENTHS),
+        *(f"extracted_position_{tenth}" for tenth in _TENTHS),
+    )
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self._rouge = RougeScorer()
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `columns` → 0–1 or NaN."""
+        sentences, places = list(example.sentences()), _places(example)
+        copied = list(_copied(prediction, places))
+        chosen = {sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)}
+        recall = {key: float(key in copied) for key in chosen}
+        scores = {self.name: _mean(list(recall.values()))}
+        for tenth in _TENTHS:
+            there = [found for key, found in recall.items() if places[key] == tenth]
+            scores[f"oracle_recall_position_{tenth}"] = _mean(there)
+            scores[f"extracted_position_{tenth}"] = _mean([float(places[key] == tenth) for key in copied])
+        return scores
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version and the sentence splitter."""
+        return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}"
+
+
+def _places(example: Example) -> dict[str, int]:
+    """Return the key of each source sentence → the tenth of the source in which it begins."""
+    total, before = example.source_words(), 0
+    places: dict[str, int] = {}
+    for sentence in example.sentences():
+        if words := len(sentence.split()):
+            places.setdefault(sentence_key(sentence), len(_TENTHS) * before // total)
+            before += words
+    return places
+
+
+def _copied(prediction: str, places: Mapping[str, int]) -> Iterator[str]:
+    """Yield the keys of the source sentences that are lines of a prediction, or sentences of its other lines."""
+    for line in prediction.splitlines():
+        keys = [sentence_key(line)]
+        if keys[0] not in places:
+            keys = [sentence_key(sentence) for sentence in split_sentences(line)]
+        yield from (key for key in keys if key in places)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else np.nan

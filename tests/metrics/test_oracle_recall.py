@@ -1,0 +1,97 @@
+"""Which of the oracle's sentences a summary copies, and from where: worked by hand, and what must hold of any texts."""
+
+import math
+from itertools import chain
+
+import pytest
+from hypothesis import given, strategies as st
+
+from longsumbench.api import Document, Example, Scoring, Section, Sentences
+from longsumbench.metrics.oracle_recall import OracleRecall
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.selection import oracle_sentences
+
+# Twenty words: two in a tenth of the source
+SOURCE = (
+    "Red foxes dig dens.",
+    "Hens hide.",
+    "Snow fell on the hills.",
+    "Nobody saw it.",
+    "Cars pass by.",
+    "Old men rest.",
+)
+REFERENCES = (("Red foxes dig dens.", "Cars pass by."),)
+WORDS = st.sampled_from(["red", "fox", "den", "snow", "hen", "car"])
+SENTENCES = st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=7).map(tuple)
+
+
+def example(source: Sentences = SOURCE, references: tuple[Sentences, ...] = REFERENCES) -> Example:
+    documents = tuple(Document(None, (Section(None, (part,)),)) for part in (source[:2], source[2:]))
+    return Example("e", None, None, documents, references)
+
+
+def score(prediction: str, one: Example) -> dict[str, float]:
+    """Return the columns that apply."""
+    scores = OracleRecall(Scoring()).score(prediction, one)
+    assert set(scores) == set(OracleRecall.columns)
+    return {column: value for column, value in scores.items() if not math.isnan(value)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "recall", "foxes", "cars", "places"),
+    [
+        ("red foxes  DIG dens.\nHens hide.", 0.5, 1, 0, {0: 0.5, 2: 0.5}),  # case and blanks are ignored
+        ("Red foxes dig dens. Cars pass by.", 1, 1, 1, {0: 0.5, 7: 0.5}),  # both on one line
+        ("Red foxes dig dens.\nCars pass", 0.5, 1, 0, {0: 1}),  # a cut sentence is none
+        ("Cars pass by.\nCars pass by.\nOld men rest.\nNew words.", 0.5, 0, 1, {7: 2 / 3, 8: 1 / 3}),
+        ("Foxes dig.", 0, 0, 0, {}),
+        ("", 0, 0, 0, {}),
+    ],
+)
+def test_worked_recall(prediction: str, recall: float, foxes: float, cars: float, places: dict[int, float]) -> None:
+    """The oracle takes the foxes, before whom there is no word, and the cars, before whom there are 14 of 20."""
+    assert oracle_sentences(example(), RougeScorer()) == [0, 4]
+    tenths = {f"extracted_position_{tenth}": places.get(tenth, 0.0) for tenth in range(10)} if places else {}
+    recalls = {"oracle_recall_position_0": foxes, "oracle_recall_position_7": cars}
+    assert score(prediction, example()) == {"oracle_recall": recall, **recalls, **tenths}
+
+
+def test_a_line_is_compared_before_it_is_split() -> None:
+    """A source sentence that the splitter would cut in two is found as a line, but not inside another line."""
+    one = example(("It fell. Then rose.", "Hens hide."), (("It fell. Then rose.",),))
+    assert score("It fell. Then rose.\nHens hide.", one)["oracle_recall"] == 1.0
+    assert score("It fell. Then rose. Hens hide.", one)["oracle_recall"] == 0.0
+
+
+def test_without_oracle_sentences_only_places_apply() -> None:
+    """If nothing in the source is like the reference, there is no recall; of no copied sentence, there is no place."""
+    other = example(references=(("Nothing alike.",),))
+    assert score("Hens hide.", other) == {f"extracted_position_{tenth}": float(tenth == 2) for tenth in range(10)}
+    assert score("New.", other) == score("", example((), REFERENCES)) == {}
+
+
+@given(SENTENCES, SENTENCES, st.sets(st.integers(0, 6)))
+def test_recall_is_its_definition(source: Sentences, reference: Sentences, taken: set[int]) -> None:
+    """For any lines of the source, the columns equal shares that are counted with plain loops."""
+    one = example(source, (reference,))
+    lines = [sentence for index, sentence in enumerate(one.sentences()) if index in taken]
+    words = [len(sentence.split()) for sentence in source]
+    chosen = {source[index] for index in oracle_sentences(one, RougeScorer())}
+    tenth = {text: 10 * sum(words[: source.index(text)]) // sum(words) for text in source if text}
+    expected = {"oracle_recall": [text in lines for text in chosen]}
+    for place in range(10):
+        expected[f"oracle_recall_position_{place}"] = [text in lines for text in chosen if tenth[text] == place]
+        expected[f"extracted_position_{place}"] = [tenth[text] == place for text in lines if text]
+    shares = {column: sum(found) / len(found) for column, found in expected.items() if found}
+    assert score("\n".join(lines), one) == pytest.approx(shares)
+
+
+@given(SENTENCES, SENTENCES)
+def test_the_oracle_has_full_recall(source: Sentences, reference: Sentences) -> None:
+    """The oracle's own summary, and the whole source, have every sentence; so does the source in any order."""
+    one = example(source, (reference,))
+    sentences = list(one.sentences())
+    summaries = [[sentences[index] for index in oracle_sentences(one, RougeScorer())], sentences, sentences[::-1]]
+    recalls = [[score("\n".join(lines), one).get(name) for name in OracleRecall.columns[:11]] for lines in summaries]
+    assert set(chain.from_iterable(recalls)) <= {1.0, None}
+    assert recalls[0] == recalls[1] == recalls[2]
