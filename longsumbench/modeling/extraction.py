@@ -5,12 +5,14 @@
 A span is a sentence, or several that are chosen together (a snippet, a paragraph).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.api import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
 from longsumbench.errors import UsageError
@@ -55,7 +57,12 @@ def spans_of(example: Example, unit: str) -> list[tuple[int, int]]:
 
 
 def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
-    """Return the sentences of the best spans, in the order of the source.
+    """Return the sentences of the best spans, in the order of the source (see `chosen_sentences`)."""
+    return list(chosen_sentences(example, scored, length, redundancy).values())
+
+
+def chosen_sentences(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> dict[int, str]:
+    """Return index → text of the sentences of the best spans, in the order of the source.
 
     A sentence that equals an earlier choice, except for case and blanks, is skipped. The last choice is cut.
 
@@ -70,7 +77,7 @@ def extract(example: Example, scored: ScoredSpans, length: int, redundancy: floa
     sentences = list(example.sentences())
     ranked = _ranked_with_redundancy(sentences, scored, redundancy) if redundancy else rank(scored.scores)
     order = chain.from_iterable(range(*scored.spans[index]) for index in ranked)
-    return leading_sentences(sentences, length, _without_copies(sentences, order))
+    return _within(sentences, length, _without_copies(sentences, order))
 
 
 def _ranked_with_redundancy(sentences: Sequence[str], scored: ScoredSpans, redundancy: float) -> Iterator[int]:
@@ -103,14 +110,19 @@ def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int
 
     With `order`, these are the first of some indices, in the order of `sentences`.
     """
+    return list(_within(sentences, length, range(len(sentences)) if order is None else order).values())
+
+
+def _within(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
+    """Return index → text of the first sentences of an order up to `length` words, sorted by index."""
     taken: dict[int, str] = {}
-    for index in range(len(sentences)) if order is None else order:
+    for index in order:
         if length <= 0:
             break
         words = sentences[index].split()
         taken[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
         length -= len(words)
-    return [taken[index] for index in sorted(taken)]
+    return dict(sorted(taken.items()))
 
 
 def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
@@ -146,7 +158,7 @@ def extracts(
     decoding: Decoding,
     keeps_evidence: bool,
 ) -> Iterator[Summary]:
-    """Yield the extract of every example; the evidence is the scores.
+    """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied.
 
     Args:
         examples: a batch.
@@ -157,14 +169,18 @@ def extracts(
     """
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
-        text = "\n".join(extract(example, scores, length, decoding.redundancy))
+        chosen = chosen_sentences(example, scores, length, decoding.redundancy)
         shown = keeps_evidence and decoding.evidence != "none"
-        evidence = evidence_of_scores(example, scores) if shown else None
-        yield Summary(example.id, text, scores.truncation, evidence=evidence)
+        evidence = _evidence(example, scores, chosen) if shown else None
+        yield Summary(example.id, "\n".join(chosen.values()), scores.truncation, evidence=evidence)
 
 
-def evidence_of_scores(example: Example, scored: ScoredSpans) -> Evidence:
-    """Return the scores as evidence, with the text of each span."""
+def _evidence(example: Example, scored: ScoredSpans, chosen: Mapping[int, str]) -> Evidence:
     sentences = list(example.sentences())
     texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
-    return Evidence({"scores": np.asarray(scored.scores)[None]}, {"scores": ("segment", "unit")}, {"unit": texts})
+    words = [sum(len(chosen.get(index, "").split()) for index in range(*span)) for span in scored.spans]
+    arrays: dict[str, NDArray[Any]] = {
+        "scores": np.asarray(scored.scores)[None],
+        "selected_words": np.array(words, np.int32)[None],
+    }
+    return Evidence(arrays, dict.fromkeys(arrays, ("segment", "unit")), {"unit": texts})

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random as Dice
-from statistics import fmean
 from typing import Any, Self
 
 from longsumbench.api import (
@@ -21,8 +20,15 @@ from longsumbench.api import (
     learned_ranker,
     texts_to_rank,
 )
-from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling.extraction import ScoredSpans, extract, leading_sentences, spans_of
+from longsumbench.errors import DataError
+from longsumbench.modeling.extraction import (
+    ScoredSpans,
+    extract,
+    extract_length,
+    leading_sentences,
+    mean_target_words,
+    spans_of,
+)
 from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import (
@@ -58,7 +64,7 @@ class FixedLength(System):
             train = context.train
             if train is None or len(train) == 0:
                 raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
-            self.state["length"] = max(1, round(fmean(train.reference_words)))
+            self.state["length"] = mean_target_words(train)
 
     def source_ledger(self, example: Example) -> Truncation | None:
         """Return the ledger of the example's summary, which is cheap to make."""
@@ -71,13 +77,7 @@ class FixedLength(System):
         Raises:
             UsageError: `model.length=train`, and `fit` was not called.
         """
-        if self.config.length == "reference":
-            return count_words(example.references[0])
-        if self.config.length != "train":
-            return int(self.config.length)
-        if "length" not in self.state:
-            raise UsageError("model.length=train has not been fitted: choose model.length=<words>")
-        return int(self.state["length"])
+        return extract_length(self.config.length, example, self.state.get("length"), "model.length")
 
     def try_out(self, device: str, named: str) -> None:
         """Check the learned length.

@@ -319,7 +319,7 @@ def test_no_training_split_names_the_other_choices(train: Train | None, tmp_path
 
 def test_an_unfitted_length_is_an_error() -> None:
     """Summarizing with a length that was never learned says so."""
-    with pytest.raises(UsageError, match="not been fitted"):
+    with pytest.raises(UsageError, match=r"choose model\.length=<words>"):
         texts(Lead(LeadConfig()), example())
 
 

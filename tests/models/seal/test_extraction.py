@@ -97,6 +97,7 @@ def test_extracts_are_sentences_of_the_source(name: str, tmp_path: Path) -> None
         assert sum(len(line.split()) for line in lines) == min(9, one.source_words())
         assert summary.evidence is not None
         assert len(summary.evidence.texts["unit"]) == summary.evidence.arrays["scores"].shape[1]
+        assert summary.evidence.arrays["selected_words"].sum() == len(summary.text.split())
         (again,) = system.summarize([one], EXTRACT)
         assert again.text == summary.text
 
