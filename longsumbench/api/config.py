@@ -94,6 +94,9 @@ class DatasetSettings:
     agenda: Agenda | None = setting(
         None, "generated topics: fixed | told (random, in the text) | asked (random, as query)", decides="texts"
     )
+    filler: _ReaderName | None = setting(
+        None, "dataset whose sentences surround generated facts; path is then its path", decides="texts"
+    )
 
     def __post_init__(self) -> None:
         known = registry.corpora.targets()

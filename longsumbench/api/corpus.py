@@ -90,7 +90,7 @@ class BuiltIn:
         settings: which of the settings that decide texts it uses ("document_length"); the others raise an error.
     """
 
-    generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
+    generate: Callable[[DatasetSettings], Iterator[tuple[str, Read]]]
     decided_by: Callable[[DatasetSettings], dict[str, Any]]
     settings: Collection[str] = ()
 

@@ -6,11 +6,12 @@ A report decides on six sites, by default in a fixed order; its summary states t
 a decision, the number of places that it is spread over, and their distance are random or set by `Controls`. Other
 controls add several documents, repeated decisions, overruled decisions and a random agenda. All other sentences are
 drawn without looking at the decisions, so they reveal nothing about them. Only look-alikes avoid the true decision.
+Sentences that name no site and no firm can be those of another dataset (`filler.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, groupby
 from typing import Any
 
 from longsumbench.api import (
@@ -21,13 +22,16 @@ from longsumbench.api import (
     Document,
     Example,
     Fact,
+    Read,
     Section,
     Sentences,
+    Thinned,
     check_choice,
     check_minimum,
     check_value,
     names_deciding,
 )
+from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
 from longsumbench.corpora.probe.language import (
     AGENDA,
     ALIKE,
@@ -64,7 +68,8 @@ _AGENDA_SITES = range(4, 9)  # sites of a random agenda
 _OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # the `Controls` that `dataset.*` can set
 
 _SPARE = 64  # tokens that must be free to repeat or overrule a fact: more than such a fact takes
-_SLACK = 4  # tokens: a section may end this much early, about half a sentence
+_SLACK, _PROSE_SLACK = 4, 10  # tokens: a section may end this much early, about half a sentence
+_HARD_AMONG_PROSE = 0.2  # `Controls.hard` with a filler
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Controls:
         contradiction: share of the facts whose decision overrules an earlier one.
         agenda: "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first
             sentence names them ("told") or the query does ("asked").
+        prose: sentences that replace the plain distractors; a report has consecutive ones from a random place on.
 
     Raises:
         UsageError: a value is invalid.
@@ -99,6 +105,7 @@ class Controls:
     redundancy: float = 0.0
     contradiction: float = 0.0
     agenda: str = _FIXED
+    prose: Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
@@ -352,13 +359,14 @@ def _fill(
     `orders` keep their order if they are in one section.
     """
     agenda, written = tuple(rumours), sum(map(tokens_in, opening))
+    plain, slack = _plain(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
     due = [sum(map(tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
         end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
         written += due[number - 1]
         stretches: list[Sentences] = []
-        while written < end - _SLACK or not (stretches or statements):
-            sentence = _distractor(draw, agenda, rumours, controls)
+        while written < end - slack or not (stretches or statements):
+            sentence = _distractor(draw, agenda, rumours, controls) or next(plain)
             stretches.append((sentence,))
             written += tokens_in(sentence)
         for statement in statements:
@@ -375,14 +383,24 @@ def _put_in_order(stretches: list[Sentences], order: Sequence[Sentences]) -> Non
         stretches[place] = statement
 
 
-def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls) -> str:
+def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls) -> str | None:
+    """Draw a sentence that names a site of the agenda and a firm; None if it shall be a plain one."""
     share = draw.share()
     if share < controls.hard:
         return draw.fill(draw.one_of(HARD), site=draw.one_of(agenda), firm=draw.one_of(FIRMS))
     if share < controls.hard + controls.alike:
         site = draw.one_of(agenda)
         return draw.fill(draw.one_of(ALIKE), site=site, firm=rumours[site])
-    return draw.fill(draw.one_of(PLAIN), site=draw.one_of(SITES))
+    return None
+
+
+def _plain(draw: Draw, controls: Controls) -> Iterator[str]:
+    """Yield the plain distractors of a report, without end."""
+    if controls.prose:
+        start = draw.below(len(controls.prose))
+        yield from (controls.prose[place % len(controls.prose)] for place in count(start))
+    while True:
+        yield draw.fill(draw.one_of(PLAIN), site=draw.one_of(SITES))
 
 
 def _positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
@@ -409,17 +427,23 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
 
 
 def _controls_of(settings: DatasetSettings) -> Controls:
-    given = {name: getattr(settings, name) for name in _OPTIONS}
+    given: dict[str, Any] = {name: getattr(settings, name) for name in _OPTIONS}
+    given["hard"] = _HARD_AMONG_PROSE if settings.filler else None
     return Controls(**{name: value for name, value in given.items() if value is not None})
 
 
-def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
-    """Yield (split, report), at most `settings.limit` per split."""
-    controls = _controls_of(settings)
-    for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
-        number, seed = _SPLITS[split]
-        for example in reports(lengths, seed, min(number, settings.limit or number), controls):
-            yield split, example
+def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Read]]:
+    """Yield (split, report), at most `settings.limit` per split.
+
+    With a filler, the first report of a split has the counts of the sentences that were left out of it.
+    """
+    controls, lengths = _controls_of(settings), lengths_of(settings.document_length, settings.train_length)
+    prose = find_prose(settings, {split: max(lengths[split]) for split in lengths}) if settings.filler else {}
+    for split, (number, seed) in _SPLITS.items():
+        sentences, left_out = prose.get(split, NO_PROSE)
+        made = reports(lengths[split], seed, min(number, settings.limit or number), replace(controls, prose=sentences))
+        for index, example in enumerate(made):
+            yield split, Thinned(example, left_out) if left_out and index == 0 else example
 
 
 def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
@@ -433,7 +457,12 @@ def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
         for split, (number, seed) in _SPLITS.items()
     }
     options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_DEFAULT, name)}
-    return {"generator": PROBE_VERSION, "generated": splits, **({"options": options} if options else {})}
+    inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
+    if settings.filler:
+        filler, options["filler"] = load_filler(settings), settings.filler
+        inputs["filler"] = {"fingerprint": filler.fingerprint, "version": FILLER_VERSION}
+        inputs["licence"] = filler.facts["licence"]  # most of the text is from there
+    return {**inputs, **({"options": options} if options else {})}
 
 
 CORPUS = Corpus(

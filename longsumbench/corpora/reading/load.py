@@ -178,7 +178,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
 
 
 def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
-    if settings.limit is not None or (corpus.built_in is not None and settings.path is None):
+    if settings.limit is not None or (corpus.built_in is not None and (settings.path is None or settings.filler)):
         return 1  # rows after a limit are not read; generated rows are examples already
     return settings.workers or num_cores()
 

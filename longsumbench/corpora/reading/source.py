@@ -1,11 +1,10 @@
 """The source of a dataset's rows: local files (`dataset.path=`), the hub, or a built-in generator."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from longsumbench.api import Corpus, DatasetSettings, Entry, Example, Source, names_deciding
+from longsumbench.api import Corpus, DatasetSettings, Entry, Read, Source, names_deciding
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -24,9 +23,9 @@ def choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCac
             raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
-    if settings.path is not None:
+    if settings.path is not None and settings.filler is None:
         return _source_at(Path(settings.path).expanduser(), corpus, settings)
-    if settings.split_by_hash:
+    if settings.split_by_hash and settings.filler is None:
         raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
     if corpus.built_in is not None:
         generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
@@ -52,7 +51,11 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     return files_source(path, corpus.from_file_row, settings.split_by_hash)
 
 
-def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
-    for split, example in examples:
+def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
+    for split, row in rows:
         if split not in full:
-            yield Entry(split, partial(replace, example))
+            yield Entry(split, partial(_unchanged, row))
+
+
+def _unchanged(row: Read) -> Read:
+    return row

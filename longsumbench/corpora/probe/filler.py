@@ -1,0 +1,118 @@
+"""Real prose for the reports of `probe` (`dataset.filler=`): the usable sentences of each split of another dataset.
+
+    find_prose(settings, longest) → split → Prose: its sentences in reading order, and how many were left out
+
+A sentence is usable if it has 5 to 40 tokens and an end mark, and shares no word with the facts of a report.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from longsumbench.api import DatasetSettings
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.probe.language import FIRMS, SITES, tokens_in
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, UsageError
+
+_log = logging.getLogger(__name__)
+
+FILLER_VERSION = 1  # rises when the same texts give other sentences
+_TOKENS = range(5, 41)  # of a usable sentence
+_ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not read
+
+# What statements of facts consist of. In any casing: a firm can be a common word ("price", "grant").
+_OWN_PHRASES = re.compile(rf"\b(?:{'|'.join((*SITES, *FIRMS, 'bids?', 'goes to'))})\b", re.IGNORECASE)
+_NO_SENTENCE = f"sentence without {_TOKENS[0]} to {_TOKENS[-1]} tokens and an end mark"
+_OWN = "sentence with a site, a firm, 'bid' or 'goes to'"
+_REPEATED = "repeated sentence"
+
+
+class Prose(NamedTuple):
+    """Sentences for one split of `probe`.
+
+    Attributes:
+        sentences: in reading order, document after document; no two are equal.
+        left_out: why sentences were left out → how many.
+    """
+
+    sentences: tuple[str, ...]
+    left_out: Mapping[str, int]
+
+
+NO_PROSE = Prose((), {})
+
+
+def load_filler(settings: DatasetSettings) -> Texts:
+    """Return the dataset that `settings.filler` names, read as `path`, `strict` and `split_by_hash` say.
+
+    Raises:
+        UsageError: it is `probe`, or the settings do not fit it.
+        DataError, EnvironmentProblem: as for `load_texts`.
+    """
+    if settings.filler == settings.reader:
+        raise UsageError(f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc")
+    kept = {name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")}
+    return load_texts(DatasetSettings(str(settings.filler), reader=settings.filler, **kept), user_cache())
+
+
+def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
+    """Return the usable sentences of each split, and report on one line how many others were left out.
+
+    Args:
+        settings: name the dataset.
+        longest: split → tokens of its longest report. So many are needed, so that no sentence occurs twice in one.
+
+    Raises:
+        DataError: the dataset lacks a split, or a split has too few sentences.
+    """
+    texts = load_filler(settings)
+    found = {split: _prose_of(texts, split, tokens) for split, tokens in longest.items()}
+    left_out = sum((Counter(prose.left_out) for prose in found.values()), Counter())
+    _log.info(f"dataset.filler={texts.name}: {_describe(left_out)}")
+    return found
+
+
+def _prose_of(texts: Texts, split: str, longest: int) -> Prose:
+    named = f"dataset.filler={texts.name}"
+    if split not in texts.splits:
+        has = ", ".join(texts.splits)
+        raise DataError(f"{named} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}")
+    prose = usable_prose(chain.from_iterable(example.sentences() for example in texts.splits[split]), longest)
+    found = sum(map(tokens_in, prose.sentences))
+    if found < longest:
+        raise DataError(
+            f"{named} has too few sentences: {found:,} tokens in split '{split}', and a report has {longest:,}"
+            f" ({_describe(prose.left_out)}): choose a larger dataset or shorter reports (dataset.document_length)"
+        )
+    return prose
+
+
+def _describe(left_out: Mapping[str, int]) -> str:
+    return f"left out {', '.join(f'{count:,} × {reason}' for reason, count in left_out.items()) or 'nothing'}"
+
+
+def usable_prose(sentences: Iterable[str], longest: int = 0) -> Prose:
+    """Select usable sentences, and stop after 2,000,000 tokens, or `longest` if that is more."""
+    usable: dict[str, None] = {}
+    left_out: Counter[str] = Counter()
+    tokens = 0
+    for sentence in sentences:
+        if reason := _problem(sentence) or (_REPEATED if sentence in usable else ""):
+            left_out[reason] += 1
+            continue
+        usable[sentence] = None
+        tokens += tokens_in(sentence)
+        if tokens >= max(_ENOUGH, longest):
+            break
+    return Prose(tuple(usable), dict(sorted(left_out.items())))
+
+
+def _problem(sentence: str) -> str:
+    """Return why a sentence is not usable; empty if it is."""
+    if not sentence.endswith((".", "!", "?")) or tokens_in(sentence) not in _TOKENS:
+        return _NO_SENTENCE
+    return _OWN if _OWN_PHRASES.search(sentence) else ""

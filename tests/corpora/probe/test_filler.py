@@ -1,0 +1,179 @@
+"""`dataset.filler`: the sentences of another dataset around the facts of `probe`."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.api import DatasetSettings, Example, registry
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.probe import language as council, probe
+from longsumbench.corpora.probe.filler import usable_prose
+from longsumbench.corpora.probe.probe import Controls, reports
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, UsageError
+from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.modeling.tokenizer import train_tokenizer
+
+USUAL = "e1f7b0068b7d8c3f0df87e311d274279aebf3617e0be44ea6441aa751861bf8e"  # the fingerprint of dataset=probe
+SENTENCES = 30  # of a document
+
+
+def sentence(split: str, number: int) -> str:
+    """A sentence of 8 to 12 tokens with a comma, a hyphen, brackets and quotation marks."""
+    middle = ("the well-known cells", 'the "small" cells', "3.5 grams (or so) of it", "them, as it seems")[number % 4]
+    return f"In {split} {number} we saw {middle}."
+
+
+def write_corpus(folder: Path, documents: int = 8, splits: Iterable[str] = ("train", "validation", "test")) -> Path:
+    """Write a dataset in which every sentence states its split and its number."""
+    folder.mkdir(exist_ok=True)
+    for split in splits:
+        rows = []
+        for document in range(documents):
+            numbers = range(document * SENTENCES, (document + 1) * SENTENCES)
+            text = "\n\n".join(sentence(split, number) for number in numbers)
+            rows.append({"id": f"{split}{document}", "document": text, "summary": "A summary."})
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def fill(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings("probe", str(path), **{"filler": "jsonl", "limit": 24, **settings}), stages)
+
+
+def prose_in(example: Example) -> list[str]:
+    return [found for found in example.sentences() if " we saw " in found]
+
+
+def test_reports_have_consecutive_sentences_of_their_split(tmp_path: Path, stages: ArtifactCache) -> None:
+    """A report has the sentences from a random place on; after the last one of a split comes its first."""
+    texts = fill(write_corpus(tmp_path), stages, document_length=256)
+    starts = set()
+    for split, examples in texts.splits.items():
+        assert examples[0].facts
+        every = [sentence(split, number) for number in range(8 * SENTENCES)]
+        for example in examples:
+            prose = prose_in(example)
+            if prose:
+                start = every.index(prose[0])
+                starts.add(start)
+                assert prose == [*every[start:], *every][: len(prose)]
+    assert len(starts) > 20
+
+
+def test_prose_replaces_the_plain_distractors() -> None:
+    """The shares of the others are those of the controls, and the reference still states what the report says."""
+    prose = tuple(sentence("train", number) for number in range(400))
+    made = list(reports([1024], 3, 60, Controls(hard=0.2, prose=prose)))
+    firms, metric = set(council.FIRMS), FactRecall(None)  # type: ignore[arg-type] # it looks at no setting
+    counts = dict.fromkeys(("prose", "hard", "alike", "plain"), 0)
+    for example in made:
+        counts["prose"] += len(prose_in(example))
+        for other in set(example.sentences()) - set(prose):
+            words = other.rstrip(".").split()
+            if "asked whether" in other or "Nobody believed" in other:
+                counts["alike"] += 1
+            elif not (" goes to " in other or " bid from " in other):
+                counts["hard" if firms & set(words) else "plain"] += 1
+        assert metric.score(" ".join(example.references[0]), example)["fact_recall"] == 1
+        assert len(example.facts) == 6
+    total = sum(counts.values())
+    assert {kind: number / total for kind, number in counts.items()} == pytest.approx(
+        {"prose": 0.7, "hard": 0.2, "alike": 0.1, "plain": 0}, abs=0.03
+    )
+
+
+def test_lengths_are_those_of_words() -> None:
+    """`model.tokenizer=words` finds about as many tokens as a report was asked for: signs count, too."""
+    prose = tuple(sentence("train", number) for number in range(400))
+    made = {length: list(reports([length], 3, 40, Controls(prose=prose))) for length in (40, 128, 1024)}
+    tokenizer = train_tokenizer(made[1024], 300, "words")
+    for length, examples in made.items():
+        lengths = [len(tokenizer(" ".join(example.sentences()))["input_ids"]) for example in examples]
+        assert sum(lengths) / len(lengths) == pytest.approx(length, abs=6)
+        assert max(abs(found - length) for found in lengths) <= 30
+
+
+def test_which_sentences_are_left_out() -> None:
+    """Phrases of the probe in any casing, sentences of other lengths or without an end, and repeated ones."""
+    usable = ("The bidders went home for the night.", "What a well-known, beautiful city?", "It was priceless to them!")
+    own = (
+        "The Market fell by ten points.",
+        "Its price fell again last year.",
+        "We thank Stone for his help.",
+        "They made a bid for it.",
+        "All of it goes to him.",
+    )
+    none = ("Too short a.", "This has no end mark at all", "It is as long as this " * 7 + "one.")
+    found = usable_prose([*usable, *own, usable[0], *none, usable[0]])
+    assert found.sentences == usable
+    assert sorted(found.left_out.values()) == [2, 3, 5]
+    assert found.left_out["sentence with a site, a firm, 'bid' or 'goes to'"] == 5
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path, stages: ArtifactCache, log_lines: list[str]) -> None:
+    """The record has the counts by split, the filler and its licence; one line has the sums."""
+    folder = write_corpus(tmp_path / "texts")
+    with (folder / "test.jsonl").open("a", encoding="utf-8") as file:
+        text = "The market is open on Sundays. It goes to show that it works. Short."
+        file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
+    texts = fill(folder, stages, document_length=64)
+    own, short = "sentence with a site, a firm, 'bid' or 'goes to'", "sentence without 5 to 40 tokens and an end mark"
+    assert texts.facts["left_out"] == {"test": {own: 2, short: 1}}
+    assert [line for line in log_lines if "filler" in line] == [
+        f"dataset.filler=jsonl: left out 2 × {own}, 1 × {short}"
+    ]
+    assert texts.facts["options"] == {"filler": "jsonl"}
+    assert texts.facts["licence"] == registry.corpora.load("jsonl").licence
+    assert not any("market is open" in found for example in texts.splits["test"] for found in example.sentences())
+
+
+def test_the_same_arguments_give_the_same_texts(tmp_path: Path, stages: ArtifactCache) -> None:
+    """The place of the files and a limit change no text; other prose is another dataset."""
+    once = fill(write_corpus(tmp_path / "a"), stages, document_length=64)
+    again = fill(write_corpus(tmp_path / "b"), ArtifactCache(tmp_path / "empty"), document_length=64)
+    assert again.fingerprint == once.fingerprint
+    fewer = fill(tmp_path / "a", stages, document_length=64, limit=7)
+    assert list(fewer.splits["test"]) == list(once.splits["test"])[:7]
+    assert fill(write_corpus(tmp_path / "c", documents=9), stages, document_length=64).fingerprint != once.fingerprint
+
+
+def test_texts_without_a_filler_stay_what_they_were(stages: ArtifactCache) -> None:
+    """Their fingerprint is the one of all stored runs, and their stage has the same key."""
+    assert set(probe.probe_inputs(DatasetSettings("probe"))) == {"generator", "generated"}
+    assert load_texts(DatasetSettings("probe"), stages).fingerprint == USUAL
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "expected"),
+    [
+        ({"filler": "probe", "path": None}, UsageError, "dataset.filler=probe: choose a dataset of real texts"),
+        ({"filler": "nowhere"}, UsageError, "unknown dataset 'nowhere'"),
+        ({"filler": "jsonl", "path": None}, UsageError, "dataset 'jsonl' needs dataset.path"),
+        ({"filler": "pydoc"}, UsageError, "dataset 'pydoc' is not read from files: leave out dataset.path"),
+        ({"filler": "jsonl", "document_length": 4096}, DataError, "2,700 tokens in split 'train', and a report has 4,"),
+        ({"filler": None}, UsageError, "leave out dataset.path"),
+        ({"name": "jsonl"}, UsageError, "does not use this setting: leave out dataset.filler"),
+    ],
+)
+def test_fillers_that_do_not_fit(
+    settings: dict[str, Any], error: type[Exception], expected: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
+    """One line says what is wrong, and what to do."""
+    write_corpus(tmp_path)
+    with pytest.raises(error, match=expected) as caught:
+        load_texts(DatasetSettings(**{"name": "probe", "path": str(tmp_path), "filler": "jsonl", **settings}), stages)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> None:
+    """A missing split is an error that names it; one file can be divided."""
+    folder = write_corpus(tmp_path, documents=40, splits=["test"])
+    with pytest.raises(DataError, match=r"jsonl has no train split, only test: .*dataset.split_by_hash=true"):
+        fill(folder, stages)
+    assert set(fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits) == {
+        *("train", "validation", "test")
+    }
