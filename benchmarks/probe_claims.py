@@ -176,10 +176,15 @@ def main() -> None:
         print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
         return
     if options.write:
-        for table in found:
-            path = ROOT / table.file
-            path.write_text(table.put_into(path.read_text(encoding="utf-8")), encoding="utf-8")
+        put_tables(found)
     sys.exit("\n".join(differences(found, sentences)) or None)
+
+
+def put_tables(found: Iterable[Table]) -> None:
+    """Put tables into the files that state them."""
+    for table in found:
+        path = ROOT / table.file
+        path.write_text(table.put_into(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) -> list[str]:
