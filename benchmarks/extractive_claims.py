@@ -1,8 +1,8 @@
-"""The tables of the extractive track in docs/findings.md, from results/reference: is a trained scorer ahead of baselines?
+"""The tables of the extractive track in docs/findings.md: is a trained scorer ahead of baselines?
 
     python benchmarks/extractive_claims.py [--results-dir DIR] [--check | --write]
 
-For each dataset, the trained scorers' runs on all seeds (`scale=extractive`) are compared with every baseline on the
+From results/reference: for each dataset, the trained scorers' runs on all seeds (`scale=extractive`) are compared with every baseline on the
 same examples: the difference with its 95 % interval and p-value over examples and seeds, and in how many seeds it is
 above 0.
 """
