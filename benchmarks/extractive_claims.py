@@ -2,9 +2,9 @@
 
     python benchmarks/extractive_claims.py [--results-dir DIR] [--check | --write]
 
-From results/reference: for each dataset, the trained scorers' runs on all seeds (`scale=extractive`) are compared with every baseline on the
-same examples: the difference with its 95 % interval and p-value over examples and seeds, and in how many seeds it is
-above 0.
+From results/reference: for each dataset, the trained scorers' runs on all seeds (`scale=extractive`) are compared with
+every baseline on the same examples: the difference with its 95 % interval and p-value over examples and seeds, and in
+how many seeds it is above 0.
 """
 
 import argparse
