@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.api import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
 from longsumbench.errors import UsageError
@@ -40,6 +42,19 @@ class ScoredSpans:
             raise ValueError(f"{len(self.spans)} spans, but {len(self.scores)} scores")
         if not np.isfinite(self.scores).all():
             raise ValueError("a score is not finite")
+
+
+def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
+    """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
+
+    Args:
+        spans: (first, last + 1) of each part of the source, in any order.
+        weights: [spans, steps].
+        truncation: what was cut from the source.
+    """
+    order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
+    means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
+    return ScoredSpans([span for span, _ in order], means[[index for _, index in order]], truncation)
 
 
 def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
