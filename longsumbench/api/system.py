@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from longsumbench.api.config import Decoding, Recipe, build_settings
 from longsumbench.api.documents import Example, Truncation
+from longsumbench.api.registry import systems
 from longsumbench.api.settings import outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
@@ -323,7 +324,7 @@ def check_search(system: System, decode: Decoding) -> None:
     """
     if decode.mode == "extract" and "decode" in system.decided_by and not system.extracts:
         problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
-        able = "ea, seal, or a baseline: longsumbench list models"
+        able = ", ".join(name for name in systems.built_in if systems.load(name).extracts)
         raise UsageError(f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})")
     if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"

@@ -86,7 +86,8 @@ class BestParagraphs(UnitReader):
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
         units = best_paragraphs(title, [encoded[index] for index in order], documents, limits)
-        return units, ranked[: len(units.ids) - 1]
+        chosen = ranked[: len(units.ids) - 1]
+        return replace(units, spans=((0, 0), *(paragraph.span for paragraph in chosen))), chosen
 
     def paragraphs(self, example: Example, snippet_length: int) -> tuple[list[Paragraph], list[EncodedSentence]]:
         """Return the paragraphs, sections or snippets to rank, and their tokens.
@@ -111,7 +112,8 @@ def _packed(
     for document, members in groupby(range(len(sentences)), key=lambda index: sentences[index].place[0]):
         indices = list(members)
         for number, span in enumerate(pack_sentences([encoded[index] for index in indices], length)):
-            texts = tuple(text for index in indices[span] for text in sentences[index].sentences)
-            snippets.append(Paragraph((document, number), texts))
+            own = [sentences[index] for index in indices[span]]
+            texts = tuple(text for sentence in own for text in sentence.sentences)
+            snippets.append(Paragraph((document, number), texts, (own[0].span[0], own[-1].span[1])))
             packed.append(join_sentences([encoded[index] for index in indices[span]]))
     return snippets, packed

@@ -56,6 +56,19 @@ def spans_of(example: Example, unit: str) -> list[tuple[int, int]]:
     return spans
 
 
+def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
+    """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
+
+    Args:
+        spans: (first, last + 1) of each part of the source, in any order.
+        weights: [spans, steps].
+        truncation: what was cut from the source.
+    """
+    order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
+    means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
+    return ScoredSpans([span for span, _ in order], means[[index for _, index in order]], truncation)
+
+
 def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
     """Return the sentences of the best spans, in the order of the source (see `chosen_sentences`)."""
     return list(chosen_sentences(example, scored, length, redundancy).values())

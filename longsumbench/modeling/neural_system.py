@@ -5,11 +5,13 @@ examples --UnitReader--> rows, batches --Network.Model--> training.train (fit), 
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
@@ -32,7 +34,7 @@ from longsumbench.api import (
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
-from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
+from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words, score_spans
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
@@ -200,19 +202,39 @@ class NeuralSystem(System):
             scored = self.score_source(examples, decoding)
             yield from extracts(examples, scored, self.state.get("target_words"), decoding, self.keeps_evidence)
             return
-        read = [self.reader.units(example) for example in examples]
-        outputs, complete = decode(self.model, self.reader.collate(read), decoding, self.config.decode_length)
-        texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
+        summaries = self.write_batch(examples, decoding)
+        texts = self.tokenizer.batch_decode([written.ids for written in summaries], skip_special_tokens=True)
         shows = self.keeps_evidence and decoding.evidence != "none"
-        for example, units, ids, ended, text in zip(examples, read, outputs, complete, texts, strict=True):
+        for example, written, text in zip(examples, summaries, texts, strict=True):
             evidence = None
             if shows:
                 reference = self.reader.reference(example)[1].ids if decoding.reference_evidence else None
-                evidence = self.evidence(Written(units, ids, ended, reference))
-            yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
+                evidence = self.evidence(replace(written, reference=reference))
+            cut = written.units.truncation
+            yield Summary(example.id, text.strip(), cut, written.complete, len(written.ids), evidence)
+
+    def write_batch(self, examples: Sequence[Example], decoding: Decoding) -> list[Written]:
+        """Decode one batch."""
+        read = [self.reader.units(example) for example in examples]
+        outputs, complete = decode(self.model, self.reader.collate(read), decoding, self.config.decode_length)
+        return [Written(*parts) for parts in zip(read, outputs, complete, strict=True)]
 
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
-        """Yield the scores of every example's sentences; systems with `extracts` override this."""
+        """Yield the scores of every example's sentences: the mean `span_weights` of a summary that is written first.
+
+        Systems that score sentences without writing override this.
+        """
+        for example, written in zip(examples, self.write_batch(examples, decoding), strict=True):
+            yield score_spans(*self.span_weights(example, written), written.units.truncation)
+
+    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+        """Return parts of the source, and how much the network looked at each in every step.
+
+        Systems with `extracts` override this or `score_source`.
+
+        Returns:
+            (first, last + 1) of each part, as indices of all sentences; [parts, steps].
+        """
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
 
     def objective(self, part: str) -> Objective | None:

@@ -5,7 +5,7 @@ example → paragraphs_of → a ranker → best_paragraphs → units and the led
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from longsumbench.api import Cut, Example, Sentences, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
@@ -20,10 +20,12 @@ class Paragraph:
     Attributes:
         place: its document, and its number in that document.
         sentences: its text.
+        span: its sentences, first and last + 1, as indices of all sentences of the example.
     """
 
     place: _Place
     sentences: Sentences
+    span: tuple[int, int]
 
     @property
     def text(self) -> str:
@@ -36,11 +38,13 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
 
     The unit is "paragraph", "section" (without its name) or "sentence".
     """
-    return [
-        Paragraph((index, number), sentences)
-        for index, document in enumerate(example.documents)
-        for number, sentences in enumerate(document.texts(unit))
-    ]
+    places = iter([place for place, sentence in enumerate(example.sentences()) if sentence.strip()])
+    paragraphs = []  # in the order of `places`: blank sentences are skipped, all others are in one of them
+    for index, document in enumerate(example.documents):
+        for number, sentences in enumerate(document.texts(unit)):
+            own = list(islice(places, sum(bool(sentence.strip()) for sentence in sentences)))
+            paragraphs.append(Paragraph((index, number), sentences, (own[0], own[-1] + 1)))
+    return paragraphs
 
 
 def join_sentences(sentences: Sequence[EncodedSentence]) -> EncodedSentence:

@@ -56,6 +56,8 @@ class Units:
         truncation: the example's ledger: the size of the input, and what no unit contains.
         query_length: number of query tokens at the start of every unit with text; not counted in `words`.
         columns: further values of the example's row, such as a graph between the units.
+        spans: unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has
+            none. Only readers of systems that extract units set it.
     """
 
     ids: tuple[list[int], ...]
@@ -64,6 +66,7 @@ class Units:
     truncation: Truncation
     query_length: int = 0
     columns: Mapping[str, Any] = field(default_factory=dict)
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

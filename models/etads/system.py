@@ -1,8 +1,11 @@
 """The system ETADS: what it reads, its network and its evidence."""
 
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from longsumbench.api import WINDOW_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
@@ -11,7 +14,7 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
+from longsumbench.modeling.units import EncodedSentence, Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
@@ -25,14 +28,25 @@ class EtadsReader(UnitReader):
 
     def units(self, example: Example) -> Units:
         """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
-        sentences = [list(document.sentences()) for document in example.documents]
-        if example.title and sentences:
-            sentences[0].insert(0, example.title)
-        encoded = [self.encode(document) for document in sentences]
+        encoded = self._encoded(example)
         longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
         units = split_snippets(encoded, longest, len(encoded))
         query = self.query(example, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)
+
+    def sentence_tokens(self, example: Example) -> list[tuple[int, int]]:
+        """Return the tokens of each sentence of the source in the unit before it is cut: first and last + 1."""
+        query = len(self.query(example, self.config.input_length))
+        sentences = chain.from_iterable(self._encoded(example))
+        ends = accumulate((len(sentence.ids) for sentence in sentences), initial=query)
+        return list(pairwise(ends))[bool(example.title) :]
+
+    def _encoded(self, example: Example) -> list[list[EncodedSentence]]:
+        """Return the sentences of each document; the title is the first."""
+        sentences = [list(document.sentences()) for document in example.documents]
+        if example.title and sentences:
+            sentences[0].insert(0, example.title)
+        return [self.encode(document) for document in sentences]
 
 
 class EtadsNetwork(Network):
@@ -51,11 +65,23 @@ class Etads(NeuralSystem):
 
     Config, Reader, Network = EtadsConfig, EtadsReader, EtadsNetwork
     gives_attention = True
+    extracts = True
+    reader: EtadsReader
     config: EtadsConfig
 
     def __init__(self, config: EtadsConfig) -> None:
         super().__init__(config)
         self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
+        self.extracts = bool(config.saliency_layers)
+
+    def span_weights(self, example: Example, written: Written) -> tuple[list[tuple[int, int]], NDArray[Any]]:
+        """Return the sentences that were read, and the mean saliency of their tokens in every step: [n, T]."""
+        saliency = self.evidence(written).arrays["saliency"]  # [T, S]
+        steps, length = saliency.shape
+        tokens = self.reader.sentence_tokens(example)
+        read = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
+        means = [saliency[:, slice(*tokens[index])].mean(1) for index in read]
+        return [(index, index + 1) for index in read], np.array(means).reshape(len(read), steps)
 
     def evidence(self, written: Written) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""

@@ -1,10 +1,13 @@
 """The systems Hierarchical Transformer and Flat Transformer: their networks and evidence."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from longsumbench.api import ATTENDED_AXIS, Evidence
+from longsumbench.api import ATTENDED_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -41,6 +44,17 @@ class HierarchicalTransformer(NeuralSystem):
     Config, Reader, Network = HierarchicalTransformerConfig, HierarchicalReader, HierarchicalNetwork
     gives_attention = True
     keeps_evidence = True
+    extracts = True
+
+    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+        """Return the paragraphs that were read, and the attention per token to each in every step: [P, T].
+
+        Choice: attention to a paragraph is a sum over its tokens, so a long one gets more. An extract has a number of
+        words, so the attention per token decides.
+        """
+        units = written.units
+        tokens = np.array([max(1, len(ids)) for ids in units.ids])
+        return units.spans, self.evidence(written).arrays["attention"] / tokens[:, None]
 
     def evidence(self, written: Written) -> Evidence:
         """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""

@@ -2,11 +2,14 @@
 
 Choice: a page belongs to the document in which it begins. A sentence without tokens is on no page and is not counted.
 The ledger reports the words that a tokenizer drops in this way as cut by "tokenizer".
+
+The span of a page has the sentences that begin in what is read of it.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 
 from longsumbench.api import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
@@ -158,7 +161,20 @@ def _cut(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: in
         documents=tuple(page.document for page in pages),
         words=tuple(tokens_and_words(head)[1] for head in heads),
         truncation=Truncation(*whole, tuple(cut for cut in cuts if cut.tokens or cut.words)),
+        spans=tuple(_spans(pages, heads, every)),
     )
+
+
+def _spans(
+    pages: Sequence[_Page], heads: Sequence[Sequence[EncodedSentence]], every: Sequence[EncodedSentence]
+) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of each page, from the places of its tokens: pages follow each other in the source."""
+    starts = list(accumulate((len(sentence.ids) for sentence in every), initial=0))
+    begin = 0
+    for page, head in zip(pages, heads, strict=True):
+        end = begin + tokens_and_words(head)[0]
+        yield bisect_left(starts, begin), bisect_left(starts, end)
+        begin += tokens_and_words(page.text)[0]
 
 
 def _head(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:

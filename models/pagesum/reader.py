@@ -43,14 +43,14 @@ class PageReader(UnitReader):
         """Return the pages, each between its two special tokens; a text without pages is one empty page."""
         units = self.pages(example)
         pages = [*units.ids] or [[]]
-        documents, words = units.documents or (0,), units.words or (0,)
+        documents, words, spans = units.documents or (0,), units.words or (0,), units.spans or ((0, 0),)
         if self.config.fidelity == "official" and (missing := self.config.most_pages - len(pages)) > 0:
             pages += [list(self.encode(["."])[0].ids)] * missing
             documents, words = (*documents, *[documents[-1]] * missing), (*words, *[0] * missing)
+            spans = (*spans, *[(0, 0)] * missing)
         start, end = self.tokenizer.bos_token_id, self.tokenizer.eos_token_id
-        return replace(
-            units, ids=tuple([start, *page, end] for page in pages), documents=tuple(documents), words=tuple(words)
-        )
+        ids = tuple([start, *page, end] for page in pages)
+        return replace(units, ids=ids, documents=documents, words=words, spans=spans)
 
     def pages(self, example: Example) -> Units:
         """Return the text of the pages (PageSum §3), each after the query, if there is one."""

@@ -1,11 +1,13 @@
 """The system PageSum and its evidence."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from longsumbench.api import REFERENCE_AXIS, Evidence
+from longsumbench.api import REFERENCE_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.unit_encoder import TokenTable
@@ -20,12 +22,17 @@ class PageSum(NeuralSystem):
 
     Config, Reader, Network = PageSumConfig, PageReader, PageSumNetwork
     keeps_reference_evidence = True
+    extracts = True
     config: PageSumConfig
 
     def __init__(self, config: PageSumConfig) -> None:
         super().__init__(config)
-        self.keeps_evidence = config.decoding == "page"
+        self.keeps_evidence = self.extracts = config.decoding == "page"
         self.gives_attention = config.decoding == "global"
+
+    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+        """Return the sentences of each page, and its confidence in every step: [P, T]."""
+        return written.units.spans, self.evidence(written).arrays["confidence"]
 
     @torch.inference_mode()
     def evidence(self, written: Written) -> Evidence:

@@ -28,6 +28,14 @@ def test_paragraphs_keep_their_places() -> None:
     assert [one.place for one in found] == [(0, 0), (0, 1), (0, 2), (1, 0)]
 
 
+def test_paragraphs_know_their_sentences() -> None:
+    """Spans count all sentences of the example, also blank ones, which belong to no paragraph."""
+    assert [one.span for one in paragraphs_of(EXAMPLE, "paragraph")] == [(0, 2), (2, 3), (3, 4), (4, 5)]
+    assert [one.span for one in paragraphs_of(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
+    blank_first = Example("2", None, None, (Document(None, (Section(None, ((" ",), ("A.", "", "B."))),)),), (("A.",),))
+    assert [one.span for one in paragraphs_of(blank_first, "paragraph")] == [(1, 4)]
+
+
 def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
     """A section is all its paragraphs, without its name; a sentence stands alone."""
     assert [one.text for one in paragraphs_of(EXAMPLE, "section")] == ["A a. B b. C c.", "D d.", "E e.   "]
@@ -84,4 +92,4 @@ def test_one_paragraph_of_fifty_thousand_words_is_cut() -> None:
 
 def test_a_paragraph_is_a_place_and_a_text() -> None:
     """Its sentences are joined by spaces."""
-    assert Paragraph((0, 1), ("A b.", "C.")).text == "A b. C."
+    assert Paragraph((0, 1), ("A b.", "C."), (2, 4)).text == "A b. C."

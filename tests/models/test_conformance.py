@@ -25,6 +25,7 @@ from longsumbench.api import (
     Summary,
     System,
     catalogue,
+    count_words,
     registry,
 )
 from longsumbench.cache.artifacts import ArtifactCache
@@ -32,6 +33,7 @@ from longsumbench.errors import UsageError
 
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")
+EXTRACT = replace(GREEDY, mode="extract", extract_length="7")
 TEST = ToySplit.of("test", 6, start=30).examples
 
 
@@ -172,6 +174,54 @@ def test_odd_examples_are_summarized(kind: str, system: System) -> None:
     (alone,) = summarize(system, [odd])
     beside = summarize(system, [TEST[4], odd])
     assert (alone.id, alone.text) == ("odd", beside[1].text)
+
+
+def check_extract(example: Example, text: str, length: int) -> None:
+    """Check that an extract has sentences of the source in their order, one of them cut, within the length."""
+    sentences, lines, cut = iter(example.sentences()), text.split("\n") if text else [], 0
+    for line in lines:
+        found = next(one.split() for one in sentences if one.split()[: len(line.split())] == line.split())
+        cut += len(found) > len(line.split())
+    assert cut <= 1
+    assert count_words(lines) <= length
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_extracts_of_odd_examples_are_text_of_the_source(kind: str, system: System) -> None:
+    """Whatever an example lacks, or has too much of, its extract is text of the source, alone and beside others."""
+    if not system.extracts:
+        return
+    (alone,) = system.summarize([ODD[kind]], EXTRACT)
+    beside = list(system.summarize([TEST[4], ODD[kind]], EXTRACT))
+    assert (alone.id, alone.text) == ("odd", beside[1].text)
+    check_extract(ODD[kind], alone.text, 7)
+
+
+def test_extracts_have_the_wanted_words(system: System) -> None:
+    """Where the source is long enough, an extract has exactly the wanted words, alone as in a batch."""
+    if not system.extracts:
+        return
+    together = list(system.summarize(TEST, EXTRACT))
+    for example, summary in zip(TEST, together, strict=True):
+        check_extract(example, summary.text, 7)
+        assert count_words([summary.text]) == 7
+        assert next(iter(system.summarize([example], EXTRACT))).text == summary.text
+
+
+@pytest.mark.parametrize("kind", ["no title, no query", "title and query", "a one-word sentence", "no text at all"])
+def test_a_short_text_is_its_own_extract(kind: str, system: System) -> None:
+    """Of a text with fewer words than the length, also of one sentence or none, the extract is the whole."""
+    if system.extracts:
+        (summary,) = system.summarize([ODD[kind]], replace(EXTRACT, extract_length="100"))
+        assert summary.text == "\n".join(ODD[kind].sentences())
+
+
+def test_what_is_not_read_is_not_extracted(system: System) -> None:
+    """Of 500 documents only those that were read are in an extract of any length."""
+    if system.extracts:
+        (summary,) = system.summarize([ODD["many documents"]], replace(EXTRACT, extract_length="9999"))
+        assert summary.truncation is not None
+        assert 0 < len(summary.text.split("\n")) < summary.truncation.tokens_seen < 500
 
 
 @pytest.mark.parametrize("name", NAMES)

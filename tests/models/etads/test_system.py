@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
-from longsumbench.api import WINDOW_AXIS, Decoding, Document, Example, FitContext, Section
+from longsumbench.api import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, check_search
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.etads.config import EtadsConfig
@@ -109,6 +111,29 @@ def test_saliencies_are_those_of_the_equation(tmp_path: Path) -> None:
             for query, key, w_h, w_s in zip(*of_heads, attention.gate.w_h, attention.gate.w_s, strict=True):
                 found.append(torch.sigmoid((query @ w_h) @ (key @ w_s).T))
     np.testing.assert_allclose(saliency, torch.stack(found).mean(0).numpy(), rtol=1e-4)
+
+
+def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score is the mean over a sentence's read tokens and the steps: no title, no query, nothing that is not read."""
+    system = Etads(EtadsConfig(**{**SMALL, "input_length": 7}))
+    system.reader.encode = words  # type: ignore[method-assign, assignment]
+    example = replace(text("aa bbb", "", "cc dd", "ee", title="t"), query="u v?")
+    read = system.reader.units(example)
+    assert read.ids == ([1, 2, 1, 2, 3, 2, 2],)
+    saliency = np.array([[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32)  # two steps
+    evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
+    monkeypatch.setattr(system, "evidence", lambda written: evidence)
+    monkeypatch.setattr(system, "write_batch", lambda examples, decoding: [Written(read, [5, 6])])
+    (scored,) = system.score_source([example], GREEDY)
+    assert scored.spans == [(0, 1), (2, 3)]  # the second has no token, the fourth is not read
+    np.testing.assert_allclose(scored.scores, [0.4, 0.65], rtol=1e-6)
+
+
+def test_the_basic_model_cannot_extract() -> None:
+    """Without saliency there are no scores, and no system without them is asked for an extract."""
+    with pytest.raises(UsageError, match="scores no sentences"):
+        check_search(Etads(EtadsConfig(**SMALL, saliency_layers=[])), Decoding(mode="extract"))
+    check_search(Etads(EtadsConfig(**SMALL)), Decoding(mode="extract"))
 
 
 def test_a_variant_keeps_the_evidence_that_it_has(tmp_path: Path) -> None:

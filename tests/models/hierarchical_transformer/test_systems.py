@@ -9,9 +9,10 @@ import pytest
 import torch
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api import ATTENDED_AXIS, Decoding, Document, Example, FitContext, Section, names_deciding
+from longsumbench.api import ATTENDED_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, names_deciding
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.hierarchical_transformer import entities, readers as module
 
@@ -267,6 +268,36 @@ def test_evidence_says_where_from(tmp_path: Path) -> None:
     np.testing.assert_allclose(relation[:, :, 1:].sum(-1), 1, atol=1e-5)
     assert relation.shape == (1, 2, 4, 4)
     np.testing.assert_allclose(relation[..., 0], 0, atol=1e-6)
+
+
+def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score is the mean attention per token; only the chosen paragraphs have one, in the order of the source."""
+    system = build_tiny("hierarchical_transformer", rank="lexrank", num_paragraphs=2)
+    system.reader.encode = words
+    monkeypatch.setattr(system.reader.ranking, "order", lambda example, texts: [2, 0, 1])
+    units = system.reader.units(CLUSTER)
+    assert units.ids == ([1], [5, 1, 2], [2, 3, 4])
+    assert units.spans == ((0, 0), (2, 3), (0, 1))
+    attention = np.array([[0.4, 0.4], [0.3, 0.0], [0.3, 0.6]], np.float32)  # title and paragraphs, two steps
+    evidence = Evidence({"attention": attention}, {"attention": ("unit", "step")}, {})
+    monkeypatch.setattr(system, "evidence", lambda written: evidence)
+    monkeypatch.setattr(system, "write_batch", lambda examples, decoding: [Written(units, [5, 6])])
+    (scored,) = system.score_source([CLUSTER], GREEDY)
+    assert scored.spans == [(0, 1), (2, 3)]
+    np.testing.assert_allclose(scored.scores, [0.15, 0.05], rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", ["paragraph", "section", "snippet"])
+def test_an_extract_is_made_of_paragraphs(unit: str, tmp_path: Path) -> None:
+    """The sentences of a span are the text of its unit, whatever a paragraph is."""
+    system = fitted("hierarchical_transformer", tmp_path, unit=unit, num_paragraphs=9, paragraph_length=40)
+    document = Document(None, (Section("s", (("kadan lofel.", "migor"), ("nufel redan kahit.",))), Section(None, ())))
+    example = replace(CLUSTER, documents=(document, Document(None, ()), document))
+    units, sentences = system.reader.units(example), list(example.sentences())
+    texts = system.tokenizer.batch_decode(units.ids)
+    assert [" ".join(sentences[first:end]) for first, end in units.spans[1:]] == [text.strip() for text in texts[1:]]
+    (scored,) = system.score_source([example], GREEDY)
+    assert list(scored.spans) == sorted(units.spans[1:])
 
 
 def test_tdmca_counts_its_source(tmp_path: Path) -> None:

@@ -95,6 +95,20 @@ def test_pages_keep_the_limits_and_the_order(
 
 
 @every_splitter
+@given(TEXTS, LIMITS, LIMITS)
+def test_the_span_of_a_page_has_the_sentences_that_begin_on_it(
+    split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
+) -> None:
+    """Spans are disjoint and in order; a sentence is in one if and only if its first token is read on that page."""
+    units, every = split(texts, most, size), [s for text in texts for s in text]
+    bounds = list(chain.from_iterable(units.spans))
+    assert bounds == sorted(bounds)
+    found = [[s.ids[0] for s in every[first:end] if s.ids] for first, end in units.spans]
+    begins = {s.ids[0] for s in every if s.ids}
+    assert found == [[token for token in page if token in begins] for page in text_of(units)]
+
+
+@every_splitter
 @given(TEXTS)
 def test_with_room_for_all_nothing_is_cut(split: Callable[[list[Text], int, int], Units], texts: list[Text]) -> None:
     """With generous limits every token of the source is on a page, and only what has no tokens is in the ledger."""
@@ -179,20 +193,22 @@ def test_worked_official_pages() -> None:
     pages = spatial_pages([sentences], num_pages=4, page_size=9, official=True)
     assert list(map(len, pages.ids)) == [4, 4, 4, 8]
     few = spatial_pages([sentences[:3]], num_pages=4, page_size=9, official=True)
-    assert few == Units(([0, 1, 2, 3, 4, 5],), (0,), (3,), Truncation(6, 3))
+    assert few == Units(([0, 1, 2, 3, 4, 5],), (0,), (3,), Truncation(6, 3), spans=((0, 3),))
 
 
 def test_fewer_sentences_than_pages() -> None:
     """Three sentences make three of seven pages; one without tokens makes none, its word lost to the tokenizer."""
     units = spatial_pages([[sentence(2, 1), sentence(0, 1)], [sentence(1, 1), sentence(3, 2)]], 7, 1024)
-    assert units == Units(([0, 1], [0], [0, 1, 2]), (0, 1, 1), (1, 1, 2), Truncation(6, 5, (Cut("tokenizer", 0, 1),)))
+    ledger, spans = Truncation(6, 5, (Cut("tokenizer", 0, 1),)), ((0, 1), (1, 3), (3, 4))
+    assert units == Units(([0, 1], [0], [0, 1, 2]), (0, 1, 1), (1, 1, 2), ledger, spans=spans)
 
 
 def test_worked_page_size() -> None:
-    """Sentences of 4, 6 and 5 tokens on a page of 8: the second loses 2, so ⌈5 · 2 / 6⌉ words, the third all."""
+    """Of 4, 6 and 5 tokens a page of 8 lacks 2 of the second (⌈5 · 2 / 6⌉ words) and the third, which has no page."""
     units = spatial_pages([[sentence(4, 3), sentence(6, 5), sentence(5, 4)]], num_pages=1, page_size=8)
     assert units.ids == ([0, 1, 2, 3, 0, 1, 2, 3],)
     assert units.words == (6,)
+    assert units.spans == ((0, 2),)
     assert units.truncation == Truncation(15, 12, (Cut("page_size", 7, 6),))
 
 
@@ -213,7 +229,7 @@ def test_worked_discourse_pages() -> None:
 def test_a_name_may_fill_its_page() -> None:
     """A name as long as the page is read, cut to it; its text is cut whole."""
     units = discourse_pages([(name(0, 1, 2), [sentence(2, 2)])], [0], max_pages=8, page_size=2)
-    assert units == Units(([-1, -2],), (0,), (0,), Truncation(2, 2, (Cut("page_size", 2, 2),)))
+    assert units == Units(([-1, -2],), (0,), (0,), Truncation(2, 2, (Cut("page_size", 2, 2),)), spans=((0, 0),))
 
 
 def test_worked_document_pages() -> None:
@@ -239,6 +255,7 @@ def test_worked_token_pages() -> None:
     units = token_pages(encoded, page_size=6, max_input_tokens=13)
     assert units.ids == ([0, 1, 2, 3], [4, 5, 6, 7])
     assert (units.documents, units.words) == ((0, 0), (2, 3))
+    assert units.spans == ((0, 1), (1, 2))
     assert units.truncation == Truncation(11, 7, (Cut("max_input_tokens", 3, 2),))
     assert token_pages(encoded, page_size=6, max_input_tokens=18).documents == (0, 0, 1)
 
@@ -246,7 +263,8 @@ def test_worked_token_pages() -> None:
 def test_an_input_below_a_page_is_a_page() -> None:
     """Where not even one page goes into the input's tokens, one is filled."""
     units = token_pages([[sentence(9, 9)]], page_size=6, max_input_tokens=5)
-    assert units == Units(([0, 1, 2, 3],), (0,), (4,), Truncation(9, 9, (Cut("max_input_tokens", 5, 5),)))
+    ledger = Truncation(9, 9, (Cut("max_input_tokens", 5, 5),))
+    assert units == Units(([0, 1, 2, 3],), (0,), (4,), ledger, spans=((0, 1),))
 
 
 def test_no_text_makes_no_pages() -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from support.toys import TINY_FOR_ALL, ToySplit, example, fit_tiny, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, build_tiny, example, fit_tiny, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import Cut, Decoding, Document, Example, FitContext, Section
+from longsumbench.api import Cut, Decoding, Document, Example, FitContext, Section, check_search
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.generation import decode
@@ -100,6 +100,45 @@ def test_what_does_not_fit_is_in_the_ledger() -> None:
     assert (units.truncation.tokens, units.truncation.words) == (10, PAPER.source_words())
     assert units.truncation.cuts == (Cut("page_size", 3, 2), Cut("max_pages", 4, 2))
     assert pages_of(PAPER, locality="discourse")[1].documents == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "settings", "expected"),
+    [
+        (ARTICLE, {"num_pages": 2}, [(0, 3), (3, 5)]),
+        (ARTICLE, {"num_pages": 2, "page_size": 5}, [(0, 2), (3, 5)]),
+        (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, [(0, 2), (2, 3), (3, 5)]),
+        (PAPER, {"locality": "discourse", "max_pages": 2}, [(0, 2), (2, 3)]),
+        (PAPER, {"locality": "document", "max_pages": 3, "fidelity": "official"}, [(0, 3), (3, 4), (0, 0)]),
+        (NOTHING, {"num_pages": 3}, [(0, 0)]),
+    ],
+)
+def test_sentences_of_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[tuple[int, int]]) -> None:
+    """A page has the sentences that begin in what is read of it; pages without text have none."""
+    assert list(pages_of(one, **settings)[1].spans) == expected
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_pages": None, "max_input_tokens": 64}, {"locality": "document"}])
+def test_an_extract_is_made_of_the_most_confident_pages(settings: dict[str, Any], stages: ArtifactCache) -> None:
+    """Scores are the confidences of the summary that is written first, in the mean over its tokens."""
+    two = replace(TEXTS[3], documents=TEXTS[2].documents + TEXTS[3].documents)
+    train = ToySplit("train", [replace(one, documents=one.documents * 2) for one in ToySplit.of("train", 12)], True)
+    system = fitted(stages, train, **settings)
+    (scored,) = system.score_source([two], BEAMS)
+    (written,) = system.summarize([two], BEAMS)
+    spans = system.reader.units(two).spans
+    read = [index for index, (first, end) in enumerate(spans) if first < end]
+    assert list(scored.spans) == [spans[index] for index in read]
+    assert len(read) > 1
+    np.testing.assert_allclose(scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5)
+
+
+def test_global_decoding_has_no_confidences_to_extract_by() -> None:
+    """Without confidences it is refused, and the message names the systems that can extract."""
+    extract = Decoding(mode="extract")
+    check_search(build_tiny("pagesum"), extract)
+    with pytest.raises(UsageError, match=r"with these settings, scores no sentences.*\(ea, seal, pagesum, etads, hier"):
+        check_search(build_tiny("pagesum", decoding="global"), extract)
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
