@@ -45,17 +45,6 @@ class ScoredSpans:
             raise ValueError("a score is not finite")
 
 
-def spans_of(example: Example, unit: str) -> list[tuple[int, int]]:
-    """Return the span of each text of `example.texts(unit)`, in the same order."""
-    sentences, spans, start = list(example.sentences()), [], 0
-    for text in example.texts(unit):
-        while tuple(sentences[start : start + len(text)]) != text:  # blank sentences are in no text
-            start += 1
-        spans.append((start, start + len(text)))
-        start += len(text)
-    return spans
-
-
 def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
     """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
 

@@ -6,7 +6,7 @@ special ones; the caller adds those and reserves their places.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -57,7 +57,7 @@ class Units:
         query_length: number of query tokens at the start of every unit with text; not counted in `words`.
         columns: further values of the example's row, such as a graph between the units.
         spans: unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has
-            none. Only readers of systems that extract units set it.
+            none; empty where a unit is no such span.
     """
 
     ids: tuple[list[int], ...]
@@ -97,7 +97,14 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
     """
-    kept = [(index, encoded[index][span]) for index, span in snippet_spans(encoded, snippet_length, num_snippets)]
+    every = (
+        (index, span)
+        for index, document in enumerate(encoded)
+        for span in pack_sentences(document, snippet_length)
+        if any(sentence.ids for sentence in document[span])
+    )
+    places = list(islice(every, num_snippets))
+    kept = [(index, encoded[index][span]) for index, span in places]
     heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in kept]
     ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
     words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
@@ -110,20 +117,9 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
         Cut("num_snippets", whole[0] - packed_whole[0], whole[1] - packed_whole[1]),
     )
     truncation = Truncation(*whole, tuple(cut for cut in cuts if cut.tokens))
-    return Units(ids, tuple(index for index, _ in kept), words, truncation)
-
-
-def snippet_spans(
-    encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int
-) -> list[tuple[int, slice]]:
-    """Return the document of each snippet, and the span of its sentences there (see `split_snippets`)."""
-    every = (
-        (index, span)
-        for index, document in enumerate(encoded)
-        for span in pack_sentences(document, snippet_length)
-        if any(sentence.ids for sentence in document[span])
-    )
-    return list(islice(every, num_snippets))
+    starts = [0, *accumulate(map(len, encoded))]
+    spans = tuple((starts[index] + span.start, starts[index] + span.stop) for index, span in places)
+    return Units(ids, tuple(index for index, _ in kept), words, truncation, spans=spans)
 
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
@@ -131,7 +127,8 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
     ids = tuple(units.ids[index] for index in order)
     documents = tuple(units.documents[index] for index in order)
     words = tuple(units.words[index] for index in order)
-    return replace(units, ids=ids, documents=documents, words=words)
+    spans = tuple(units.spans[index] for index in order) if units.spans else ()
+    return replace(units, ids=ids, documents=documents, words=words, spans=spans)
 
 
 def join_units(units: Units, input_length: int) -> Units:

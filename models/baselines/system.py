@@ -27,8 +27,8 @@ from longsumbench.modeling.extraction import (
     extract_length,
     leading_sentences,
     mean_target_words,
-    spans_of,
 )
+from longsumbench.modeling.paragraphs import paragraphs_of
 from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import (
@@ -165,10 +165,10 @@ class RankedExtract(RankedBaseline):
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
         self.ranking.use_device(decoding.device)
-        unit = self.config.unit
         for example in examples:
-            scores = self.ranking.scores(example, texts_to_rank(example, unit))
-            scored = ScoredSpans(spans_of(example, unit), scores)
+            parts = paragraphs_of(example, self.config.unit)
+            scores = self.ranking.scores(example, [part.text for part in parts])
+            scored = ScoredSpans([part.span for part in parts], scores)
             lines = extract(example, scored, self.length(example), self.config.redundancy)
             yield Summary(example.id, "\n".join(lines))
 

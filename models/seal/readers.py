@@ -1,7 +1,6 @@
 """What Trunc, CA, EA and SEAL read: snippets, groups of them, and their proxy labels."""
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import datasets
@@ -13,14 +12,12 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader
 from longsumbench.modeling.units import (
-    EncodedSentence,
     Units,
     group_units,
     join_units,
     number_documents,
     prepend_query,
     reorder,
-    snippet_spans,
     split_snippets,
 )
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, TruncConfig
@@ -37,17 +34,8 @@ class SnippetReader(UnitReader):
 
     def snippets(self, example: Example, taken: int = 0) -> Units:
         """Return the snippets (SEAL §3.1); `taken` tokens of each are reserved."""
-        return split_snippets(self._encoded(example), self.config.snippet_length - taken, self.config.num_snippets)
-
-    def spans(self, example: Example) -> list[tuple[int, int]]:
-        """Return the sentences of each snippet of `units`: first and last + 1, counted through the example."""
-        taken, encoded = len(self.query(example, self.config.snippet_length)), self._encoded(example)
-        starts = [0, *accumulate(map(len, encoded))]
-        found = snippet_spans(encoded, self.config.snippet_length - taken, self.config.num_snippets)
-        return [(starts[index] + span.start, starts[index] + span.stop) for index, span in found]
-
-    def _encoded(self, example: Example) -> list[list[EncodedSentence]]:
-        return [self.encode(list(document.sentences())) for document in example.documents]
+        encoded = [self.encode(list(document.sentences())) for document in example.documents]
+        return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
 
 
 class TruncReader(SnippetReader):

@@ -81,7 +81,6 @@ class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config, Reader, Network = EAConfig, EAReader, EANetwork
-    reader: EAReader
     keeps_evidence = True
     gives_attention = True
     extracts = True
@@ -104,9 +103,8 @@ class EA(NeuralSystem):
         batch = {name: value.to(model.device) for name, value in self.reader.collate(read).items()}
         reading = model.model.encoder(**batch)
         scores = model.scores_to_extract(reading, batch["input_ids"], self.config.decode_length).double().cpu().numpy()
-        for example, units, row in zip(examples, read, scores, strict=True):
-            spans = self.reader.spans(example)
-            yield ScoredSpans(spans, row[: len(spans)], units.truncation)
+        for units, row in zip(read, scores, strict=True):
+            yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 
     @torch.inference_mode()
     def evidence(self, written: Written) -> Evidence:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.api import Document, Example, Section, Truncation
-from longsumbench.modeling.extraction import ScoredSpans, extract, score_spans, spans_of
+from longsumbench.modeling.extraction import ScoredSpans, extract, score_spans
 from longsumbench.modeling.ranking import similarities
 
 SENTENCES = ("Red foxes dig.", "Hens hide well.", "red  foxes DIG.", "Snow fell.", "Foxes dig dens.", "Cars pass by.")
@@ -109,17 +109,6 @@ def test_scores_that_are_refused(scores: list[float]) -> None:
     """There is one finite score for each span."""
     with pytest.raises(ValueError, match=r"2 spans, but 1 scores|not finite"):
         ScoredSpans([(0, 1), (1, 2)], np.array(scores))
-
-
-def test_spans_are_those_of_the_texts() -> None:
-    """Each paragraph, section or sentence with text has its place among all sentences, blank ones included."""
-    sections = (Section("x", (("a.", " ", "b."), (), (" ",), ("", "c."))), Section(None, (("",), ("d.",))))
-    one = Example("a", None, None, (Document(None, sections), Document(None, ()), Document(None, sections)), ())
-    sentences = list(one.sentences())
-    for unit in ("sentence", "paragraph", "section"):
-        texts = [tuple(sentences[first:end]) for first, end in spans_of(one, unit)]
-        assert texts == list(one.texts(unit))
-    assert spans_of(one, "paragraph")[:3] == [(0, 3), (4, 6), (7, 8)]
 
 
 def test_scores_of_steps() -> None:

@@ -84,7 +84,8 @@ def test_worked_reordering() -> None:
     """Units in another order keep their documents and words, and nothing is cut."""
     units = split_snippets([[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3)
     moved = reorder(units, [2, 0, 1])
-    assert moved == Units(([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation)
+    spans = ((2, 3), (0, 1), (1, 2))
+    assert moved == Units(([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation, spans=spans)
 
 
 def test_worked_example() -> None:

@@ -108,8 +108,9 @@ def test_spans_are_the_snippets(tmp_path: Path) -> None:
     one = ToySplit.of("test", 1)[0]
     one = replace(one, documents=one.documents * 2)
     sentences = list(one.sentences())
-    texts = [" ".join(sentences[first:end]) for first, end in system.reader.spans(one)]
-    assert texts == [text.strip() for text in system.tokenizer.batch_decode(system.reader.units(one).ids)]
+    units = system.reader.units(one)
+    texts = [" ".join(sentences[first:end]) for first, end in units.spans]
+    assert texts == [text.strip() for text in system.tokenizer.batch_decode(units.ids)]
 
 
 def test_older_runs_keep_their_ids() -> None:
