@@ -59,7 +59,6 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
-    from longsumbench.leaderboards.facts_found import describe_facts_found
     from longsumbench.report import tables
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
@@ -92,9 +91,6 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             print_text(tables.terminal(name, [shown.ledger()]), "")
             continue
         print_text(shown.latex() if options.latex else shown.render(), "")
-        found = (describe_facts_found(block.rows, table.scores) for block in table.comparable)
-        if part == "f" and not (options.latex or columns) and (sentences := next(filter(None, found), [])):
-            print_text("What the systems in the picture found:", *map(tables.wrap_text, sentences), "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if drawn:

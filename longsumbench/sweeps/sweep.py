@@ -15,13 +15,14 @@ from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import Results, RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
-from longsumbench.sweeps.state import DONE, FAILED, SKIPPED, PointState, Sweep
+from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.status import describe_progress, status_table
 from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_LOOKS = 5.0  # at the states of points in other processes
+_MOST_SHOWN = 2  # points
 
 
 @dataclass
@@ -142,12 +143,14 @@ class Launch:
 
 @contextmanager
 def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
-    """Show every few seconds how far the points of a sweep are."""
+    """Show every few seconds how far the points of a sweep are, and what some of them do."""
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(_SECONDS_BETWEEN_LOOKS):
-            progress.advance(0, describe_progress(sweep.present_states()))
+            states = sweep.present_states()
+            doing = [state.doing for state in states if state.state == RUNNING and state.doing]
+            progress.advance(0, "; ".join([describe_progress(states), *doing[:_MOST_SHOWN]]))
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
