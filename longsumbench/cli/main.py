@@ -27,7 +27,7 @@ _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "D
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
-  longsumbench run                              train a tiny system on built-in text and print a table (minutes)
+  longsumbench run                              compare tiny systems on built-in texts: tables and a picture (minutes)
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
   longsumbench status                           show the progress of a sweep

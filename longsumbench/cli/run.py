@@ -7,8 +7,11 @@ from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
+FIRST_COMPARISON = ("experiment=first-probe,first-text", "hydra/launcher=joblib")  # what runs without any arguments
 _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
+Without arguments, compare systems on short generated reports and on real texts, in minutes on all cores. This is
+`longsumbench run -m {first}`.
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.name=mine dataset.path=my_texts scale=tiny
@@ -63,8 +66,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             return
         with phase("loading the libraries"):
             command, folder = ("longsumbench", *words), options.config_dir
-            overrides = add_config_file(options.config, options.overrides)
-            launch = plan_launch(overrides, options.multirun, folder, command, probe=not options.show)
+            compares = not (options.overrides or options.config or options.multirun)
+            overrides = FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
+            launch = plan_launch(overrides, options.multirun or compares, folder, command, probe=not options.show)
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
@@ -75,7 +79,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 run_command = Command(
     "run",
     "run a point or a sweep",
-    _HELP.format(scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml")))),
+    _HELP.format(
+        first=" ".join(FIRST_COMPARISON), scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml")))
+    ),
     _add_arguments,
     _execute,
 )

@@ -1,6 +1,6 @@
-"""The screen at the end of `longsumbench run`: the runs just done, their places, their differences, what to do next.
+"""The screen at the end of `longsumbench run`: the runs just done, their places, what they found, what to do next.
 
-It has at most 25 lines. `longsumbench leaderboard` prints the whole table.
+It has at most 25 lines, or 40 with two tables or planted facts. `longsumbench leaderboard` prints the whole table.
 """
 
 import shlex
@@ -14,7 +14,8 @@ from longsumbench.formatting import escape_line, format_count
 from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
-from longsumbench.leaderboards.notes import LEAD
+from longsumbench.leaderboards.facts_found import describe_facts_found
+from longsumbench.leaderboards.notes import LEAD, caution
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
@@ -22,6 +23,8 @@ from longsumbench.report.tables import Block, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, ranking_score, run_label
 
 _MOST_LINES = 25
+_TABLES_SHOWN = 2  # more datasets have a line each
+_LINES_OF_A_SENTENCE = 4
 _SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
 _NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
 _OWN = "→"  # before the row of a run just done
@@ -43,15 +46,17 @@ class UpdatedTable:
 
 
 def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) -> str:
-    """Describe the runs just done: on one dataset in detail, on several with a line for each.
+    """Describe the runs just done: on one or two datasets in detail, on more with a line for each.
 
     Args:
         updated: the tables that have the runs.
         done: the runs, without their baselines; points of a sweep that are the same run may be repeated.
     """
     done = list({run.run_id: run for run in done}.values())
-    if len(updated) == 1:
-        return "\n".join(_detailed_lines(updated[0], done))
+    if len(updated) <= _TABLES_SHOWN:
+        runs_of = {one.table.dataset: [run for run in done if run.dataset == one.table.dataset] for one in updated}
+        details = ["\n".join(_detailed_lines(one, runs_of[one.table.dataset])) for one in updated]
+        return "\n".join(["\n\n".join(details), *_next_commands(updated[0], runs_of[updated[0].table.dataset])])
     ids = {run.run_id for run in done}
     lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
     most = _MOST_LINES - 3
@@ -88,17 +93,18 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     count = f"{len(done)} runs, " if len(done) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, done))}", 1)
     yield from ("", terminal_block(_nearby_rows(block, own)), "")
-    yield from _wrapped(_describe_differences(table, block, own[0]), 2)
+    found = describe_facts_found(block.rows, table.scores)
+    for sentence in found:
+        yield from _wrapped(sentence, _LINES_OF_A_SENTENCE)
+    if not found or len(done) == 1:
+        yield from _wrapped(_describe_differences(table, block, own[0]), 2)
+    yield from _wrapped(caution(block.rows), 2)
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"
     pictures = [*(folder / name for name in table.pictures()), *updated.curves]
     if pictures:
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
-    ids, row = {run.run_id for run in done}, block.rows[own[0]]
-    run = next((run for run in row.runs if run.run_id in ids), row.first)
-    others = [other.key for other in block.rows if other is not row]
-    yield from _next_commands(updated, run, others)
 
 
 def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
@@ -138,11 +144,13 @@ def _describe_differences(table: Table, block: ComparableRows, own: int) -> str:
         if (found := difference(row, other, name, table.scores)) is not None:
             which = f"the best, {other.label}" if other is block.rows[0] else other.label
             texts.append(f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f}) from {which}")
-    return f"Difference in {heading_of(name)}, with 95 % interval: {'; '.join(texts)}." if texts else ""
+    return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
 
 
 def _describe_comparable(table: Table, block: ComparableRows) -> str:
-    """Describe how many systems the block has, and why other runs are in other blocks."""
+    """Describe how many systems the block has, and why other runs are in other blocks; empty if all rows are shown."""
+    if len(block.rows) <= _SMALL_TABLE and len(table.comparable) == 1:
+        return ""
     systems, runs = format_count(len(block.rows), "system"), format_count(_num_runs(block), "run")
     text = f"Same texts, split, examples and scoring: {systems} ({runs})."
     reasons: Counter[str] = Counter()
@@ -160,8 +168,13 @@ def _num_runs(block: ComparableRows) -> int:
     return sum(len(row.runs) for row in block.rows)
 
 
-def _next_commands(updated: UpdatedTable, run: RunRecord, others: Sequence[str]) -> Iterator[str]:
-    """Yield the commands that are useful after a run; `others` are ids of comparable runs, the best first."""
+def _next_commands(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
+    """Yield the commands that are useful after runs, for the best of them."""
+    ids = {run.run_id for run in done}
+    block, places = _find_runs(updated.table, ids)
+    row = block.rows[places[0]]
+    run = next((run for run in row.runs if run.run_id in ids), row.first)
+    others = [other.key for other in block.rows if other is not row]
     results, own = updated.results, run.run_id[:SHORT_ID]
     commands = [_command("leaderboard", updated.table.dataset, results=results)]
     if others:

@@ -20,6 +20,7 @@ from longsumbench.metrics.statistics import (
     MeanOverSeeds,
     approximate_randomization,
     bootstrap_interval,
+    interval_of_shares,
     interval_over_seeds,
     mean_over_seeds,
 )
@@ -151,6 +152,27 @@ def _average(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: S
     scale = unit_factor(group.first, name)
     low, high = interval_over_seeds(values, is_share=scale == PERCENT)
     return Estimate(mean, scale * low, scale * high)
+
+
+def estimate_share(
+    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = 1_000
+) -> Estimate | None:
+    """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
+
+    Args:
+        runs: one per seed.
+        name: a column of their per-example scores, 0–1.
+        scores: per-example scores of the runs.
+        resamples: for the interval of a single run.
+    """
+    values = _values(runs, name, scores)
+    if values is None:
+        return None
+    if values.shape[1] == 1:
+        low, high = interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
+    else:
+        low, high = interval_over_seeds(values, is_share=True)
+    return Estimate(PERCENT * float(values.mean()), PERCENT * low, PERCENT * high)
 
 
 def unit_factor(record: RunRecord, name: str) -> float:

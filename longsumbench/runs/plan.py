@@ -10,7 +10,7 @@ import logging
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -109,7 +109,8 @@ def plan(
         if probe:
             _check_datasets(composed)
         if sweep:
-            _drop_foreign_settings(composed)
+            typed = {format_override(word).partition("=")[0] for _, chosen in named for word in chosen}
+            _drop_foreign_settings(composed, typed)
         pairs = zip(named, composed, strict=True)
         points = [_settle_point(name, chosen, made, config_dir, probe) for (name, chosen), made in pairs]
         _check_metrics(points, probe)
@@ -323,8 +324,8 @@ def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
                 metric.check()
 
 
-def _drop_foreign_settings(points: Sequence[DictConfig]) -> None:
-    """In a sweep over models, drop the settings that a model does not have; report them once."""
+def _drop_foreign_settings(points: Sequence[DictConfig], typed: Set[str]) -> None:
+    """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
     known = {
         name: {item.name for item in fields(registry.systems.load(name).Config)}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
@@ -335,6 +336,8 @@ def _drop_foreign_settings(points: Sequence[DictConfig]) -> None:
             left_out[key][composed.model.name] = None
             del composed.model[key]
     for key, models in left_out.items():
+        if f"model.{key}" not in typed:  # an experiment's file may set what only some of its models have
+            continue
         have = "have" if len(models) > 1 else "has"
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
@@ -418,8 +421,13 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
 
 @lru_cache(maxsize=64)
 def _usual_settings(overrides: tuple[str, ...], model_config: type, config_dir: str | None) -> RunConfig:
-    """Return the configuration of some of a point's overrides; mandatory values without default are removed."""
+    """Return the configuration of some of a point's overrides.
+
+    Mandatory values without default are removed, and settings that an experiment's file has for other models.
+    """
     composed = compose(overrides, config_dir)
+    for key in [key for key in composed.model if key not in {item.name for item in fields(model_config)}]:
+        del composed.model[key]
     for section in ("model", "decode"):
         for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
             del composed[section][key]

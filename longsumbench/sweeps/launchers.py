@@ -10,6 +10,7 @@ import re
 import shutil
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import redirect_stderr
@@ -122,6 +123,7 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
     threads = str(max(1, cpu_count() // n_jobs))
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     left = {task.number: task for task in tasks}
+    warnings.filterwarnings("ignore", "A worker stopped while", UserWarning)  # joblib renews workers that have grown
     while left:
         size, ends_with = min(n_jobs, len(left)), {"initializer": _end_with, "initargs": (os.getpid(),)}
         pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)

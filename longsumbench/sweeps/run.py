@@ -120,10 +120,10 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
     except Exception:
         _update_tables(launch, (), show)  # of what was finished before
         raise
+    if launch.table and _log.isEnabledFor(logging.INFO):
+        print(escape_lines(f"\n{launch.table}\n"), file=sys.stderr)
     with phase("making the tables"):
         _update_tables(launch, swept_settings(launch.swept), show)
-    if launch.table and _log.isEnabledFor(logging.INFO):
-        print(escape_lines(f"\n{launch.table}"), file=sys.stderr)
     launch.check_failed()
 
 

@@ -1,8 +1,9 @@
 """The points of one `longsumbench run`: a single point, or a sweep in which failed points do not affect the others."""
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +15,14 @@ from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import Results, RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
-from longsumbench.sweeps.state import DONE, FAILED, SKIPPED, PointState, Sweep
+from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.status import describe_progress, status_table
 from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
+
+_SECONDS_BETWEEN_LOOKS = 5.0  # at the states of points in other processes
+_MOST_SHOWN = 2  # points
 
 
 @dataclass
@@ -106,7 +110,11 @@ class Launch:
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
             _log.info(f"{format_count(same, 'point')} left out: the same run as another point")
-        with Progress("sweep", len(tasks), "points", paced=False) as progress:
+        shows_nothing = self.engine.launcher != HERE  # points in other processes write to their logs
+        with (
+            Progress("sweep", len(tasks), "points", paced=False) as progress,
+            _watching(sweep, progress) if shows_nothing else nullcontext(),
+        ):
             for task, state in self.engine.run(tasks):
                 self.states[task.point.identity] = state
                 for run in state.runs:
@@ -115,7 +123,7 @@ class Launch:
                 how = {DONE: f"done ({format_duration(state.seconds)})", FAILED: f"failed: {state.reason}"}
                 outcome = how.get(state.state, "skipped: finished before")
                 _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
-                progress.advance(1, describe_progress(list(self.states.values())))
+                progress.advance(1, describe_progress(sweep.present_states()))
 
     def records(self) -> list[RunRecord]:
         """Return the records of the points in their order, without baselines; a point that failed has none."""
@@ -131,3 +139,23 @@ class Launch:
         if problems:
             counted = f"{len(problems)} of {format_count(len(self.states), 'point')} failed, the others are kept"
             raise PointsFailed(f"{counted}:\n" + "\n".join(map(escape_line, problems)))
+
+
+@contextmanager
+def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
+    """Show every few seconds how far the points of a sweep are, and what some of them do."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+            states = sweep.present_states()
+            doing = [state.doing for state in states if state.state == RUNNING and state.doing]
+            progress.advance(0, "; ".join([describe_progress(states), *doing[:_MOST_SHOWN]]))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -9,6 +9,7 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
+from longsumbench.cli.run import FIRST_COMPARISON
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -171,6 +172,25 @@ def test_a_run_prints_its_table_once(words: list[str], capsys: pytest.CaptureFix
     assert again.out == first.out
     assert len(again.err.splitlines()) == 1
     assert "already finished: lead on jsonl" in again.err
+
+
+def test_a_run_without_arguments_compares(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a sweep over systems on two datasets; with overrides, or as a sweep, it is what they say."""
+    assert main(["run", "--show"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["run", "-m", *FIRST_COMPARISON, "--show"]) == 0
+    assert capsys.readouterr().out == shown
+    assert set(re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)) >= {
+        "probe",
+        "pydoc",
+        "trunc",
+        "ea",
+        "seal",
+        "pagesum",
+    }
+    for words in (["model=seal", "dataset=pydoc"], ["-m"]):
+        assert main(["run", *words, "--show"]) == 0
+        assert re.findall(r"^  name: (\w+)$", capsys.readouterr().out, re.MULTILINE) == ["seal", "pydoc"]
 
 
 def test_a_leaderboard_is_printed(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.run_records import TRAINED, record
+from support.run_records import TRAINED, measured, record
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
@@ -90,6 +90,31 @@ def test_a_sweep_is_described_shortly(describe: Describe) -> None:
     lines = describe([record(f"system{number}", 20 + number) for number in range(30)], points)
     assert len(lines) <= 25
     assert lines[1].startswith("Done: 12 runs, seal x=0")
+
+
+def test_two_datasets_have_a_table_each(describe: Describe) -> None:
+    """Both tables are shown, what was found of planted facts, and that training does not help; the commands once."""
+    means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
+    probe = [
+        record(
+            name,
+            30,
+            dataset="probe",
+            fit=TRAINED,
+            measures=measured({key: value - less for key, value in means.items()}),
+        )
+        for name, less in (("seal", 0.0), ("ea", 50.0))
+    ]
+    lines = describe([record("lead", 31, dataset="pydoc")], [*probe, seal(30, dataset="pydoc")])
+    assert len(lines) <= 40
+    assert [line for line in lines if "test split" in line] == [
+        "probe, test split, 20 examples",
+        "pydoc, test split, 20 examples",
+    ]
+    text = " ".join(lines)
+    assert "seal 90 % (88 to 91), ea 40 % (38 to 41). All are distinguished." in text
+    assert "No trained system is ahead of Lead" in text
+    assert [line for line in lines if line.startswith("Next")] == ["Next: longsumbench leaderboard probe"]
 
 
 def test_several_datasets_take_a_line_each(describe: Describe) -> None:

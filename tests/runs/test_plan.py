@@ -246,6 +246,18 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
     assert sorted(name for name, _ in runs) == ["lead", "oracle", "random", "random", *["trunc"] * 4]
 
 
+def test_settings_in_the_file_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    """An experiment may set what only some of its models have; nothing is said, and it is in no variant."""
+    points = plan(["experiment=first-probe,first-text", "decode.limit=2"], sweep=True)
+    systems = {one.config.model.name: one for one in points if one.config.dataset.name == "probe"}
+    assert list(systems) == ["pagesum", "seal", "ea", "trunc"]
+    assert systems["trunc"].config.model.input_length == 64  # type: ignore[attr-defined]
+    assert systems["pagesum"].config.model.page_size == 64  # type: ignore[attr-defined]
+    assert {one.variant for one in systems.values()} == {""}
+    assert {one.config.dataset.name for one in points} == {"probe", "pydoc"}
+    assert capsys.readouterr().err == ""
+
+
 def test_without_a_sweep_a_setting_of_another_system_is_refused() -> None:
     """What the model does not have is an error when no other model of the command has it."""
     for words, sweep in ((["model=lead", "model.input_length=64"], False), (["model=lead", *SWEEP[1:]], True)):

@@ -1,0 +1,78 @@
+"""The sentences on planted facts: they name what intervals distinguish, and say where these overlap."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+from support.run_records import measured, record
+
+from longsumbench.leaderboards.facts_found import describe_facts_found
+from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.runs.record import RunRecord
+
+TENTHS = [f"fact_recall_single_position_{tenth}" for tenth in range(10)]
+EXAMPLES = 40
+_System = tuple[RunRecord, pd.DataFrame]
+
+
+def system(model: str, single: float, seed: int = 1, second_half: float = 1.0, silent_other: float = 90.0) -> _System:
+    """A run that states `single` percent right ±2, everything in the first half, and a share of the second half."""
+    means = {"fact_recall": single, "fact_recall_single": single, "fact_recall_chance": 4.2}
+    means |= {"fact_recall_silent_same": 90.0, "fact_recall_silent_other": silent_other}
+    run = record(model, single, run_id=f"{seed}{model}000000"[:12], seed=seed, measures=measured(means, 2.0, 2.0))
+    right = [float(number < second_half * EXAMPLES) for number in range(EXAMPLES)]
+    return run, pd.DataFrame(
+        {"fact_recall_single": 1.0} | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
+        index=[f"e{number}" for number in range(EXAMPLES)],
+    )
+
+
+def sentences(systems: Sequence[_System]) -> list[str]:
+    scores = {run.run_id: table for run, table in systems}
+    return describe_facts_found(group_by_seed([run for run, _ in systems], scores), scores)
+
+
+def test_systems_places_and_distances_that_differ() -> None:
+    """Each difference has both numbers with their intervals; the best system comes first."""
+    assert sentences([system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]) == [
+        "Facts from one place, stated right (guesses: 4 %): pagesum 98 % (96 to 100), trunc 25 % (23 to 27). "
+        "All are distinguished.",
+        "By half of the source: trunc states 100 % (91 to 100) right in the first, 0 % (0 to 9) in the second; "
+        "no difference is found for pagesum.",
+        "Facts that need two places at once: pagesum states 90 % (88 to 92) right in one section, 53 % (51 to 55) in "
+        "several; no difference is found for trunc.",
+    ]
+
+
+def test_overlapping_intervals_distinguish_nothing() -> None:
+    """Systems, places and distances whose intervals overlap are named as such."""
+    by_system, by_place, by_distance = sentences([system("ea", 50), system("seal", 53), system("trunc", 25)])
+    assert by_system.endswith(" Not distinguished: seal and ea.")
+    assert by_place == "By half of the source: no difference is found for seal, ea and trunc."
+    assert by_distance == "Facts that need two places at once: no difference is found for seal, ea and trunc."
+
+
+def test_one_system_is_compared_with_nothing() -> None:
+    """A lone system has its numbers only."""
+    assert sentences([system("seal", 92)])[0].endswith("(guesses: 4 %): seal 92 % (90 to 94).")
+
+
+def test_without_facts_there_are_no_sentences() -> None:
+    """Texts without planted facts have none, and neither have oracles."""
+    run, table = system("oracle", 99)
+    assert sentences([(record("lead", 20), table)]) == []
+    assert sentences([(replace(run, oracle=True), table)]) == []
+
+
+def test_the_best_row_of_each_model_counts() -> None:
+    """Further rows of a model are left out; the label then has the settings."""
+    runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 40.0), (2, 60.0))]
+    assert describe_facts_found(group_by_seed(runs, {}), {})[0].endswith("(guesses: 4 %): ea x=2 60 % (58 to 62).")
+
+
+def test_seeds_without_scores_have_no_interval() -> None:
+    """Where per-example scores are missing, single runs keep the intervals of their records; places have none."""
+    run, _ = system("seal", 92)
+    assert len(describe_facts_found(group_by_seed([run], {}), {})) == 2
+    more = [system("seal", 92, seed)[0] for seed in (1, 2)]
+    assert describe_facts_found(group_by_seed(more, {}), {}) == []
