@@ -64,5 +64,4 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     if recipe.optimizer == "adafactor":
         adafactor: Optimizer = Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
         return adafactor
-    betas = recipe.adam_beta1, recipe.adam_beta2
-    return AdamW(groups, lr=1.0, betas=betas, eps=recipe.adam_epsilon, fused=True)  # one call for all weights
+    return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon)
