@@ -21,7 +21,7 @@ _SYSTEMS = (
 def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
     """Return the colour, line and marker of each line of a picture, as keywords of `Axes.plot`.
 
-    A model's first line looks the same in every picture. Its other lines have the same colour.
+    A model's first line looks the same in every picture. Its other lines have the same colour. The oracle is grey.
 
     Args:
         models: the model of each line.
@@ -30,7 +30,8 @@ def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
     for number, model in enumerate(models):
         place = _SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode())
         same = models[:number].count(model)
-        style = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + same) % len(MARKERS)]}
+        colour = GREY if model == "oracle" else COLOURS[place % len(COLOURS)]
+        style = {"color": colour, "marker": MARKERS[(place + same) % len(MARKERS)]}
         edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
         styles.append({**style, "linestyle": _LINES[same % len(_LINES)], **edge})
     return styles
