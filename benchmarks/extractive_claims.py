@@ -36,7 +36,10 @@ class Comparison:
 
     def scorers(self) -> list[SeedGroup]:
         """Return the scorers that were trained alone, with all seeds."""
-        return [row for row in self.rows if row.first.model in SCORERS and len(row.runs) == SEEDS]
+        trained = [
+            row for row in self.rows if row.first.scale == SCALE and row.first.config["train"]["only"] == "scorer"
+        ]
+        return [row for row in trained if row.first.model in SCORERS and len(row.runs) == SEEDS]
 
     def baselines(self) -> dict[str, SeedGroup]:
         """Return name → row of the baselines that were run."""
@@ -69,7 +72,7 @@ def read_comparisons(results: Results) -> list[Comparison]:
         records = list(results.records(dataset))
         for block in comparable_rows(records):
             found = Comparison(dataset, block.rows, read_all_scores(results, block.records()))
-            if any(row.first.scale == SCALE for row in found.scorers()):
+            if found.scorers():
                 compared.append(found)
     return compared
 

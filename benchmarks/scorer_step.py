@@ -1,6 +1,6 @@
 """A training step of EA and SEAL: the scorer alone (`train.only=scorer`) and the whole system, in turns.
 
-    OMP_NUM_THREADS=1 python benchmarks/scorer_step.py [--scale small] [--texts 8] [--tokens 2048] [--repeats 5]
+    OMP_NUM_THREADS=1 python benchmarks/scorer_step.py [--scale small] [--texts 8] [--tokens 2048] [--share 1.0]
 
 The sizes are those of a scale. A step is forward, backward and an update by Adam, on made-up texts whose targets have
 all `decode_length` tokens. The ratio is the median over the turns.
@@ -8,6 +8,7 @@ all `decode_length` tokens. The ratio is the median over the turns.
 
 import argparse
 import statistics
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from longsumbench.api import registry
 from longsumbench.modeling.training.optimization import build_optimizer, make_dense
+from longsumbench.modeling.training.trainer import Objective
 from longsumbench.runs.plan import plan
 
 VOCABULARY, ASKED = 6_000, 1 / 3
@@ -29,6 +31,7 @@ def main() -> None:
     parser.add_argument("--scale", default="small")
     parser.add_argument("--texts", type=int, default=8, help="of a step")
     parser.add_argument("--tokens", type=int, default=2_048, help="of a text")
+    parser.add_argument("--share", type=float, default=1.0, help="of the snippets that the scorer alone reads")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
@@ -49,8 +52,8 @@ def step(name: str, part: str, options: argparse.Namespace) -> Any:
     torch.manual_seed(0)
     model = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).to(options.device).train()
     system.model = model
-    objective = system.objective(part)
-    output = objective.output if objective else model
+    recipe = replace(point.config.train, only=part, scored_share=options.share if part == "scorer" else 1.0)
+    objective = system.objective(recipe) or Objective(model)
     optimizer = build_optimizer(model, point.config.train)
     length = config.decode_length
     segments = -(-length // getattr(config, "segment_length", length))
@@ -63,14 +66,15 @@ def step(name: str, part: str, options: argparse.Namespace) -> Any:
         "labels": torch.randint(4, VOCABULARY, (options.texts, length)),
         "proxy_labels": torch.rand(options.texts, segments, units),
     }
-    counts = {"num_items_in_batch": options.texts * length, "num_proxy_labels": options.texts * segments * units}
+    numbers = {"num_items_in_batch": options.texts * length, "num_proxy_labels": options.texts * segments * units}
+    counts = {name: torch.tensor(number) for name, number in numbers.items()}
     moved = {key: value.to(options.device) for key, value in batch.items()}
-    return partial(do_step, model, optimizer, output, {**moved, **counts})
+    return partial(do_step, model, optimizer, objective, {**moved, **counts})
 
 
-def do_step(model: Any, optimizer: Any, output: Any, batch: dict[str, Tensor | int]) -> None:
+def do_step(model: Any, optimizer: Any, objective: Objective, batch: dict[str, Tensor]) -> None:
     """Do an optimizer step."""
-    output(**batch).loss.backward()
+    objective.output(**objective.draw(batch)).loss.backward()
     make_dense(model.parameters())
     for group in optimizer.param_groups:
         group["lr"] = 1e-3

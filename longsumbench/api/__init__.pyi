@@ -4,6 +4,7 @@ from .bounds import (
     Count as Count,
     Depth as Depth,
     Device as Device,
+    Fraction as Fraction,
     FractionBelowOne as FractionBelowOne,
     Heads as Heads,
     NonNegative as NonNegative,
@@ -27,6 +28,7 @@ from .config import (
     Recipe as Recipe,
     RunConfig as RunConfig,
     Scoring as Scoring,
+    SummaryWords as SummaryWords,
     build_settings as build_settings,
     check_choice as check_choice,
     check_folder_name as check_folder_name,
@@ -82,6 +84,7 @@ from .settings import (
     outcome_settings as outcome_settings,
     setting as setting,
     settings_deciding as settings_deciding,
+    without_later_defaults as without_later_defaults,
 )
 from .system import (
     ATTENDED_AXIS as ATTENDED_AXIS,

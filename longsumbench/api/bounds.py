@@ -75,7 +75,7 @@ class OneOf(Bound):
         short = str(value).isdecimal() and len(str(value)) < len(str(_MOST))
         if self.number_of and short and int(value) >= self.least:
             return None
-        number = f", or a number of {self.number_of}" if self.number_of else ""
+        number = f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
         return f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
 
 

@@ -59,6 +59,7 @@ _Norm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
 _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
+Share = Annotated[float, Between(0, 1, open_low=True)]
 TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
@@ -135,7 +136,8 @@ class Recipe:
     )
     max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
     max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
-    only: TrainedPart = setting("all", "all | scorer: the part of the network that is trained", later=True)
+    only: TrainedPart = setting("all", "all | scorer (of ea and seal, to extract): what is trained", later=True)
+    scored_share: Share = setting(1.0, "of the snippets, drawn at every step if only=scorer", later=True)
     eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
     eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
     patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
@@ -191,6 +193,11 @@ class Decoding:
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
+        if self.mode == "write" and (self.extract_length != "train" or self.redundancy):
+            name = "extract_length" if self.extract_length != "train" else "redundancy"
+            raise UsageError(
+                f"decode.{name}={getattr(self, name)} is a setting of extracts: add decode.mode=extract or leave it out"
+            )
         if self.coverage != "none" and self.num_beams == 1:
             advice = "choose decode.num_beams=4 or so, or decode.coverage=none"
             raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}")

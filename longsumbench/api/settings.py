@@ -20,6 +20,7 @@ The bounds are in the type (`longsumbench.api.bounds`). What a setting decides i
     nothing    none of these
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, field, fields
 from typing import Any, Literal
 
@@ -62,6 +63,16 @@ def settings_deciding(settings: Any, *what: Decides) -> dict[str, Any]:
 def outcome_settings(settings: Any) -> dict[str, Any]:
     """Return name → plain value of the settings that decide the outcome of a run; part of its id."""
     same = names_deciding(settings, *SAME_RUN)
-    absent = {item.name: item.default for item in fields(settings) if item.metadata.get("later")}
     values = {name: value for name, value in asdict(settings).items() if name not in same}
+    return without_later_defaults(settings, values)
+
+
+def without_later_defaults(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name → value without the settings that were added later and have their default.
+
+    Args:
+        settings: a dataclass, or an instance.
+        values: values of its settings.
+    """
+    absent = {item.name: item.default for item in fields(settings) if item.metadata.get("later")}
     return {name: value for name, value in values.items() if name not in absent or value != absent[name]}

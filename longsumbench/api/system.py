@@ -320,12 +320,15 @@ def check_search(system: System, decode: Decoding) -> None:
 
     Raises:
         UsageError: `decode.coverage` is set, but the decoder gives no attention; `decode.mode=extract`, but the system
-            scores nothing.
+            scores nothing; `decode.mode=write`, but its decoder was not trained.
     """
     if decode.mode == "extract" and "decode" in system.decided_by and not system.extracts:
         problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
         able = ", ".join(name for name in systems.built_in if systems.load(name).extracts)
         raise UsageError(f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})")
+    if decode.mode == "write" and (part := system.state.get("trained_only")):
+        problem = f"only the {part} of this checkpoint was trained, and not what writes"
+        raise UsageError(f"decode.mode=write: {problem}: choose decode.mode=extract")
     if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
         raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")

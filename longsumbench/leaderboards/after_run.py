@@ -97,7 +97,8 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     for sentence in found:
         yield from _wrapped(sentence, _LINES_OF_A_SENTENCE)
     if not found or len(done) == 1:
-        yield from _wrapped(_describe_differences(table, block, own[0]), 2)
+        described = next((place for place in own if block.rows[place].first.trained), own[0])
+        yield from _wrapped(_describe_differences(table, block, described), 2)
     yield from _wrapped(caution(block.rows), 2)
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"

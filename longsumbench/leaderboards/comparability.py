@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.api import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding
+from longsumbench.api import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
 from longsumbench.formatting import format_plain_value
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, measured_mean, ranking_score
 
@@ -41,7 +41,7 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in ("train", "decode") if record.fit.steps or record.fit.parameters else ():
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
-        values = record.config[section]
+        values = without_later_defaults(SECTIONS[section], record.config[section])
         found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
     return found
 

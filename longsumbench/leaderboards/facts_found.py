@@ -73,9 +73,13 @@ def _has_interval(row: SeedGroup, name: str) -> bool:
 
 
 def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns) -> Estimate | None:
-    """Return the share of right facts of some tenths of the source; None without per-example scores."""
+    """Return the share of right facts of some tenths of the source, the mean of those an example has.
+
+    None without per-example scores.
+    """
     tables = {run.run_id: scores[run.run_id] for run in row.runs if run.run_id in scores}
-    means = {run: table.assign(**{_SINGLE: table[tenths].mean(axis=1)}) for run, table in tables.items()}
+    shares = {run: table.reindex(columns=list(tenths)).mean(axis=1) for run, table in tables.items()}
+    means = {run: table.assign(**{_SINGLE: shares[run]}) for run, table in tables.items()}
     return estimate_share(row.runs, _SINGLE, means)
 
 

@@ -97,6 +97,8 @@ class NeuralSystem(System):
             _check_best(recipe, validation)
             self.ready_to_read(context)
             assert train is not None
+            if recipe.only != "all":
+                self.state["trained_only"] = recipe.only
             rows = self.reader.labelled_rows(train, len(train), stages)
             watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
             read = self.reader.rows if recipe.only == "all" else self.reader.labelled_rows
@@ -164,7 +166,7 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                collator, objective = self.reader.collator(), self.objective(recipe.only)
+                collator, objective = self.reader.collator(), self.objective(recipe)
                 report = train(self.model, rows, validation, collator, recipe, trainer_folder, objective=objective)
             if process_index():
                 return
@@ -237,8 +239,8 @@ class NeuralSystem(System):
         """
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
 
-    def objective(self, part: str) -> Objective | None:
-        """Return what trains a part of the network alone; None for the whole network.
+    def objective(self, recipe: Recipe) -> Objective | None:
+        """Return what trains only a part of the network, as `train.only` says; None for the whole network.
 
         Systems with `trains_scorer` override this.
         """
@@ -293,7 +295,7 @@ class NeuralSystem(System):
         self.reader.tokenizer, self.model = self.network.open(folder)
 
     def _facts_of_texts(self) -> dict[str, Any]:
-        return {name: value for name, value in self.state.items() if name != "target_words"}
+        return {name: value for name, value in self.state.items() if name not in ("target_words", "trained_only")}
 
 
 def _check_best(recipe: Recipe, validation: Split | None) -> None:

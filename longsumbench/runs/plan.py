@@ -395,8 +395,11 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
 
     How summaries are made, and what was trained, is always named if it is not the usual.
     """
-    unusual = [f"mode={config.decode.mode}"] * (config.decode.mode != "write" and "decode" in decided_by)
-    unusual += [f"only={config.train.only}"] * (config.train.only != "all" and "train" in decided_by)
+    unusual = []
+    if config.decode.mode != "write" and "decode" in decided_by:
+        unusual.append(f"mode={config.decode.mode}")
+    if config.train.only != "all" and "train" in decided_by:
+        unusual.append(f"only={config.train.only}")
     kept = [word for word in overrides if not format_override(word).startswith(("model.", "decode.", "decode="))]
     if len(kept) == len(overrides):
         return ",".join(unusual)

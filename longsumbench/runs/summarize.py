@@ -33,6 +33,7 @@ from longsumbench.api import (
     names_deciding,
     read_saved,
     registry,
+    sees_reference,
 )
 from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
@@ -277,6 +278,9 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     """Yield a summary of each input, in order; the first `decoding.evidence` summaries have evidence."""
     check_lengths(system.config, decoding)
     check_search(system, decoding)
+    if sees_reference(system, decoding) and not system.oracle:
+        setting = f"decode.extract_length={decoding.extract_length}"
+        raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
     examples = [item.example for item in inputs]
     system.check_examples(examples)
     shown = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)

@@ -21,7 +21,7 @@ from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_LOOKS = 5.0  # at the states of points in other processes
+_SECONDS_BETWEEN_LOOKS = 15.0  # at the states of points in other processes
 _MOST_SHOWN = 2  # points
 
 
@@ -110,10 +110,10 @@ class Launch:
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
             _log.info(f"{format_count(same, 'point')} left out: the same run as another point")
-        shows_nothing = self.engine.launcher != HERE  # points in other processes write to their logs
+        here = self.engine.launcher == HERE
         with (
             Progress("sweep", len(tasks), "points", paced=False) as progress,
-            _watching(sweep, progress) if shows_nothing else nullcontext(),
+            nullcontext() if here else _watching(sweep, progress),  # points in other processes write to their logs
         ):
             for task, state in self.engine.run(tasks):
                 self.states[task.point.identity] = state
@@ -123,7 +123,7 @@ class Launch:
                 how = {DONE: f"done ({format_duration(state.seconds)})", FAILED: f"failed: {state.reason}"}
                 outcome = how.get(state.state, "skipped: finished before")
                 _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
-                progress.advance(1, describe_progress(sweep.present_states()))
+                progress.advance(1, describe_progress(list(self.states.values())))
 
     def records(self) -> list[RunRecord]:
         """Return the records of the points in their order, without baselines; a point that failed has none."""

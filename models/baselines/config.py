@@ -1,23 +1,21 @@
 """The settings of the baselines."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from longsumbench.api import (
-    RANKABLE_UNITS,
     BatchSize,
     Count,
+    Fraction,
     FractionBelowOne,
-    OneOf,
+    RankedUnit,
     RankerName,
     RankerVocabulary,
+    SummaryWords,
     Text,
     Width,
     setting,
 )
 
-_Length = Annotated[str, OneOf("train", "reference", number_of="words")]
-_Unit = Annotated[str, OneOf(*RANKABLE_UNITS)]
 _PAPER = "Hierarchical Transformer §4"
 
 
@@ -26,7 +24,7 @@ class LeadConfig:
     """The first words of the source."""
 
     name: Text = setting("lead", "name of the system")
-    length: _Length = setting(
+    length: SummaryWords = setting(
         "train", "a number | train: the mean target | reference: the example's (an oracle)", "words"
     )
     title: bool = setting(False, "begin with the title", source=_PAPER)
@@ -38,7 +36,7 @@ class RandomConfig:
     """Sentences drawn at random from the whole source."""
 
     name: Text = setting("random", "name of the system")
-    length: _Length = setting("train", "as for lead", "words")
+    length: SummaryWords = setting("train", "as for lead", "words")
 
 
 @dataclass
@@ -46,7 +44,7 @@ class LexRankConfig:
     """The paragraphs most similar to all others, best first."""
 
     name: Text = setting("lexrank", "name of the system")
-    length: _Length = setting("train", "as for lead", "words")
+    length: SummaryWords = setting("train", "as for lead", "words")
     damping: FractionBelowOne = setting(0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004")
 
 
@@ -56,9 +54,9 @@ class RankedExtractConfig:
 
     name: Text = setting("ranker", "name of the system")
     rank: RankerName = setting("lexrank", "the ranker (longsumbench list rankers); none: the order of the source")
-    unit: _Unit = setting("sentence", "sentence | paragraph | section: what is scored and copied")
-    length: _Length = setting("train", "as for lead", "words")
-    redundancy: FractionBelowOne = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
+    unit: RankedUnit = setting("sentence", "sentence | paragraph | section: what is scored and copied")
+    length: SummaryWords = setting("train", "as for lead", "words")
+    redundancy: Fraction = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
     ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER)
     ranker_steps: Count = setting(5_000, "of the LSTM ranker's training", "optimizer steps")
     ranker_batch_size: BatchSize = setting(8, "of a step of the LSTM ranker", "titles")

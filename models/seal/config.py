@@ -32,7 +32,6 @@ _Size = Annotated[str, OneOf(*_SIZES)]
 _Norm = Annotated[str, OneOf("pre", "post")]
 Documents = Annotated[int, Between(1, 10**6)]
 Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
-Share = Annotated[float, Between(0, 1, open_low=True)]
 _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 
 
@@ -114,10 +113,6 @@ class EAConfig(FamilyConfig):
     )
     proxy_measure: _Measure = setting("f1", "f1 | precision | recall, of it", source="SEAL, Table 3", decides="labels")
     proxy_sequential: bool = setting(False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels")
-
-    scored_share: Share = setting(
-        1.0, "of the snippets, drawn at every step, if the scorer is trained alone", later=True
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

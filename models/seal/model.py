@@ -196,13 +196,12 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         scores: Tensor = self.model.encoder.scorer(reading.pooled, reading.real)
         return scores[:, None]
 
-    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor, num_tokens: int) -> Tensor:
+    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor) -> Tensor:
         """Score all snippets for an extract: [B, U]; those of absent snippets are undefined.
 
         Args:
             reading: the encoded snippets.
             input_ids: [B, U, L], their tokens.
-            num_tokens: of an extract.
         """
         return self.unit_scores(reading, input_ids)[:, 0]
 
@@ -214,17 +213,9 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         labels: Tensor,
         proxy_labels: Tensor,
         num_proxy_labels: Tensor | float,
-        scored_share: float = 1.0,
         **others: Any,
     ) -> Seq2SeqLMOutput:
-        """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`).
-
-        In training, only a random `scored_share` of the snippets is read and scored, in place of all of them. Choice,
-        not in the paper: a step then costs less, and the snippets of one text are much alike.
-        """
-        if self.training and scored_share < 1:
-            drawn = torch.rand(unit_mask.shape[:2], device=unit_mask.device) < scored_share
-            unit_mask, num_proxy_labels = unit_mask & drawn[..., None], num_proxy_labels * scored_share
+        """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`)."""
         reading = self.model.encoder(input_ids, unit_mask, unit_documents)
         scores = self.unit_scores(reading, self.shifted(labels))
         errors, _ = self.extractive_errors(scores, proxy_labels, reading, labels)
@@ -340,30 +331,26 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
             scores = torch.cat([scores, later], 1)  # [Q, m, U]
         return scores
 
-    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor, num_tokens: int) -> Tensor:
-        """Score all snippets for an extract, the best first: every extracted snippet is a segment of the output.
+    def scores_to_extract(self, reading: TokenTable, input_ids: Tensor) -> Tensor:
+        """Score all snippets for an extract by the order in which they are chosen; the last one has 1.
 
-        Choice: the paper extracts no summaries. The next snippet is the best one, given those before. The order gives
-        the scores; snippets after `num_tokens` tokens have the last scores, below all others.
+        Choice: the paper extracts no summaries. Every chosen snippet is a segment of the output, and the next one is
+        the best given those before.
         """
-        left, taken = reading.real.clone(), reading.lengths.new_zeros(len(input_ids))  # [B, U], [B]
-        rows = torch.arange(len(left), device=left.device)
-        found = self.model.encoder.scorer(reading.pooled, reading.real)  # [B, U]
-        scores, history, masks = torch.zeros_like(found), [], []
-        for place in range(left.shape[1], 0, -1):
-            active = left.any(-1) & (taken < num_tokens)  # [B]
-            if not active.any():
-                break
+        left = reading.real.clone()  # [B, U]
+        rows, scores = torch.arange(len(left), device=left.device), left.new_zeros(left.shape, dtype=torch.float)
+        history: list[Tensor] = []
+        masks: list[Tensor] = []
+        while left.any():
+            segments = (torch.cat(history, 1), torch.cat(masks, 1)) if history else ()
+            found = self.model.encoder.scorer(reading.pooled, reading.real, *segments)  # [B, U]
             best = found.masked_fill(~left, -torch.inf).argmax(-1)  # [B]
-            scores[rows[active], best[active]] = float(place)
-            left[rows[active], best[active]] = False
-            taken += reading.lengths[rows, best] * active
+            scores[rows, best] = torch.where(left[rows, best], left.sum(-1), scores[rows, best])
+            left[rows, best] = False
             pooled, is_text = self.pool_segments(input_ids[rows, best][:, None])
             history.append(pooled)
             masks.append(is_text)
-            found = self.model.encoder.scorer(reading.pooled, reading.real, torch.cat(history, 1), torch.cat(masks, 1))
-        ranked: Tensor = torch.where(left, found.sigmoid() - 1, scores)
-        return ranked
+        return scores
 
     def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
         """Encode and pool earlier segments: [Q, j, s] → [Q, j, D], and [Q, j], True where a segment has a token."""
@@ -424,3 +411,14 @@ def split_at_segments(done: int, count: int, length: int) -> list[int]:
         sizes.append(min(count, length - done % length))
         done, count = done + sizes[-1], count - sizes[-1]
     return sizes
+
+
+def draw_units(batch: dict[str, Tensor], share: float) -> dict[str, Tensor]:
+    """Return a batch with a random share of its units; the others are absent, and their labels do not count.
+
+    Choice, not in the paper: a step then costs less, and the snippets of one text are much alike. `num_proxy_labels`
+    becomes the expected number, so the loss has the expectation of that of all units.
+    """
+    drawn = torch.rand(batch["unit_mask"].shape[:2]) < share
+    expected = (batch["num_proxy_labels"] * share).round().clamp(min=1).long()
+    return {**batch, "unit_mask": batch["unit_mask"] & drawn[..., None], "num_proxy_labels": expected}

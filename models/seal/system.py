@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
-from longsumbench.api import Decoding, Evidence, Example
+from longsumbench.api import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
@@ -20,6 +20,7 @@ from longsumbench.models.seal.model import (
     EAForConditionalGeneration,
     SealForConditionalGeneration,
     TruncForConditionalGeneration,
+    draw_units,
 )
 from longsumbench.models.seal.readers import CAReader, EAReader, TruncReader
 
@@ -86,14 +87,14 @@ class EA(NeuralSystem):
     extracts = True
     trains_scorer = True
 
-    def objective(self, part: str) -> Objective | None:
+    def objective(self, recipe: Recipe) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
-        if part == "all":
+        if recipe.only == "all":
             return None
         self.model.requires_grad_(False)
         self.model.model.encoder.requires_grad_(True)
-        score = partial(self.model.score_alone, scored_share=self.config.scored_share)
-        return Objective(score, mean_over="num_proxy_labels")
+        draw = partial(draw_units, share=recipe.scored_share)
+        return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 
     @torch.inference_mode()
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
@@ -102,7 +103,7 @@ class EA(NeuralSystem):
         model = self.model.to(choose_device(decoding.device)).eval()
         batch = {name: value.to(model.device) for name, value in self.reader.collate(read).items()}
         reading = model.model.encoder(**batch)
-        scores = model.scores_to_extract(reading, batch["input_ids"], self.config.decode_length).double().cpu().numpy()
+        scores = model.scores_to_extract(reading, batch["input_ids"]).double().cpu().numpy()
         for units, row in zip(read, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 

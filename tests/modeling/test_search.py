@@ -80,6 +80,37 @@ def test_a_run_is_refused_before_any_work() -> None:
     assert planned.variant == "coverage=wu,length_norm=wu,num_beams=4"
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *((f"model={name} decode.mode=extract", "scores no sentences") for name in ("trunc", "ca", "tdmca")),
+        ("model=flat_transformer decode.mode=extract", "scores no sentences"),
+        ("model=trunc train.only=scorer decode.mode=extract", "scores no sentences"),
+        ("model=etads train.only=scorer decode.mode=extract", "no scorer that trains alone"),
+        ("model=ea train.only=scorer", r"add decode\.mode=extract"),
+        ("model=ea decode.mode=extract decode.extract_length=0", "a number of words, at least 1"),
+        ("model=ea decode.extract_length=50", r"is a setting of extracts: add decode\.mode=extract"),
+        ("model=ea decode.redundancy=0.5", r"is a setting of extracts: add decode\.mode=extract"),
+    ],
+)
+def test_extracts_that_are_refused(words: str, message: str) -> None:
+    """What cannot be extracted, or would not be, is refused where it is planned, in one line."""
+    with pytest.raises(UsageError, match=message) as refused:
+        plan([*words.split(), "scale=tiny"])
+    assert "\n" not in str(refused.value)
+
+
+def test_summarize_refuses_extracts_as_long_as_a_reference() -> None:
+    """One's own texts have no reference, and a checkpoint whose decoder was not trained does not write."""
+    decoding = settle_decoding(["decode.mode=extract", "decode.extract_length=reference"], {})
+    with pytest.raises(UsageError, match="no reference"):
+        next(summarize_inputs(system("ea"), [], decoding))
+    one = system("ea")
+    one.state["trained_only"] = "scorer"
+    with pytest.raises(UsageError, match=r"choose decode\.mode=extract"):
+        next(summarize_inputs(one, [], settle_decoding([], {})))
+
+
 def test_summarize_refuses_too() -> None:
     """`summarize CHECKPOINT` takes the settings, and refuses coverage where it cannot be had, before it writes."""
     decoding = settle_decoding(["decode.coverage=summary", "decode.num_beams=2"], {})

@@ -2,13 +2,13 @@
 
     find_prose(settings, longest) → split → Prose: its sentences in reading order, and how many were left out
 
-A sentence is usable if it has 5 to 40 tokens and an end mark, and shares no word with the facts of a report.
+A sentence is usable if it has 5 to 40 tokens and an end mark, and has no site, no firm, no "bid" and no "goes to".
 """
 
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from longsumbench.errors import DataError, UsageError
 
 _log = logging.getLogger(__name__)
 
-FILLER_VERSION = 1  # rises when the same texts give other sentences
+FILLER_VERSION = 2  # rises when the same texts give other sentences
 _TOKENS = range(5, 41)  # of a usable sentence
 _ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not read
 
@@ -35,7 +35,7 @@ class Prose(NamedTuple):
     """Sentences for one split of `probe`.
 
     Attributes:
-        sentences: in reading order, document after document; no two are equal.
+        sentences: in reading order, document after document; no two are equal, in all splits.
         left_out: why sentences were left out → how many.
     """
 
@@ -69,19 +69,22 @@ def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[st
     Raises:
         DataError: the dataset lacks a split, or a split has too few sentences.
     """
-    texts = load_filler(settings)
-    found = {split: _prose_of(texts, split, tokens) for split, tokens in longest.items()}
+    texts, found = load_filler(settings), dict[str, Prose]()
+    for split in sorted(longest):  # a sentence of several splits is of the first split by name: test, train, validation
+        others = frozenset(chain.from_iterable(prose.sentences for prose in found.values()))
+        found[split] = _prose_of(texts, split, longest[split], others)
     left_out = sum((Counter(prose.left_out) for prose in found.values()), Counter())
     _log.info(f"dataset.filler={texts.name}: {_describe(left_out)}")
     return found
 
 
-def _prose_of(texts: Texts, split: str, longest: int) -> Prose:
+def _prose_of(texts: Texts, split: str, longest: int, others: Collection[str]) -> Prose:
     named = f"dataset.filler={texts.name}"
     if split not in texts.splits:
         has = ", ".join(texts.splits)
         raise DataError(f"{named} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}")
-    prose = usable_prose(chain.from_iterable(example.sentences() for example in texts.splits[split]), longest)
+    sentences = chain.from_iterable(example.sentences() for example in texts.splits[split])
+    prose = usable_prose(sentences, longest, others)
     found = sum(map(tokens_in, prose.sentences))
     if found < longest:
         raise DataError(
@@ -95,13 +98,13 @@ def _describe(left_out: Mapping[str, int]) -> str:
     return f"left out {', '.join(f'{count:,} × {reason}' for reason, count in left_out.items()) or 'nothing'}"
 
 
-def usable_prose(sentences: Iterable[str], longest: int = 0) -> Prose:
-    """Select usable sentences, and stop after 2,000,000 tokens, or `longest` if that is more."""
+def usable_prose(sentences: Iterable[str], longest: int = 0, others: Collection[str] = ()) -> Prose:
+    """Select usable sentences without `others`; stop after 2,000,000 tokens, or `longest` if that is more."""
     usable: dict[str, None] = {}
     left_out: Counter[str] = Counter()
     tokens = 0
     for sentence in sentences:
-        if reason := _problem(sentence) or (_REPEATED if sentence in usable else ""):
+        if reason := _problem(sentence) or (_REPEATED if sentence in usable or sentence in others else ""):
             left_out[reason] += 1
             continue
         usable[sentence] = None

@@ -61,10 +61,12 @@ class Objective:
             the entry `mean_over`.
         mean_over: the number of terms in the optimizer step: an entry `num_…` of a batch, or "num_items_in_batch", the
             number of target tokens.
+        draw: called with every batch to train on, before its tokens are counted; returns the part that is read.
     """
 
     output: Callable[..., Any]
     mean_over: str = "num_items_in_batch"
+    draw: Callable[[Batch], Batch] = lambda batch: batch
 
 
 def train(
@@ -169,6 +171,7 @@ class _Training:
 
     def step(self, batches: list[Batch]) -> None:
         """Do an optimizer step, on the batches of all processes."""
+        batches = [self.objective.draw(batch) for batch in batches]
         state, counts = self.state, self._count(batches)
         whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
         loss_sum = torch.tensor(0.0 if process_index() else state.interval_loss, device=self.device)

@@ -64,6 +64,18 @@ def test_reports_have_consecutive_sentences_of_their_split(tmp_path: Path, stage
     assert len(starts) > 20
 
 
+def test_a_sentence_of_several_splits_is_in_one(tmp_path: Path, stages: ArtifactCache) -> None:
+    """What training and test documents share is in test reports only."""
+    folder = write_corpus(tmp_path)
+    with (folder / "train.jsonl").open("a", encoding="utf-8") as file:
+        text = "\n\n".join(sentence("test", number) for number in range(8 * SENTENCES))
+        file.write(json.dumps({"id": "shared", "document": text, "summary": "A summary."}) + "\n")
+    texts = fill(folder, stages, document_length=256, strict=False)
+    found = {split: {text for one in examples for text in prose_in(one)} for split, examples in texts.splits.items()}
+    assert found["test"]
+    assert not found["test"] & found["train"]
+
+
 def test_prose_replaces_the_plain_distractors() -> None:
     """The shares of the others are those of the controls, and the reference still states what the report says."""
     prose = tuple(sentence("train", number) for number in range(400))

@@ -332,6 +332,8 @@ def test_an_unfitted_length_is_an_error() -> None:
         (Random(RandomConfig(length="reference")), True),
         (LexRank(LexRankConfig()), False),
         (LexRank(LexRankConfig(length="reference")), True),
+        (RankedExtract(RankedExtractConfig()), False),
+        (RankedExtract(RankedExtractConfig(length="reference")), True),
         (Oracle(OracleConfig()), True),
     ],
 )

@@ -12,6 +12,7 @@ from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 from longsumbench.api import Decoding, FitContext, Recipe, check_search, check_trained_part, outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
+from longsumbench.models.seal.model import draw_units
 
 EXTRACT = Decoding(mode="extract", extract_length="9", device="cpu", evidence="all")
 SCORER = ("ea", "seal")
@@ -32,7 +33,7 @@ def test_eas_order_is_that_of_its_scores() -> None:
     model, inputs = network("ea"), batch(*RAGGED)
     reading = model.model.encoder(**inputs)
     scores, _ = model.select(reading, torch.ones(3, 1, dtype=torch.long))
-    assert torch.equal(model.scores_to_extract(reading, inputs["input_ids"], 100), scores[:, 0])
+    assert torch.equal(model.scores_to_extract(reading, inputs["input_ids"]), scores[:, 0])
 
 
 def best_next(model: Any, inputs: dict[str, Any], chosen: list[int]) -> int:
@@ -49,20 +50,12 @@ def best_next(model: Any, inputs: dict[str, Any], chosen: list[int]) -> int:
 def test_seal_scores_the_next_snippet_given_those_before() -> None:
     """The order of SEAL's snippets is that of a search that scores all of them again after each choice."""
     model, inputs = network("seal").double(), batch(*RAGGED)
-    found = model.scores_to_extract(model.model.encoder(**inputs), inputs["input_ids"], 1_000)
+    found = model.scores_to_extract(model.model.encoder(**inputs), inputs["input_ids"])
     for row, example in enumerate(RAGGED):
         one, chosen = alone(inputs, row), list[int]()
         while len(chosen) < len(example):
             chosen.append(best_next(model, one, chosen))
         assert found[row, : len(example)].argsort(descending=True).tolist() == chosen
-
-
-def test_seal_orders_no_more_than_an_extract_needs() -> None:
-    """Snippets after the wanted tokens keep the last scores, below all that were chosen."""
-    model, inputs = network("seal"), batch((8, 8, 8, 8, 8))
-    scores = model.scores_to_extract(model.model.encoder(**inputs), inputs["input_ids"], 12)[0]
-    assert sorted(scores.tolist())[-2:] == [4.0, 5.0]
-    assert (scores.sort().values[:3] < 0).all()
 
 
 @pytest.mark.parametrize("name", SCORER)
@@ -140,16 +133,27 @@ def test_the_mean_length_must_be_known(tmp_path: Path) -> None:
 
 
 def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:
-    """Drawing some snippets at each step gives, on average, the gradient of all labels; validation reads all."""
-    model, inputs, labels = network("ea", dropout=0.0).double().train(), batch(*RAGGED), targets(20, 7, 13)
+    """Drawing some snippets at each step gives, on average, the loss of all of them."""
+    model, inputs, labels = network("ea").double(), batch(*RAGGED), targets(20, 7, 13)
     # without relations between snippets, a snippet's error does not depend on the others
     for layer in model.model.encoder.scorer.layers:
         layer.self_attn.out_proj.weight.data.zero_()
         layer.self_attn.out_proj.bias.data.zero_()
-    given = {**inputs, "labels": labels, "proxy_labels": torch.rand(3, 1, 9, dtype=torch.float64)}
-    whole = model.score_alone(**given, num_proxy_labels=19).loss.detach()
+    proxies = torch.rand(3, 1, 9, dtype=torch.float64)
+    given = {**inputs, "labels": labels, "proxy_labels": proxies, "num_proxy_labels": torch.tensor(20)}
     torch.manual_seed(0)
     with torch.no_grad():
-        some = torch.stack([model.score_alone(**given, num_proxy_labels=19, scored_share=0.5).loss for _ in range(400)])
+        whole = model.score_alone(**given).loss
+        some = torch.stack([model.score_alone(**draw_units(given, 0.5)).loss for _ in range(400)])
     assert abs(float(some.mean() - whole)) < 4 * float(some.std()) / 400**0.5
-    assert torch.equal(model.eval().score_alone(**given, num_proxy_labels=19, scored_share=0.5).loss, whole)
+    assert float(some.std()) > 0
+
+
+def test_only_the_snippets_that_are_read_are_counted(tmp_path: Path) -> None:
+    """The record counts the source tokens of the drawn snippets."""
+    counted = {}
+    for share in (0.25, 1.0):
+        recipe = tiny_recipe(only="scorer", scored_share=share, max_steps=4)
+        context = FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path))
+        counted[share] = build_tiny("ea").fit(context).source_tokens
+    assert 0 < counted[0.25] < 0.6 * counted[1.0]
