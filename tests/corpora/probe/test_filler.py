@@ -166,7 +166,7 @@ def test_texts_without_a_filler_stay_what_they_were(stages: ArtifactCache) -> No
         ({"filler": "nowhere"}, UsageError, "unknown dataset 'nowhere'"),
         ({"filler": "jsonl", "path": None}, UsageError, "dataset 'jsonl' needs dataset.path"),
         ({"filler": "pydoc"}, UsageError, "dataset 'pydoc' is not read from files: leave out dataset.path"),
-        ({"filler": "jsonl", "document_length": 4096}, DataError, "2,700 tokens in split 'train', and a report has 4,"),
+        ({"filler": "jsonl", "document_length": 4096}, DataError, "2,700 tokens in split 'test', and a report has 4,"),
         ({"filler": None}, UsageError, "leave out dataset.path"),
         ({"name": "jsonl"}, UsageError, "does not use this setting: leave out dataset.filler"),
     ],
