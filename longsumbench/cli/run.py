@@ -22,7 +22,7 @@ Without arguments, compare systems on short generated reports and on real texts,
   torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point with four processes
   longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      the points that an experiment defines
 
-groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
+groups:    model=NAME  dataset=NAME  scale={scales}  (longsumbench list models|datasets|scales)
            experiment=NAME, settings that belong together                                (longsumbench list experiments)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null

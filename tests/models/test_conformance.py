@@ -234,7 +234,8 @@ def test_what_is_not_read_is_not_extracted(system: System) -> None:
     skip_unless_it_extracts(system)
     (summary,) = system.summarize([ODD["many documents"]], replace(EXTRACT, extract_length="9999"))
     assert summary.truncation is not None
-    assert 0 < count_words([summary.text]) <= summary.truncation.words_seen + 1  # a sentence may be read in part
+    words, seen = count_words([summary.text]), summary.truncation.words_seen
+    assert 0 < words <= 2 * seen  # each of the sentences has two words, and may be read in part
     assert summary.truncation.tokens_seen < 500
 
 

@@ -247,13 +247,14 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_settings_in_the_file_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
-    """An experiment may set what only some of its models have; nothing is said, and it is in no variant."""
+    """An experiment may set what only some of its models have; nothing is said, and only its sweep is in variants."""
     points = plan(["experiment=first-probe,first-text", "decode.limit=2"], sweep=True)
     systems = {one.config.model.name: one for one in points if one.config.dataset.name == "probe"}
     assert list(systems) == ["pagesum", "seal", "ea", "trunc"]
     assert systems["trunc"].config.model.input_length == 64  # type: ignore[attr-defined]
     assert systems["pagesum"].config.model.page_size == 64  # type: ignore[attr-defined]
-    assert {one.variant for one in systems.values()} == {""}
+    variants = {name: one.variant for name, one in systems.items()}
+    assert variants == {"pagesum": "", "seal": "extractive_length=24", "ea": "extractive_length=48", "trunc": ""}
     assert {one.config.dataset.name for one in points} == {"probe", "pydoc"}
     assert capsys.readouterr().err == ""
 
