@@ -28,7 +28,7 @@ MEASURE = "fact_recall_single"
 
 
 def measure(arguments: list[str], folder: Path) -> tuple[float, float]:
-    """Run a command in a folder with a cache of its own; return its seconds and its peak memory in 1e9 bytes.
+    """Run a command in a folder with a separate cache; return its seconds and its peak memory in 1e9 bytes.
 
     The memory is that of all its processes; what they share counts once.
     """
@@ -79,7 +79,7 @@ def check_order(seeds: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Print what was measured beside what is asked for."""
+    """Print what was measured, and what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--one-process", action="store_true", help="one process for all points")
     parser.add_argument("--seeds", help="check the order of the systems with these seeds")
@@ -99,7 +99,7 @@ def main() -> None:
         ["the same command again", f"{again:.1f} s", f"{first:.0f} s", f"{again / first:.3f}"],
         ["longsumbench --help", f"{helped:.3f} s", "0.3 s", f"{helped / 0.3:.2f}"],
     ]
-    print(tabulate(rows, headers=["what", "measured", "beside", "ratio"]))
+    print(tabulate(rows, headers=["what", "measured", "compared with", "ratio"]))
 
 
 if __name__ == "__main__":

@@ -243,10 +243,10 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
     """In both measures and all seeds, from Lead, Random and LexRank; on all datasets but one, from `ranker`, too."""
     compared = EXTRACTS.read_comparisons(RESULTS)
     assert len(compared) >= 3
-    behind = set()
+    not_ahead = set()
     for measure in EXTRACTS.MEASURES:
         for name, _, _, *cells in EXTRACTS.table(compared, measure).rows:
             ahead = [re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells]
             assert all(ahead[:3]), (name, cells)
-            behind |= set() if all(ahead) else {name}
-    assert behind == {"openstax_modules, `ea`"}
+            not_ahead |= set() if all(ahead) else {name}
+    assert not_ahead == {"openstax_modules, `ea`"}

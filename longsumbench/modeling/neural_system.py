@@ -62,7 +62,8 @@ class NeuralSystem(System):
         model: set by `fit` and `load`.
         checkpoint: the folder of tokenizer and model; set by `fit`.
         state: "multi_document": True if the training texts have several documents each; "queried": the version of
-            queries, if the training texts have any; "target_words": the mean length of a training target. Set by `fit`.
+            queries, if the training texts have any; "target_words": the mean length of a training target;
+            "trained_only": the part of the network that was trained, if not all of it. Set by `fit`.
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
@@ -295,7 +296,8 @@ class NeuralSystem(System):
         self.reader.tokenizer, self.model = self.network.open(folder)
 
     def _facts_of_texts(self) -> dict[str, Any]:
-        return {name: value for name, value in self.state.items() if name not in ("target_words", "trained_only")}
+        """Return the entries of the state that decide how texts are read."""
+        return {name: self.state[name] for name in ("multi_document", "queried") if name in self.state}
 
 
 def _check_best(recipe: Recipe, validation: Split | None) -> None:

@@ -287,7 +287,7 @@ def test_what_is_missing_is_said_before_the_run(
 
 
 def test_a_table_is_ranked_by_rouge_whatever_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Asked measures stand in the CSV in their units, and a line below the table names them."""
+    """The CSV has the requested measures in their units, and a line below the table names them."""
     best, worst = (asking(configured(tmp_path, "plain_reports", length=length), "extractive") for length in ("13", "5"))
     for config in (worst, best):
         run_point(Point(config))

@@ -203,11 +203,11 @@ def skip_unless_it_extracts(system: System) -> None:
 
 @pytest.mark.parametrize("kind", ODD)
 def test_extracts_of_odd_examples_are_text_of_the_source(kind: str, system: System) -> None:
-    """Whatever an example lacks, or has too much of, its extract is text of the source, alone and beside others."""
+    """The extract of an odd example is text of the source, alone and in a batch."""
     skip_unless_it_extracts(system)
     (alone,) = system.summarize([ODD[kind]], EXTRACT)
-    beside = list(system.summarize([TEST[4], ODD[kind]], EXTRACT))
-    assert (alone.id, alone.text) == ("odd", beside[1].text)
+    together = list(system.summarize([TEST[4], ODD[kind]], EXTRACT))
+    assert (alone.id, alone.text) == ("odd", together[1].text)
     check_extract(ODD[kind], alone.text, 7)
 
 
