@@ -185,10 +185,21 @@ class Decoding:
     min_length: TokenLimit = setting(0, "shortest output", "tokens")
     max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
     no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
+    encoder_no_repeat_ngram: TokenLimit = setting(
+        0, "n-grams of this size are not copied from the source; 0: no limit", "tokens", later=True
+    )
+    repetition_penalty: Positive = setting(1.0, "divides the scores of written tokens; 1: none", later=True)
+    early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
+    forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
+    temperature: Weight = setting(0.0, "of sampling, with a seed for each example; 0: no sampling", later=True)
+    top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
     batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
     limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
     evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
     reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    keep_inputs: _Kept = setting(
+        "none", "examples whose input is stored as the system read it: all | a number | none", decides="evidence"
+    )
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 

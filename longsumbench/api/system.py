@@ -94,6 +94,8 @@ class Summary:
         complete: False if the output reached its length limit before the end token.
         tokens: number of tokens written; None for a system without tokens.
         evidence: what the system looked at; None unless it was requested and the system keeps any.
+        counts: name → number, summed over the summaries of a run for its record ("prompt_tokens", "refused").
+        read: the text as the system read it; None unless `decoding.keep_inputs` requests it.
     """
 
     id: str
@@ -102,6 +104,8 @@ class Summary:
     complete: bool = True
     tokens: int | None = None
     evidence: Evidence | None = field(default=None, compare=False)
+    counts: Mapping[str, float] = field(default_factory=dict)
+    read: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,14 @@ class System(ABC):
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome as JSON values; part of the run id."""
         return outcome_settings(self.config)
+
+    def facts(self) -> dict[str, Any]:
+        """Return facts about the fitted system as JSON values, for the record and the tables; none by default.
+
+        Tables know these: "checkpoint", "revision" (commit), "weights" ("safetensors" or "bin"), "parameters",
+        "context" (tokens it can read at most), "engine", "prompt", "prompt_hash", "released" (ISO date).
+        """
+        return {}
 
     @classmethod
     def versions(cls) -> dict[str, int]:
