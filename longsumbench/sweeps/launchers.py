@@ -12,10 +12,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 import hydra
@@ -128,10 +129,13 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
         size, ends_with = min(n_jobs, len(left)), {"initializer": _end_with, "initargs": (os.getpid(),)}
         pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)
         try:
-            futures = {pool.submit(task): number for number, task in left.items()}
-            for future in as_completed(futures):
-                state = future.result()
-                yield left.pop(futures[future]), state
+            waiting, running = iter([*left]), dict[Future[PointState], int]()
+            while left:  # a pool that is interrupted while it holds more tasks than processes prints an error
+                for number in islice(waiting, size - len(running)):
+                    running[pool.submit(left[number])] = number
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    state = future.result()
+                    yield left.pop(running.pop(future)), state
             pool.shutdown()
         except BrokenExecutor:
             died = [number for number, task in left.items() if task.sweep.state(number).state == RUNNING]
