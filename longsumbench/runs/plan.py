@@ -297,8 +297,11 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
 def _check_datasets(points: Sequence[DictConfig]) -> None:
     """Check that the texts of at least one point are available, before slow imports."""
     stages, problems = ArtifactCache(cache_folder()), []
-    typed = ([OmegaConf.select(point.dataset, key) for key in ("name", "path", "reader")] for point in points)
-    chosen = dict.fromkeys((DatasetSettings(str(name), path, reader).reader, path) for name, path, reader in typed)
+    keys = ("filler", "name", "path", "reader")
+    typed = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
+    chosen = dict.fromkeys(
+        (filler or DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in typed
+    )
     for reader, path in chosen:
         corpus = registry.corpora.load(str(reader))
         if path is None and corpus.hub is not None and corpus.built_in is None:
