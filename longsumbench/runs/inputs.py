@@ -1,6 +1,6 @@
 """Inputs on disk: the texts of the first examples as the system read them (`decode.keep_inputs`).
 
-inputs.jsonl    {"id", "input"}: a line for each example; input is null if the system does not tell what it reads
+`inputs.jsonl` has a line for each example: {"id", "input"}. The input is null if the system does not tell what it read.
 """
 
 import json

@@ -62,7 +62,7 @@ def summarize_split(
         path: JSON lines; summaries are appended, and sorted in the data's order at the end.
         log: JSON lines; the seconds of each batch of new summaries, appended.
         evidence: a folder for the evidence of the first examples (`decoding.evidence`); None keeps none.
-        inputs: JSON lines; the inputs of the first examples (`decoding.keep_inputs`), sorted as `path`; None keeps none.
+        inputs: JSON lines; the inputs of the first examples (`decoding.keep_inputs`); None keeps none.
         shown_as: the name of the progress bar.
 
     Returns:
