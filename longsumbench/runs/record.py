@@ -324,6 +324,16 @@ class RunRecord:
         return self.facts.checkpoint is not None and not self.trained
 
     @property
+    def trained_here(self) -> str:
+        """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
+        return "here" if self.trained else "no" if self.zero_shot else ""
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights; 0 if it is unknown, or the system has none."""
+        return self.fit.parameters or self.facts.parameters or 0
+
+    @property
     def train_examples(self) -> int:
         """Number of examples in the training split; 0 if it is unknown."""
         return self.texts.examples.get("train", 0)
@@ -484,6 +494,12 @@ def source_seen(record: RunRecord) -> float | None:
     if source is None:
         return None
     return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
+
+
+def length_ratio(record: RunRecord) -> float | None:
+    """Return the mean length of the outputs divided by that of the references, in words; None if it is unknown."""
+    outputs = record.outputs
+    return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
 
 
 def ranking_score(record: RunRecord) -> str:
