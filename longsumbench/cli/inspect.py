@@ -18,6 +18,7 @@ Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. Th
 stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other
 array as a heat map, together with the texts of the units.
 A run stores evidence of its first 20 examples. Run the same `run` command with decode.evidence=all to add the others.
+With decode.keep_inputs=all it also stores the text as the system read it, and the page shows it.
 Without evidence the page shows what the output shares with the source and the references.
 What the views mean: docs/how-to/inspect.md.
 """

@@ -89,7 +89,7 @@ def _find_runs(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
 def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
     table = updated.table
     block, own = _find_runs(table, {run.run_id for run in done})
-    yield from _wrapped(f"{table.heading()}, {describe_block(block.rows[0].first, table.comparable)}", 1)
+    yield from _wrapped(f"{table.heading()}, {describe_block(block, table.comparable)}", 1)
     count = f"{len(done)} runs, " if len(done) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, done))}", 1)
     yield from ("", terminal_block(_nearby_rows(block, own)), "")
@@ -152,21 +152,22 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
     """Describe how many systems the block has, and why other runs are in other blocks; empty if all rows are shown."""
     if len(block.rows) <= _SMALL_TABLE and len(table.comparable) == 1:
         return ""
-    systems, runs = format_count(len(block.rows), "system"), format_count(_num_runs(block), "run")
+    systems, runs = format_count(len(block.rows), "system"), format_count(len(_run_ids(block)), "run")
     text = f"Same texts, split, examples and scoring: {systems} ({runs})."
     reasons: Counter[str] = Counter()
     for other in table.comparable:
         if other is not block:
-            reason = describe_difference(other.rows[0].first, block.rows[0].first)
-            reasons[reason] += _num_runs(other)
+            training = "no training here" if other.zero_shot else "training here"
+            reason = describe_difference(other.rows[0].first, block.rows[0].first) or training
+            reasons[reason] += len(_run_ids(other) - _run_ids(block))
     if reasons:
         named = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
         text += f" In other blocks: {format_count(reasons.total(), 'run')} ({named})."
     return text
 
 
-def _num_runs(block: ComparableRows) -> int:
-    return sum(len(row.runs) for row in block.rows)
+def _run_ids(block: ComparableRows) -> set[str]:
+    return {run.run_id for row in block.rows for run in row.runs}
 
 
 def _next_commands(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import Column, columns_of
 from longsumbench.leaderboards.comparability import describe_difference, numbers_shown
-from longsumbench.leaderboards.notes import describe_method, footnotes
+from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, best_rows
 from longsumbench.report.tables import Block, Stressed, Tied
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, ranking_score
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "seconds", "run")
+_CHECKPOINT = ("price", "parameters", "context", "prompt", "length_ratio")  # shown if facts about any system are known
 _FIRST_LEFT_OUT = ("seconds", "source_seen", "seeds", "seed", "length")  # after the scores by which rows are not ranked
 
 
@@ -28,7 +29,7 @@ def leaderboard_block(
         chosen: names of the columns after system and settings; empty for the default ones.
     """
     rows, tests = comparable.rows, comparable.tests
-    heading = describe_block(rows[0].first, table)
+    heading = describe_block(comparable, table)
     if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _columns(rows, part, chosen)
@@ -37,21 +38,23 @@ def leaderboard_block(
     return replace(
         block,
         heading=heading,
+        notes=(untrained,) if (untrained := describe_untrained(rows)) else (),
         optional=tuple(column.heading for column in optional),
         footnotes=footnotes(comparable, shown, part),
     )
 
 
-def describe_block(run: RunRecord, table: Sequence[ComparableRows]) -> str:
+def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
     """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts".
 
     Own texts also have their fingerprint if other blocks of the table have other texts.
     """
-    texts = ""
+    run, texts = comparable.rows[0].first, ""
     if path := run.settings.dataset.path:
         several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
         texts = f", texts of {path}" + (f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else "")
-    return f"{run.split} split, {format_count(run.n, 'example')}{texts}"
+    untrained = ", systems that were not trained here" if comparable.zero_shot else ""
+    return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 
 
 def _columns(rows: Sequence[SeedGroup], part: str, chosen: Sequence[str]) -> tuple[list[Column], list[Column]]:
@@ -62,8 +65,9 @@ def _columns(rows: Sequence[SeedGroup], part: str, chosen: Sequence[str]) -> tup
         return columns, columns[:1:-1]
     ranked_by, seeds = ranking_score(rows[0].first), seeds_column(rows)
     numbers = list(numbers_shown([row.first for row in rows]))
-    names = [*_WHO, seeds, *numbers, *_COST]
-    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT]
+    facts = _CHECKPOINT if any(run.system for row in rows for run in row.runs) else ()
+    names = [*_WHO, seeds, *numbers, *facts, *_COST]
+    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT]
     return [known[name] for name in names], [known[name] for name in optional if name in names]
 
 

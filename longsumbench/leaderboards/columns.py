@@ -12,9 +12,10 @@ from tabulate import tabulate
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_duration, format_plain_value, percent
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, source_seen
+from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, measured_mean, source_seen
 
 _ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
@@ -57,6 +58,29 @@ def _fact(
     return Column(name, heading, meaning, cell)
 
 
+def _text(name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]) -> Column:
+    """Return the column of a text about single runs; a row has the different ones."""
+
+    def cell(row: SeedGroup) -> str:
+        return ", ".join(dict.fromkeys(text for run in row.runs if (text := value(run))))
+
+    return Column(name, heading, meaning, cell, "l")
+
+
+def _count(name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format) -> Column:
+    """Return the column of a sum over the outputs."""
+    return _fact(name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show)
+
+
+def _prompt(record: RunRecord) -> str | None:
+    name, hashed = record.facts.prompt, record.facts.prompt_hash
+    return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
+
+
+def _format_price(dollars: float) -> str:
+    return f"{dollars:,.2f}" if dollars >= 1 else f"{dollars:.2g}"
+
+
 def _rouge_part(kind: str, part: str) -> Callable[[RunRecord], float | None]:
     return lambda run: getattr(run.scores[kind], part) if kind in run.scores else None
 
@@ -90,6 +114,7 @@ def remarks(record: RunRecord) -> list[str]:
     averaged = len(record.fit.averaged)
     candidates = {
         "imported": record.imported,
+        "not trained here": record.zero_shot,
         "not repeatable": not record.repeatable,
         f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
@@ -125,7 +150,20 @@ _FACTS = (
     _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _trained("examples")),
     _fact("source_tokens", "source\ntokens", "source tokens trained on", _trained("source_tokens")),
     _fact("target_tokens", "target\ntokens", "target tokens trained on", _trained("target_tokens")),
-    _fact("parameters", "parameters", "weights of the model", lambda run: run.fit.parameters or None),
+    _text("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
+    _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
+    _fact("context", "context", "tokens that the system can read at most", lambda run: run.facts.context),
+    _text("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
+    _text("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
+    _text("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
+    _text("released", "released", "date of the checkpoint", lambda run: run.facts.released),
+    _text("prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt),
+    _fact("length_ratio", "length\nratio", "words of the outputs / of the references", length_ratio, "{:.2f}".format),
+    _count("requests", "requests", "requests to the model"),
+    _count("prompt_tokens", "prompt\ntokens", "tokens sent"),
+    _count("output_tokens", "output\ntokens", "tokens received"),
+    _count("price", "price\n(US$)", "US dollars", _format_price),
+    _count("refused", "refused", "requests that the model refused"),
     _fact("total_seconds", "total\ntime", "time of all steps", lambda run: run.timings.total or None, format_duration),
     _fact(
         "summarize_seconds",

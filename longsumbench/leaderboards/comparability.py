@@ -36,10 +36,14 @@ def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
 def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     """Return the settings that affect a run's summaries, without the seed: full name → value, as on the command line.
 
-    Settings that decide `ignored` are left out. Systems that are not trained have only the settings of their model.
+    Settings that decide `ignored` are left out. So are those of training for a checkpoint that was not trained here;
+    other systems that are not trained have only the settings of their model.
     """
+    sections: tuple[str, ...] = ("train", "decode") if record.fit.steps or record.fit.parameters else ()
+    if record.zero_shot:
+        sections = ("decode",)
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
-    for section in ("train", "decode") if record.fit.steps or record.fit.parameters else ():
+    for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
         values = without_later_defaults(SECTIONS[section], record.config[section])
         found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}

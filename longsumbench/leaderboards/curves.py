@@ -9,7 +9,6 @@ line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from longsumbench.leaderboards.comparability import (
     describe_difference,
     settings_of,
 )
-from longsumbench.leaderboards.notes import HUB_NAME, describe_budget
+from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 
@@ -193,9 +192,7 @@ def parse_number(value: str) -> float | None:
 
 def format_value(value: str) -> str:
     """Return a setting's value for display; paths are reduced to their last name."""
-    if "/" not in value or HUB_NAME.fullmatch(value):
-        return value
-    return PurePath(value).name or value
+    return checkpoint_name(value)
 
 
 def short_name(key: str) -> str:

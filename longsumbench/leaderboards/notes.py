@@ -22,7 +22,19 @@ _MEANING = {  # of measures by which runs are ranked
 LEAD = "lead"  # the baseline that trained systems should exceed
 _LARGEST = 100.0  # difference of two shares in percent
 _NAMED = 4  # most runs, budgets or values in a line
-HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
+_HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
+
+
+def checkpoint_name(named: str) -> str:
+    """Return a hub name as it is, and the last name of a folder."""
+    return named if _HUB_NAME.fullmatch(named) else PurePath(named).name or named
+
+
+def describe_untrained(rows: Iterable[SeedGroup]) -> str:
+    """Describe which rows are checkpoints that were not trained here; empty if none is."""
+    found = [run for row in rows for run in row.runs if run.zero_shot]
+    names = dict.fromkeys(f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in found)
+    return f"Not trained here: {shorten_list([*names])}. Their training texts may include these." if names else ""
 
 
 def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") -> tuple[str, ...]:
@@ -105,6 +117,8 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
     if empty := [f"{one.label}: {one.empty_predictions}" for one in members if one.empty_predictions]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
+    if refused := [f"{one.label}: {one.counts['refused']:,}" for one in members if one.counts.get("refused")]:
+        lines.append(f"Refused by the model: {shorten_list(refused)}.")
     warnings = [
         f"Warning, {record.label}: {'; '.join(found)}."
         for record in members
@@ -188,16 +202,14 @@ def describe_training_differences(members: Sequence[RunRecord]) -> str:
 
 
 def describe_starts(members: Sequence[RunRecord]) -> str:
-    """Describe which models started from random weights and which from a checkpoint; empty if neither applies.
-
-    Folders of checkpoints are reduced to their last name.
-    """
+    """Describe which models started from random weights and which from a checkpoint; empty if neither applies."""
     random, loaded = set(), set()
     for record in members:
-        if (init := record.settings.model.get("init")) == "random":
+        init = record.settings.model.get("init")
+        name = record.facts.checkpoint or init
+        if init == "random":
             random.add(record.model)
-        elif isinstance(init, str):  # in a plugin, `init` may have another meaning
-            name = init if HUB_NAME.fullmatch(init) else PurePath(init).name or init
-            loaded.add(f"{record.model} ({name})")
+        elif isinstance(name, str) and not record.zero_shot:  # in a plugin, `init` may have another meaning
+            loaded.add(f"{record.model} ({checkpoint_name(name)})")
     starts = (("Random initial weights", random), ("From a checkpoint", loaded))
     return " ".join(f"{start}: {', '.join(sorted(models))}." for start, models in starts if models)

@@ -179,7 +179,7 @@ def _randomized(differences: Mapping[tuple[str, str], NDArray[np.float64]]) -> d
 
 @dataclass(frozen=True)
 class ComparableRows:
-    """Rows of a table that are comparable.
+    """Rows of a table that are comparable. Trained systems and checkpoints that were not trained are never together.
 
     Attributes:
         rows: a row for each system and its settings, best first, oracles last.
@@ -188,6 +188,11 @@ class ComparableRows:
 
     rows: tuple[SeedGroup, ...]
     tests: AgainstBest = UNTESTED
+
+    @property
+    def zero_shot(self) -> bool:
+        """True if rows are checkpoints that were not trained here."""
+        return any(row.first.zero_shot for row in self.rows)
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
@@ -201,8 +206,20 @@ def comparable_rows(
     names: Sequence[str] | None = None,
 ) -> tuple[ComparableRows, ...]:
     """Return the blocks of comparable rows with their tests, the largest first; arguments as in `read_table`."""
-    blocks = [group_by_seed(members, scores or {}, by_run) for members in _group_comparable(records)]
+    groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
+    blocks = [group_by_seed(members, scores or {}, by_run) for members in groups]
     return tuple(ComparableRows(rows, against_best(rows, scores or {}, names)) for rows in blocks)
+
+
+def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
+    """Split comparable runs into trained ones, and checkpoints that were not trained here; baselines are in both.
+
+    Runs without one of the two kinds are not split.
+    """
+    if not (any(one.trained for one in records) and any(one.zero_shot for one in records)):
+        return [list(records)]
+    untrained = [one for one in records if not one.trained and one.imported is None]
+    return [[one for one in records if not one.zero_shot], untrained]
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:

@@ -6,7 +6,7 @@ numbers have separate blocks. Planted facts, and the sentences that an oracle se
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_bloc
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.report import tables
 from longsumbench.report.tables import Block, rounded_frame, with_bounds
-from longsumbench.runs.record import Results, RunRecord, source_seen
+from longsumbench.runs.record import Results, RunRecord, length_ratio, source_seen
 
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _COLUMNS = (
@@ -41,6 +41,10 @@ _COLUMNS = (
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
     *("path", "fingerprint", "train_split"),
+)
+_SYSTEM_COLUMNS = (  # left out if no record has facts about its system
+    *("trained", "checkpoint", "revision", "weights", "context", "engine"),
+    *("prompt", "prompt_hash", "released", "length_ratio"),
 )
 _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
     "output_words": "words",
@@ -70,8 +74,8 @@ class Table:
     columns: tuple[str, ...] = ()
 
     def records(self) -> list[RunRecord]:
-        """Return all runs: comparable ones together, the best first, oracles last."""
-        return [record for block in self.comparable for record in block.records()]
+        """Return all runs, each once: comparable ones together, the best first, oracles last."""
+        return list({run.run_id: run for block in self.comparable for run in block.records()}.values())
 
     def frame(self) -> pd.DataFrame:
         """Return a row per run: `_COLUMNS`, then other measures, then truncation by cause."""
@@ -83,6 +87,8 @@ class Table:
         columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
         columns += ["imported_from"] if any(record.imported for record in records) else []
+        columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
+        columns += dict.fromkeys(name for record in records for name in record.counts)
         return rounded_frame(map(_row, records), columns)
 
     def csv(self) -> str:
@@ -268,7 +274,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
         "source_seen": source_seen(record),
         "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
         "outputs_cut": percent(record.outputs_cut, record.num_outputs),
-        "parameters": fit.parameters,
+        "parameters": record.parameters,
         **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
         "tokens_per_second": record.decode_tokens_per_second,
         **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
@@ -281,6 +287,9 @@ def _row(record: RunRecord) -> dict[str, Any]:
     values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
+    facts = {**asdict(record.facts), "trained": record.trained_here, "length_ratio": length_ratio(record)}
+    values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
+    values |= record.counts
     if record.imported:  # how it was trained and decoded is unknown
         values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
         values["imported_from"] = record.imported.origin or record.imported.file

@@ -203,8 +203,22 @@ class NeuralSystem(System):
         self.reader.ranking.use_device(decoding.device)
         if decoding.mode == "extract":
             scored = self.score_source(examples, decoding)
-            yield from extracts(examples, scored, self.state.get("target_words"), decoding, self.keeps_evidence)
-            return
+            summaries = extracts(examples, scored, self.state.get("target_words"), decoding, self.keeps_evidence)
+        else:
+            summaries = self._write_summaries(examples, decoding)
+        for example, summary in zip(examples, summaries, strict=True):
+            read = None if decoding.keep_inputs == "none" else self._text_read(example)
+            yield replace(summary, read=read)
+
+    def _text_read(self, example: Example) -> str:
+        """Return the text of an example's units with special tokens; a line before each of several units names it."""
+        units = self.reader.units(example).ids
+        texts = self.tokenizer.batch_decode(units, skip_special_tokens=False)
+        if len(texts) == 1:
+            return str(texts[0])
+        return "\n".join(f"── unit {number} of {len(texts)}\n{text}" for number, text in enumerate(texts, start=1))
+
+    def _write_summaries(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         summaries = self.write_batch(examples, decoding)
         texts = self.tokenizer.batch_decode([written.ids for written in summaries], skip_special_tokens=True)
         shows = self.keeps_evidence and decoding.evidence != "none"

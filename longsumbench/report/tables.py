@@ -26,7 +26,7 @@ _COMFORTABLE = 16  # width of a text column for which optional columns are left 
 TIED = "≈"  # after a cell that is not distinguishable from the best of its column
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
-_PIECE = re.compile(r"[^\s_/,=-]*[\s_/,=-]*")  # a word with the signs after it, where a line may be broken
+_PIECE = re.compile(r"[^\s_/,=@-]*[\s_/,=@-]*")  # a word with the signs after it, where a line may be broken
 _DECIMALS = 4  # of numbers in a CSV file
 _NUMBER = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
 _LATEX = str.maketrans(
@@ -204,7 +204,7 @@ def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
 
 
 def _broken(cell: str, width: int) -> str:
-    """Break a cell that is wider than its column, if possible after a blank or one of the signs _ / , = -."""
+    """Break a cell that is wider than its column, if possible after a blank or one of the signs _ / , = @ -."""
     if len(cell) <= width:
         return cell
     lines = [""]

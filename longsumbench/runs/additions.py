@@ -1,7 +1,7 @@
-"""What is added to a finished run: evidence and metrics that were requested later."""
+"""What is added to a finished run: evidence, inputs and metrics that were requested later."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,14 @@ from longsumbench.corpora.reading.load import Texts
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
 from longsumbench.runs.evidence import kept_places
-from longsumbench.runs.predictions import asked_evidence, num_summarized, read_summaries, summarize_split
+from longsumbench.runs.predictions import (
+    asked_evidence,
+    asked_inputs,
+    lacking_inputs,
+    num_summarized,
+    read_summaries,
+    summarize_split,
+)
 from longsumbench.runs.record import RunRecord, output_files, ranking_score
 from longsumbench.runs.run_files import is_fitted_by
 from longsumbench.runs.scoring import (
@@ -26,41 +33,53 @@ _log = logging.getLogger(__name__)
 
 
 def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
-    """Return True if the configuration asks for evidence or metrics that a finished run does not have."""
-    return bool(_num_missing_evidence(config, system, texts, folder) or _missing_metrics(config, texts, folder))
+    """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
+    return bool(_missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder))
 
 
 def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
-    """Add the evidence and metrics that a finished run lacks."""
-    if missing := _num_missing_evidence(config, system, texts, folder):
-        named = f"{format_count(missing, 'example')}: {config.model.name} on {config.dataset.name}"
-        _log.info(f"already finished, except for the evidence of {named}, {folder}")
-        if problem := _add_evidence(config, system, texts, stages, folder):
-            _log.warning(f"no evidence{problem}; overwrite=true repeats the run")
+    """Add the evidence, inputs and metrics that a finished run lacks."""
+    if missing := _missing_parts(config, system, texts, folder):
+        named = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
+        _log.info(f"already finished, except for the {named}, {folder}")
+        if problem := _add_parts(config, system, texts, stages, folder):
+            _log.warning(f"no {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
         _add_measures(config, metrics, texts.splits[config.dataset.split], folder)
 
 
-def _num_missing_evidence(config: RunConfig, system: System, texts: Texts, folder: Path) -> int:
-    split = texts.splits[config.dataset.split]
-    asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
-    return len(asked_for - kept_places(folder / "evidence", config.decode.reference_evidence))
+def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
+    """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
+    split, decode = texts.splits[config.dataset.split], config.decode
+    examples = num_summarized(split, decode)
+    kept = kept_places(folder / "evidence", decode.reference_evidence)
+    inputs = lacking_inputs(asked_inputs(system, decode, examples), split, folder / "inputs.jsonl")
+    missing = {"evidence": len(asked_evidence(system, decode, examples) - kept), "inputs": len(inputs)}
+    return {name: number for name, number in missing.items() if number}
 
 
-def _add_evidence(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
-    """Add missing evidence to a finished run by decoding its batches again; return why some is still missing.
+def _describe_parts(missing: Mapping[str, int]) -> str:
+    return " and the ".join(f"{name} of {format_count(number, 'example')}" for name, number in missing.items())
+
+
+def _add_parts(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+    """Add missing evidence and inputs to a finished run by decoding their batches again.
 
     This needs the weights that wrote the summaries.
+
+    Returns:
+        What is still missing, and why; empty if nothing is.
     """
+    names = " and ".join(_missing_parts(config, system, texts, folder))
     if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
-        return f" is added: the {lost[0]} of that run is not in the cache"
+        return f"{names} added: the {lost[0]} of that run is not in the cache"
     report = system.fit(FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
     if not is_fitted_by(report, folder):
-        return " is added: the weights in the cache may differ from those that wrote the summaries"
-    split = texts.splits[config.dataset.split]
-    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
-    left = _num_missing_evidence(config, system, texts, folder)
-    return f" of {format_count(left, 'example')} is added: their summaries differ on this machine" if left else ""
+        return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
+    split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
+    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
+    left = _missing_parts(config, system, texts, folder)
+    return f"{_describe_parts(left)} added: their summaries differ on this machine" if left else ""
 
 
 def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:

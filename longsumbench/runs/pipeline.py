@@ -192,6 +192,7 @@ def _build_record(
     """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
+    counted = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
         run_id=spec.run_id,
         model=spec.model,
@@ -214,6 +215,8 @@ def _build_record(
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         repeatable=report.ended_by != "max_minutes",
+        system=system.facts(),
+        counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in counted},
         **vars(scores),
     )
 
@@ -227,13 +230,15 @@ def _tokens_per_second(summaries: Sequence[Summary], seconds: float) -> float:
 def _summarize_each(
     system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
 ) -> list[list[Summary]]:
-    """Summarize a split with each kept checkpoint, the best first. Only the best one has evidence and a log."""
-    log, evidence = folder / "work" / "decoding.jsonl", folder / "evidence"
+    """Summarize a split with each kept checkpoint, the best first. The best one also has a log, evidence, inputs."""
     written = []
     for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
         name = f"summarizing, checkpoint {number} of {checkpoints}" if files[1:] else "summarizing"
-        best_only: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
-        if number > 1:
+        best_only: dict[str, Path] = {}
+        if number == 1:
+            log = folder / "work" / "decoding.jsonl"
+            best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
+        else:
             system.use_kept(number)
-        written.append(summarize_split(system, split, decoding, folder / predictions, *best_only, name))
+        written.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
     return written

@@ -3,8 +3,8 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
@@ -15,6 +15,7 @@ from longsumbench.files import BadFile, parse_json, write_atomically
 from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
+from longsumbench.runs.inputs import append_inputs, merge_kept_inputs, read_kept_inputs
 
 
 class _BatchLine(TypedDict):
@@ -32,6 +33,7 @@ class _PredictionLine:
     complete: bool
     tokens: int | None
     truncation: Truncation | None
+    counts: Mapping[str, int | float] = field(default_factory=dict)
 
 
 def summarize_split(
@@ -41,13 +43,15 @@ def summarize_split(
     path: Path,
     log: Path | None = None,
     evidence: Path | None = None,
+    inputs: Path | None = None,
     shown_as: str = "summarizing",
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
     The batches depend on the data only. A resumed run keeps complete batches and repeats incomplete ones, so it writes
-    the same summaries. The evidence of a batch is written before its lines. A batch without evidence is decoded again
-    for it; its summaries stay. If a summary then differs (on another device), its evidence is dropped.
+    the same summaries. The evidence and inputs of a batch are written before its lines. A batch without them is decoded
+    again for them; its summaries stay. If a summary then differs (on another device), its evidence and input are
+    dropped.
     Processes that share the run all call this: each writes its share of the batches into its own file, and the first
     one merges the files.
 
@@ -58,15 +62,19 @@ def summarize_split(
         path: JSON lines; summaries are appended, and sorted in the data's order at the end.
         log: JSON lines; the seconds of each batch of new summaries, appended.
         evidence: a folder for the evidence of the first examples (`decoding.evidence`); None keeps none.
+        inputs: JSON lines; the inputs of the first examples (`decoding.keep_inputs`); None keeps none.
         shown_as: the name of the progress bar.
 
     Returns:
         The summaries in the data's order, without evidence; none in the other processes.
     """
     examples, place = num_summarized(split, decoding), process_index()
-    writer = Writer(system, split, decoding, part_file(path, place), log and part_file(log, place), evidence)
-    lacking = writer.asked_for - kept_places(evidence, decoding.reference_evidence) if evidence is not None else set()
+    own_log, own_inputs = (file and part_file(file, place) for file in (log, inputs))
+    writer = Writer(system, split, decoding, part_file(path, place), own_log, evidence, own_inputs)
     done = _merge_parts(path, log) if place == 0 else {}
+    if inputs is not None and place == 0:
+        merge_kept_inputs(inputs, split.ids)
+    lacking = writer.lacking_evidence | writer.lacking_inputs
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
     unwritten = from_first_process([bucket for bucket in buckets if any(split.ids[i] not in done for i in bucket)])
     with Progress(shown_as, examples) as progress:
@@ -76,11 +84,13 @@ def summarize_split(
             progress.advance(len(bucket) * process_count())
         for bucket in buckets:
             if lacking.intersection(bucket) and all(split.ids[i] in done for i in bucket):
-                writer.add_evidence(bucket, lacking, done)
+                writer.add_lacking(bucket, done)
     wait_for_everyone()
     if place:
         return []
     done = _merge_parts(path, log)
+    if inputs is not None:
+        merge_kept_inputs(inputs, split.ids)
     ordered = [done[name] for name in split.ids[:examples]]
     write_summaries(path, ordered)
     return ordered
@@ -88,7 +98,7 @@ def summarize_split(
 
 @dataclass
 class Writer:
-    """Writes summaries in batches, with their evidence. The attributes are those of `summarize_split`."""
+    """Writes summaries in batches, with their evidence and inputs. The attributes are those of `summarize_split`."""
 
     system: System
     split: Split
@@ -96,36 +106,66 @@ class Writer:
     path: Path
     log: Path | None
     evidence: Path | None
+    inputs: Path | None
 
     @cached_property
-    def asked_for(self) -> set[int]:
+    def asked_evidence(self) -> set[int]:
         """The indices of the examples whose evidence is stored."""
         if self.evidence is None:
             return set()
         return asked_evidence(self.system, self.decoding, num_summarized(self.split, self.decoding))
 
+    @cached_property
+    def asked_inputs(self) -> set[int]:
+        """The indices of the examples whose inputs are stored."""
+        if self.inputs is None:
+            return set()
+        return asked_inputs(self.system, self.decoding, num_summarized(self.split, self.decoding))
+
+    @cached_property
+    def lacking_evidence(self) -> set[int]:
+        """Of the examples in `asked_evidence`, those without evidence when this is first read."""
+        if self.evidence is None:
+            return set()
+        return self.asked_evidence - kept_places(self.evidence, self.decoding.reference_evidence)
+
+    @cached_property
+    def lacking_inputs(self) -> set[int]:
+        """Of the examples in `asked_inputs`, those without an input when this is first read."""
+        return lacking_inputs(self.asked_inputs, self.split, self.inputs) if self.inputs else set()
+
     def write(self, bucket: Sequence[int]) -> None:
-        """Append the summaries of a batch, without evidence, after writing their evidence."""
+        """Append the summaries of a batch, after writing their evidence and inputs."""
         started = time.monotonic()
         batch = self._decode(bucket)
-        for index, summary in zip(bucket, batch, strict=True):
-            if self.evidence is not None and index in self.asked_for:
-                write_evidence(self.evidence, index, summary)
-        fresh = [replace(summary, evidence=None) for summary in batch]
+        self._keep(list(zip(bucket, batch, strict=True)), self.asked_evidence, self.asked_inputs)
         with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write("".join(map(to_line, fresh)))
+            file.write("".join(map(to_line, batch)))
         if self.log is not None:
-            _note_batch(self.log, len(fresh), (time.monotonic() - started) / process_count())
+            _note_batch(self.log, len(batch), (time.monotonic() - started) / process_count())
 
-    def add_evidence(self, bucket: Sequence[int], lacking: set[int], done: Mapping[str, Summary]) -> None:
-        """Write the missing evidence of a batch, for summaries that equal the written ones."""
-        for index, summary in zip(bucket, self._decode(bucket), strict=True):
-            bare = replace(summary, evidence=None)
-            if self.evidence is not None and index in lacking and bare == done[bare.id]:
+    def add_lacking(self, bucket: Sequence[int], done: Mapping[str, Summary]) -> None:
+        """Write the missing evidence and inputs of a batch, for summaries that equal the written ones.
+
+        Counts may differ: an answer from a cache is no request.
+        """
+        batch = zip(bucket, self._decode(bucket), strict=True)
+        same = [(index, one) for index, one in batch if replace(one, counts=done[one.id].counts) == done[one.id]]
+        self._keep(same, self.lacking_evidence, self.lacking_inputs)
+
+    def _keep(self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]) -> None:
+        """Write the evidence and the inputs of the examples with these indices."""
+        for index, summary in batch:
+            if self.evidence is not None and index in evidence:
                 write_evidence(self.evidence, index, summary)
+        if self.inputs is not None and (read := [summary for index, summary in batch if index in inputs]):
+            append_inputs(self.inputs, read)
 
     def _decode(self, bucket: Sequence[int]) -> list[Summary]:
-        decoding = self.decoding if self.asked_for.intersection(bucket) else replace(self.decoding, evidence="none")
+        """Summarize a batch; evidence and inputs are requested only if an example of the batch needs them."""
+        evidence = self.decoding.evidence if self.asked_evidence.intersection(bucket) else "none"
+        inputs = self.decoding.keep_inputs if self.asked_inputs.intersection(bucket) else "none"
+        decoding = replace(self.decoding, evidence=evidence, keep_inputs=inputs)
         return list(self.system.summarize([self.split[index] for index in bucket], decoding))
 
 
@@ -159,6 +199,17 @@ def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int
     return set(num_wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
 
 
+def asked_inputs(system: System, decoding: Decoding, examples: int) -> set[int]:
+    """Return the indices of the examples whose inputs are stored; empty for a baseline, which decodes nothing."""
+    return set(num_wanted(decoding.keep_inputs, examples)) if "decode" in system.decided_by else set()
+
+
+def lacking_inputs(asked: Collection[int], split: Split, path: Path) -> set[int]:
+    """Return the indices, of those that are asked for, whose inputs are not in a file."""
+    kept = read_kept_inputs(path) if asked else {}
+    return {index for index in asked if split.ids[index] not in kept}
+
+
 def _note_batch(log: Path, examples: int, seconds: float) -> None:
     with naming_path(log), log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
@@ -184,10 +235,11 @@ def length_buckets(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
 
 
 def to_line(summary: Summary) -> str:
-    """Return a summary as a JSON line: `id`, `prediction`, then the facts for the record."""
+    """Return a summary as a JSON line: `id`, `prediction`, then the facts for the record; `counts` if there are any."""
     ledger = asdict(summary.truncation) if summary.truncation else None
     values = {"id": summary.id, "prediction": summary.text, "complete": summary.complete, "tokens": summary.tokens}
-    return json.dumps({**values, "truncation": ledger}, ensure_ascii=False) + "\n"
+    counts = {"counts": dict(summary.counts)} if summary.counts else {}
+    return json.dumps({**values, "truncation": ledger, **counts}, ensure_ascii=False) + "\n"
 
 
 def read_summaries(path: Path) -> list[Summary]:
@@ -200,7 +252,8 @@ def read_summaries(path: Path) -> list[Summary]:
             found = parse_json(line, _PredictionLine)
         except BadFile:
             continue
-        summaries.append(Summary(found.id, found.prediction, found.truncation, found.complete, found.tokens))
+        summary = Summary(found.id, found.prediction, found.truncation, found.complete, found.tokens)
+        summaries.append(replace(summary, counts=found.counts))
     return summaries
 
 

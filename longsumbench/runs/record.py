@@ -122,6 +122,33 @@ class RecordedTexts:
 
 
 @dataclass(frozen=True)
+class RecordedSystem:
+    """Facts about a system that tables show, a part of `RunRecord.system`; None if unknown.
+
+    Attributes:
+        checkpoint: folder or hub name, or the model's name at a server.
+        revision: its commit.
+        weights: the format of its files ("safetensors" or "bin").
+        parameters: number of weights.
+        context: tokens that it can read at most.
+        engine: what runs it ("transformers" or "api").
+        prompt: name of the prompt.
+        prompt_hash: hash of the prompt's text.
+        released: ISO date of the checkpoint.
+    """
+
+    checkpoint: str | None = None
+    revision: str | None = None
+    weights: str | None = None
+    parameters: int | None = None
+    context: int | None = None
+    engine: str | None = None
+    prompt: str | None = None
+    prompt_hash: str | None = None
+    released: str | None = None
+
+
+@dataclass(frozen=True)
 class RecordedTraining:
     """Settings of `train`: the examples, source words or source tokens of an optimizer step, and the seed."""
 
@@ -218,6 +245,8 @@ class RunRecord:
             those of the best checkpoint. Empty for a single checkpoint.
         outputs: length, diversity and repetition of the outputs; None in old records.
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
+        system: facts about the system (`System.facts`); `facts` has the typed part. Empty in old records.
+        counts: name → sum over the outputs ("prompt_tokens", "refused"). Empty in old records.
     """
 
     run_id: _FolderName
@@ -254,6 +283,8 @@ class RunRecord:
     checkpoints: tuple[CheckpointMeans, ...] = ()
     outputs: OutputFacts | None = None
     imported: ImportedOutputs | None = None
+    system: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int | float] = field(default_factory=dict)
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -272,6 +303,11 @@ class RunRecord:
         """The part of `corpus` that the code uses."""
         return msgspec.convert(self.corpus, RecordedTexts)
 
+    @cached_property
+    def facts(self) -> RecordedSystem:
+        """The part of `system` that tables show."""
+        return msgspec.convert(self.system, RecordedSystem)
+
     @property
     def label(self) -> str:
         """Model and short id, as in the notes of a table."""
@@ -281,6 +317,21 @@ class RunRecord:
     def trained(self) -> bool:
         """True if the run trained its system."""
         return self.fit.steps > 0
+
+    @property
+    def zero_shot(self) -> bool:
+        """True if the system is a checkpoint that was not trained here."""
+        return self.facts.checkpoint is not None and not self.trained
+
+    @property
+    def trained_here(self) -> str:
+        """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
+        return "here" if self.trained else "no" if self.zero_shot else ""
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights; 0 if it is unknown, or the system has none."""
+        return self.fit.parameters or self.facts.parameters or 0
 
     @property
     def train_examples(self) -> int:
@@ -310,7 +361,7 @@ class RunRecord:
             if (found := read_json(path, _Format)["format"]) > FORMAT:
                 raise DataError(f"written by a later version (format {found}); update longsumbench", path)
             record = read_json(path, cls)
-            _ = record.settings, record.texts
+            _ = record.settings, record.texts, record.facts
         except (BadFile, msgspec.ValidationError) as error:
             raise TornRecord(f"not a run's record ({error}); {_ADVICE}", path) from error
         return record
@@ -443,6 +494,12 @@ def source_seen(record: RunRecord) -> float | None:
     if source is None:
         return None
     return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
+
+
+def length_ratio(record: RunRecord) -> float | None:
+    """Return the mean length of the outputs divided by that of the references, in words; None if it is unknown."""
+    outputs = record.outputs
+    return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
 
 
 def ranking_score(record: RunRecord) -> str:

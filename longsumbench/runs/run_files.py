@@ -68,9 +68,10 @@ def delete_run_files(folder: Path) -> None:
 
 
 def keep_predictions_of(report: FitReport, folder: Path) -> None:
-    """Delete predictions and evidence that a killed process wrote with the weights of another training."""
+    """Delete predictions, evidence and inputs that a killed process wrote with the weights of another training."""
     if not is_fitted_by(report, folder):
-        for path in (*folder.glob("predictions*.jsonl"), *(folder / "work").glob("decoding*.jsonl")):
+        written = (*folder.glob("predictions*.jsonl"), *folder.glob("inputs*.jsonl"))
+        for path in (*written, *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
         write_atomically(folder / "work" / "fitted.json", training_key(report))

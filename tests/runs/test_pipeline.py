@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from support.toys import TINY, tiny_recipe, write_jsonl
 from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
-from longsumbench.api import DatasetSettings, Decoding, RunConfig, Scoring, build_settings, registry
+from longsumbench.api import DatasetSettings, Decoding, Example, RunConfig, Scoring, Summary, build_settings, registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline, run_files
 from longsumbench.runs.baselines import BASELINES, score_baseline
 from longsumbench.runs.evidence import kept_places
+from longsumbench.runs.inputs import read_kept_inputs
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.runs.run_files import read_run_config, write_run_config
@@ -364,6 +366,44 @@ def test_a_finished_run_is_given_more_evidence(watched: RunConfig, log_lines: li
     assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
 
 
+def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]) -> None:
+    """Asked for later, the inputs are added, record and predictions stay; the next time there is nothing to do."""
+    run_point(Point(watched))
+    before = outcome(watched)
+    asked = replace(watched, decode=replace(watched.decode, keep_inputs="3", evidence="4"))
+    run_point(Point(asked))
+    folder = evidence_folder(watched).parent
+    assert len(read_kept_inputs(folder / "inputs.jsonl")) == 3
+    assert {name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"} == before
+    told = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
+    run_point(Point(asked))
+    assert log_lines == [
+        f"already finished, except for {told}",
+        f"already finished: watching on jsonl, {folder}",
+    ]
+
+
+def test_a_record_has_the_counts_and_the_facts_of_its_system(
+    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts are summed over the summaries; facts are those after fitting. A system without has none."""
+    assert (run_point(Point(watched)).counts, run_point(Point(watched)).system) == ({}, {})
+    monkeypatch.setattr(Watching, "summarize", counting)
+    monkeypatch.setattr(Watching, "facts", lambda self: {"checkpoint": "a/b", "context": 512})
+    record = run_point(Point(replace(watched, overwrite=True)))
+    assert record.counts == {"requests": 8, "price": 2.0, "refused": 1}
+    assert (record.system, record.zero_shot) == ({"checkpoint": "a/b", "context": 512}, True)
+    assert RunRecord.read(folder_of(watched, record)) == record
+
+
+def counting(self: Watching, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    """Count a request for each example, and a refusal for the longest."""
+    for example in examples:
+        summary, evidence = self.read(example)
+        refused = {"refused": 1} if example.id == "toy-34" else {}
+        yield replace(summary, evidence=evidence, counts={"requests": 1, "price": 0.25, **refused})
+
+
 def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig, log_lines: list[str]) -> None:
     """Weights that are gone are not trained again for it: that is log_lines, and the run stays finished."""
     record = run_point(Point(watched))
@@ -392,7 +432,7 @@ def test_summaries_that_come_out_differently_get_no_evidence(
     before = outcome(watched)
     monkeypatch.setattr(Watching, "suffix", " But.")
     run_point(Point(asking(watched, "all")))
-    assert log_lines[1].startswith("no evidence of 6 examples is added: their summaries differ on this machine")
+    assert log_lines[1].startswith("no evidence of 6 examples added: their summaries differ on this machine")
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 

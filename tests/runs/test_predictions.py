@@ -72,9 +72,15 @@ def test_only_the_first_examples_are_summarized(tmp_path: Path) -> None:
 def test_every_field_survives(tmp_path: Path) -> None:
     """A summary with every field set, or none, is read as it was written, odd line separators included."""
     whole = Summary("a", "x\u2028y\u0085z\n\t“ü” 🦜", Truncation(3, 2, (Cut("length", 1, 1),)), False, 12)
+    whole = replace(whole, counts={"refused": 1, "price": 0.25})
     bare = Summary("b", "")
     (tmp_path / "p.jsonl").write_text(to_line(whole) + to_line(bare), encoding="utf-8")
     assert read_summaries(tmp_path / "p.jsonl") == [whole, bare]
+
+
+def test_a_line_without_counts_has_no_counts() -> None:
+    """Files of systems that count nothing are those of earlier versions, byte by byte."""
+    assert list(json.loads(to_line(Summary("a", "text")))) == ["id", "prediction", "complete", "tokens", "truncation"]
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
@@ -247,6 +253,81 @@ def test_evidence_of_another_summary_is_not_kept(
     monkeypatch.setattr(Watching, "suffix", " But.")
     assert summarize(watching, tmp_path, "all") == before
     assert kept_places(tmp_path / "evidence") == set()
+
+
+def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
+    """Summarize the toy split and keep inputs; return the lines of their file."""
+    how, inputs = Decoding(batch_size=3, evidence="none", keep_inputs=asked), folder / "inputs.jsonl"
+    summarize_split(watching, SPLIT, how, folder / "p.jsonl", inputs=inputs)
+    return inputs.read_text(encoding="utf-8").splitlines() if inputs.is_file() else []
+
+
+@pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("4", 4), ("20", 10)])
+def test_inputs_of_the_first_examples_are_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
+    """The first examples of the split have their input as the system read it, in the data's order."""
+    lines = [json.loads(line) for line in keep(watching, tmp_path, asked)]
+    read = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
+    assert lines == [{"id": SPLIT.ids[i], "input": read[i]} for i in range(first)]
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1, 2, 3])
+@pytest.mark.parametrize("torn", [0, 20])
+def test_a_killed_run_completes_its_inputs(
+    stopped_after: int, torn: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resumed, the same file comes out, each example once, also if its last line was cut."""
+    for folder in ("whole", "killed"):
+        (tmp_path / folder).mkdir()
+    whole = keep(watching, tmp_path / "whole", "7")
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setattr(Watching, "fails_at", stopped_after)
+    with pytest.raises(KeyboardInterrupt):
+        keep(watching, tmp_path / "killed", "7")
+    written = tmp_path / "killed" / "inputs.jsonl"
+    if written.is_file() and torn:
+        written.write_bytes(written.read_bytes()[:-torn])
+    monkeypatch.setattr(Watching, "fails_at", None)
+    assert keep(watching, tmp_path / "killed", "7") == whole
+
+
+def test_more_inputs_cost_their_batches_only(watching: Watching, tmp_path: Path) -> None:
+    """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
+    keep(watching, tmp_path, "2")
+    before, lines = list(watching.batches), (tmp_path / "p.jsonl").read_bytes()
+    assert [json.loads(line)["id"] for line in keep(watching, tmp_path, "4")] == SPLIT.ids[:4]
+    again = [set(ids) for ids, _ in watching.batches[len(before) :]]
+    assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
+    done = len(watching.batches)
+    assert [len(keep(watching, tmp_path, fewer)) for fewer in ("4", "1", "none")] == [4, 4, 4]
+    assert (len(watching.batches), (tmp_path / "p.jsonl").read_bytes()) == (done, lines)
+
+
+def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
+    """A system that decodes but tells no input has null; a baseline has no file."""
+    how, inputs = Decoding(keep_inputs="1"), tmp_path / "inputs.jsonl"
+    summarize_split(Counting(), SPLIT, how, tmp_path / "p.jsonl", inputs=inputs)
+    assert not inputs.exists()
+    silent = Counting()
+    silent.decided_by = frozenset({"decode"})  # type: ignore[misc]
+    summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
+    assert inputs.read_text(encoding="utf-8") == '{"id": "toy-0", "input": null}\n'
+
+
+def test_the_inputs_of_several_processes_are_merged(
+    watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two processes writes the inputs of its batches; together they are those of one process."""
+    for folder in ("alone", "shared"):
+        (tmp_path / folder).mkdir()
+    whole = keep(watching, tmp_path / "alone", "all")
+    batches = length_buckets(SPLIT.source_words, 3)
+    monkeypatch.setattr(predictions, "process_count", lambda: 2)
+    monkeypatch.setattr(predictions, "from_first_process", lambda value=None: batches)
+    for place in (1, 0):
+        monkeypatch.setattr(predictions, "process_index", lambda place=place: place)
+        written = keep(watching, tmp_path / "shared", "all")
+    assert written == whole
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == ["inputs.jsonl", "p.jsonl"]
 
 
 class WatchingReferences(Watching):

@@ -60,12 +60,14 @@ class Watching(System):
         return FitReport(**json.loads((folder / "fit.json").read_text(encoding="utf-8")))
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Write a batch; with evidence for all of it, or for none."""
+        """Write a batch; with evidence and inputs for all of it, or for none."""
         if self.fails_at is not None and len(self.batches) >= self.fails_at:
             raise KeyboardInterrupt
         self.batches.append(([example.id for example in examples], decoding.evidence))
         for example in examples:
             summary, evidence = self.read(example)
+            if decoding.keep_inputs != "none":
+                summary = replace(summary, read="\n".join(evidence.texts["unit"]))
             yield summary if decoding.evidence == "none" else replace(summary, evidence=evidence)
 
     def read(self, example: Example) -> tuple[Summary, Evidence]:

@@ -52,6 +52,7 @@ h1 { overflow-wrap: anywhere; }
 .columns :is(.view, .relations, .units):first-child h2, .units h2 { margin-top: .5rem; }
 .texts { border: 1px solid var(--line); border-radius: .5rem; }
 figure.plane img { max-width: 100%; height: auto; display: block; border-radius: .3rem; }
+.read summary { cursor: pointer; } .read .text { white-space: pre-wrap; overflow-wrap: anywhere; }
 .chip { display: inline-block; min-width: 1.5em; padding: 0 .25em; margin-right: .15em; border-radius: .3em;
   text-align: center; font-size: .8rem; line-height: 1.3; border: 2px solid var(--c); }
 .units details { border: 1px solid var(--line); border-left: .3rem solid var(--c, var(--line)); border-radius: .4rem;
@@ -87,6 +88,7 @@ def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
         inspection_facts(inspection),
+        text_read(inspection),
         "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
         f'<div class="columns"><main>\n{main}\n</main>',
         _units(inspection.evidence.texts["unit"], drawn),
@@ -129,6 +131,15 @@ def inspection_facts(inspection: Inspection) -> str:
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
     return f"<dl>\n{rows}</dl>"
+
+
+def text_read(inspection: Inspection) -> str:
+    """Return the input as the system read it, closed until it is clicked; empty if the run did not keep it."""
+    if inspection.read is None:
+        return ""
+    words = format_count(len(inspection.read.split()), "word")
+    head = f"<summary>The input as the system read it ({words})</summary>"
+    return f'<details class="read">{head}<p class="text">{or_nothing(escape(inspection.read))}</p></details>'
 
 
 def _view(view: View) -> str:

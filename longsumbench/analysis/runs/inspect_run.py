@@ -14,6 +14,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence
+from longsumbench.runs.inputs import read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import Results, RunRecord, check_written, output_files, run_label, split_read_by
 
@@ -30,6 +31,7 @@ class Inspection:
         scores: heading of a type of ROUGE → F1, 0–100; empty if the example was not scored.
         example: the texts; None if they are not on this machine.
         lacking: why there is no evidence.
+        read: the input as the system read it; None if the run kept none of this example.
     """
 
     record: RunRecord
@@ -39,6 +41,7 @@ class Inspection:
     scores: Mapping[str, float]
     example: Example | None
     lacking: str = ""
+    read: str | None = None
 
     @property
     def title(self) -> str:
@@ -72,7 +75,8 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     lacking = "" if evidence else _why_none(number, kept, record)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
-    return Inspection(record, number, summary, evidence, scores, texts, lacking)
+    read = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
+    return Inspection(record, number, summary, evidence, scores, texts, lacking, read)
 
 
 def _find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:

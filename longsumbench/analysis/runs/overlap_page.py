@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longsumbench.analysis.pages import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
-from longsumbench.analysis.runs.inspect_page import INSPECTION_STYLE, NO_TEXTS, content_policy, inspection_facts
+from longsumbench.analysis.runs.inspect_page import (
+    INSPECTION_STYLE,
+    NO_TEXTS,
+    content_policy,
+    inspection_facts,
+    text_read,
+)
 from longsumbench.analysis.runs.inspect_run import Inspection
 from longsumbench.api import Example
 from longsumbench.files import write_atomically
@@ -64,6 +70,7 @@ def overlap_page(inspection: Inspection) -> str:
         f"<h1>{escape(inspection.title)}</h1>",
         inspection_facts(inspection),
         f'<p class="soft">{escape(inspection.lacking)}.</p>',
+        text_read(inspection),
     ]
     if example is None:
         parts += [

@@ -17,6 +17,7 @@ from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.inputs import append_inputs
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import Results
 
@@ -98,6 +99,17 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     assert typed("looker", "c", "--output", tmp_path / "figures" / "new")[0] == 0
     for name in ("2.html", "2.png"):
         assert (tmp_path / "figures" / "new" / name).read_bytes() == (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Path], typed: Typed) -> None:
+    """The page has the text as the system read it, with and without evidence; an example without it has none."""
+    folder = finished(kept=kept)
+    read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
+    append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
+    pages = [Path(typed("looker", name)[1].splitlines()[0]).read_text(encoding="utf-8") for name in ("a", "c")]
+    assert read in Reading(pages[0]).text
+    assert ["The input as the system read it" in page for page in pages] == [True, False]
 
 
 @pytest.mark.parametrize(

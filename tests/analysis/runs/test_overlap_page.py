@@ -8,11 +8,11 @@ from longsumbench.analysis.runs.overlap_page import NearestSentence, nearest_sen
 from longsumbench.api import Document, Example, Section, Summary
 
 
-def page(output: str, source: tuple[str, ...], reference: str) -> str:
+def page(output: str, source: tuple[str, ...], reference: str, read: str | None = None) -> str:
     """Return the page of an output."""
     document = Document("A <source>", (Section("Intro & more", (source,)),))
     example = Example("e-1", "Title", None, (document,), ((reference,),))
-    facts = Inspection(record("theirs", 30), 0, Summary("e-1", output), None, {}, example, "no evidence was kept")
+    facts = Inspection(record("theirs", 30), 0, Summary("e-1", output), None, {}, example, "no evidence was kept", read)
     return overlap_page(facts)
 
 
@@ -40,7 +40,7 @@ def test_words_are_marked_by_who_shares_them() -> None:
 
 def test_a_page_stays_a_page() -> None:
     """Whatever an output, a source or a reference has in it, elements nest, nothing runs and nothing is loaded."""
-    read = Reading(page(HOSTILE, (HOSTILE, "", "A."), HOSTILE))
+    read = Reading(page(HOSTILE, (HOSTILE, "", "A."), HOSTILE, read=f"<s>{HOSTILE}"))
     assert (read.open, [one for one in read.loaded if not one.startswith("#")]) == ([], [])
     assert {"script", "img"}.isdisjoint(read.elements)
     assert "alert('x')" in read.text

@@ -1,0 +1,172 @@
+"""Checkpoints that were not trained here: their own block, what their rows say, and their columns."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from support.run_records import TRAINED, record
+
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.comparability import settings_of
+from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.table import Table
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import ImportedOutputs, RunRecord
+
+OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
+BART = {
+    "checkpoint": "facebook/bart-large-cnn",
+    "revision": "37f520fa929c961707657b28798b30c003dd100b",
+    "weights": "safetensors",
+    "parameters": 406_290_432,
+    "context": 1024,
+    "released": "2019-10-29",
+}
+CHAT = {
+    "checkpoint": "/data/models/qwen-8b",
+    "engine": "api",
+    "context": 32_768,
+    "prompt": "document",
+    "prompt_hash": "0123456789abcdef",
+}
+COUNTS = {"requests": 20, "prompt_tokens": 123_456, "output_tokens": 2_000, "refused": 1, "price": 0.01234}
+
+
+def bart(**changes: object) -> RunRecord:
+    """A checkpoint as it is."""
+    return record("seq2seq", 40, **{"system": BART, "outputs": OUTPUTS, **changes})
+
+
+def chat(**changes: object) -> RunRecord:
+    """A language model behind a server."""
+    return record("prompt", 35, **{"system": CHAT, "outputs": OUTPUTS, "counts": COUNTS, **changes})
+
+
+SEAL, LEAD = record("seal", 30, fit=TRAINED), record("lead", 20)
+ORACLE = record("oracle", 50, oracle=True)
+
+
+def table_of(*runs: RunRecord) -> Table:
+    """Return the table of runs without scores per example."""
+    return Table("arxiv", comparable_rows(runs))
+
+
+def systems(table: Table) -> list[list[str]]:
+    """Return the systems of each block, the best first."""
+    return [[row.first.model for row in block.rows] for block in table.comparable]
+
+
+def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:
+    """Each has the baselines, so that both can be judged by them; the CSV has every run once."""
+    table = table_of(SEAL, LEAD, ORACLE, bart(), chat())
+    assert systems(table) == [["seal", "lead", "oracle"], ["seq2seq", "prompt", "lead", "oracle"]]
+    rows = csv.DictReader(io.StringIO(table.csv()))
+    assert [row["model"] for row in rows] == ["seal", "lead", "oracle", "seq2seq", "prompt"]
+
+
+def test_a_block_of_checkpoints_says_so() -> None:
+    """Its heading and a sentence above its rows say that nothing was trained here; no other block has them."""
+    trained, untrained = table_of(SEAL, LEAD, bart(), chat()).blocks()[:2]
+    assert (trained.heading, trained.notes) == ("test split, 20 examples", ())
+    assert untrained.heading == "test split, 20 examples, systems that were not trained here"
+    assert untrained.notes == (
+        "Not trained here: seq2seq (facebook/bart-large-cnn), prompt (qwen-8b). "
+        "Their training texts may include these.",
+    )
+    text = table_of(SEAL, LEAD, bart()).markdown()
+    assert "From a checkpoint" not in text
+    assert "Refused by the model: prompt prompt00: 1." in untrained.footnotes
+    assert text.index("Nothing was trained for these rows.") > text.index("Their training texts may include these.")
+
+
+@pytest.mark.parametrize("others", [[LEAD, ORACLE], [SEAL, LEAD], [LEAD, SEAL, record("ea", 20, fit=TRAINED)]])
+def test_runs_of_one_kind_share_a_block(others: list[RunRecord]) -> None:
+    """With baselines alone, checkpoints stand in one block; so do trained systems, a trained checkpoint included."""
+    fit = TRAINED if SEAL in others else record("lead", 1).fit
+    assert len(table_of(*others, bart(fit=fit)).comparable) == 1
+
+
+def test_imported_outputs_stay_with_the_trained_systems() -> None:
+    """How they were trained is unknown: they are in one block only."""
+    theirs = record("theirs", 33, imported=ImportedOutputs("theirs.txt", "0"))
+    assert systems(table_of(SEAL, theirs, bart())) == [["theirs", "seal"], ["seq2seq"]]
+
+
+def test_other_texts_come_after_both_blocks() -> None:
+    """The blocks of the same texts follow each other."""
+    validation = [record(name, 20, split="validation") for name in ("lead", "random", "seal")]
+    assert systems(table_of(*validation, SEAL, LEAD, bart(), chat())) == [
+        ["seal", "lead"],
+        ["seq2seq", "prompt", "lead"],
+        ["lead", "random", "seal"],
+    ]
+
+
+def test_a_row_says_what_it_is() -> None:
+    """Not trained here, parameters, context length, prompt with its hash, and length ratio are there by default."""
+    (block,) = table_of(LEAD, bart(variant="checkpoint=facebook/bart-large-cnn"), chat()).blocks()[:1]
+    rows = [dict(zip(block.columns, row, strict=True)) for row in block.rows]
+    names = ("settings", "parameters", "context", "prompt", "length\nratio")
+    assert [[row[name] for name in names] for row in rows] == [
+        ["checkpoint=facebook/bart-large-cnn; not trained here", "406,290,432", "1,024", "", "1.25"],
+        ["not trained here", "", "32,768", "document@01234567", "1.25"],
+        ["", "", "", "", ""],
+    ]
+
+
+def test_a_trained_checkpoint_has_the_columns_too() -> None:
+    """Beside other trained systems it shows its context, and a line below names where it began."""
+    trained = bart(fit=TRAINED, config={"model": {"init": "checkpoint", "checkpoint": "facebook/bart-large-cnn"}})
+    (block,) = table_of(SEAL, trained).blocks()[:1]
+    context, settings = block.columns.index("context"), block.rows[0][2]
+    assert [row[context] for row in block.rows] == ["1,024", ""]
+    assert "not trained" not in settings
+    assert any("From a checkpoint: seq2seq (facebook/bart-large-cnn)." in line for line in block.footnotes)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("trained", ["no", "no", "here", ""]),
+        ("checkpoint", ["facebook/bart-large-cnn", "qwen-8b", "", ""]),
+        ("revision", ["37f520fa", "", "", ""]),
+        ("weights", ["safetensors", "", "", ""]),
+        ("released", ["2019-10-29", "", "", ""]),
+        ("requests", ["", "20", "", ""]),
+        ("prompt_tokens", ["", "123,456", "", ""]),
+        ("refused", ["", "1", "", ""]),
+        ("price", ["", "0.012", "", ""]),
+    ],
+)
+def test_cells_of_checkpoints(name: str, shown: list[str]) -> None:
+    """Facts and counts are columns that one can ask for; a run without them has an empty cell."""
+    runs = [bart(), chat(), SEAL, LEAD]
+    column = columns_of(runs)[name]
+    assert [column.cell(row) for row in group_by_seed(runs, {})] == shown
+
+
+def test_the_csv_has_what_records_know() -> None:
+    """Facts and counts have columns at the end; without any the header is that of old tables."""
+    first, second, _ = csv.DictReader(io.StringIO(table_of(LEAD, bart(), chat()).csv()))
+    assert (first["trained"], first["context"], first["length_ratio"]) == ("no", "1024", "1.25")
+    assert (first["parameters"], first["revision"]) == ("406290432", BART["revision"])
+    assert (second["prompt_hash"], second["requests"], second["price"]) == ("0123456789abcdef", "20", "0.0123")
+    assert "trained" not in table_of(LEAD, SEAL).csv().splitlines()[0].split(",")
+
+
+def test_training_settings_do_not_part_checkpoints_as_they_are() -> None:
+    """Of a checkpoint that is not trained, settings of the search make another row, those of training do not."""
+    recipe = {"batch_size": 16, "accumulation": 1}
+    slow, fast = (bart(config={"train": {**recipe, "learning_rate": rate}}) for rate in (0.1, 0.2))
+    beams = chat(config={"decode": {"num_beams": 4}})
+    assert settings_of(slow) == settings_of(fast)
+    assert settings_of(beams) == {**settings_of(chat()), "decode.num_beams": "4"}
+
+
+def test_the_files_show_both_blocks(tmp_path: Path) -> None:
+    """Markdown, LaTeX and the terminal have the sentence."""
+    table = table_of(SEAL, LEAD, bart())
+    for text in (table.markdown(), table.latex(), table.render()):
+        assert "Their training texts may include these." in " ".join(text.split())

@@ -1,0 +1,40 @@
+"""The text of an example as a neural system read it."""
+
+from pathlib import Path
+
+import pytest
+from support.toys import example, fit_tiny
+
+from longsumbench.api import Decoding
+
+KEPT = Decoding(max_length=4, evidence="none", keep_inputs="all", device="cpu")
+
+
+def test_a_system_of_one_unit_gives_its_text(tmp_path: Path) -> None:
+    """Trunc gives the words that it read, in their order, and stops where its ledger says."""
+    system = fit_tiny("trunc", tmp_path, input_length=20)
+    (summary,) = system.summarize([example(7)], KEPT)
+    source = " ".join(example(7).sentences())
+    assert source.startswith(summary.read.strip())
+    assert len(summary.read.strip()) < len(source)
+
+
+@pytest.mark.parametrize("mode", ["write", "extract"])
+def test_a_system_of_several_units_numbers_them(mode: str, tmp_path: Path) -> None:
+    """Before each unit is a line with its number; without those lines the text is that of the source."""
+    system = fit_tiny("ea", tmp_path, snippet_length=8)
+    (summary,) = system.summarize([example(7, sentences=3)], Decoding(**{**vars(KEPT), "mode": mode}))
+    lines = summary.read.splitlines()
+    headings = [line for line in lines if line.startswith("──")]
+    assert headings == [f"── unit {number} of 3" for number in (1, 2, 3)]
+    text = " ".join(line.strip() for line in lines if line not in headings)
+    assert text == " ".join(example(7, sentences=3).sentences())
+
+
+def test_inputs_are_kept_on_request_only(tmp_path: Path) -> None:
+    """Without the setting a summary has no input, and is the same."""
+    system = fit_tiny("trunc", tmp_path)
+    (plain,) = system.summarize([example(7)], Decoding(max_length=4, evidence="none", device="cpu"))
+    (kept,) = system.summarize([example(7)], KEPT)
+    assert plain.read is None
+    assert kept == plain
