@@ -217,9 +217,12 @@ class NeuralSystem(System):
             yield Summary(example.id, text.strip(), cut, written.complete, len(written.ids), evidence)
 
     def write_batch(self, examples: Sequence[Example], decoding: Decoding) -> list[Written]:
-        """Decode one batch."""
+        """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
+        if decoding.temperature and len(examples) > 1:
+            return [written for example in examples for written in self.write_batch([example], decoding)]
         read = [self.reader.units(example) for example in examples]
-        outputs, complete = decode(self.model, self.reader.collate(read), decoding, self.config.decode_length)
+        seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
+        outputs, complete = decode(self.model, self.reader.collate(read), seeded, self.config.decode_length)
         return [Written(*parts) for parts in zip(read, outputs, complete, strict=True)]
 
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
