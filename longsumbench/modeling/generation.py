@@ -104,6 +104,11 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
+def supports_penalties(kind: type) -> bool:
+    """Return True if models of a class can rank hypotheses by all of `Penalties`."""
+    return issubclass(kind, RankedGeneration)
+
+
 def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
     """Return the context in which beam search ranks hypotheses by the settings' penalties.
 

@@ -36,7 +36,7 @@ from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words, score_spans
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
-from longsumbench.modeling.generation import Written, decode
+from longsumbench.modeling.generation import Written, decode, supports_penalties
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.processes import (
     announce_build,
@@ -76,6 +76,7 @@ class NeuralSystem(System):
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         self.reader, self.network = self.Reader(config, self.version), self.Network(config)
+        self.supports_length_norms = supports_penalties(self.Network.Model)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
