@@ -260,14 +260,14 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
         UnknownName: there is no such recipe.
     """
     typed = dict(word.partition("=")[::2] for word in overrides)
-    if (name := typed.get(_RECIPES, "null")) == "null":
+    if (name := typed.get(_RECIPES)) is None:
         return list(overrides)
     files = {path.stem: path for folder in _folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
     if name not in files:
         raise UnknownName("recipe", name, files)
     content = OmegaConf.load(files[name])
     chosen = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
-    return [*overrides, *(f"{group}={name}" for group, name in chosen.items() if name and group not in typed)]
+    return [*overrides, *(f"{group}={named}" for group, named in chosen.items() if named and group not in typed)]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
