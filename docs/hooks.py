@@ -15,8 +15,10 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from omegaconf import OmegaConf
 
 from longsumbench.api import catalogue, registry
+from longsumbench.conf import CONF
 
 ROOT = Path(__file__).parents[1]
 SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's
@@ -138,6 +140,23 @@ def settings_table(rows: list[list[str]]) -> str:
     return table(["setting", "default", "meaning"], cells)
 
 
+def published_recipes() -> str:
+    """Return the recipes of published checkpoints: what they set, and where that is from."""
+    rows = []
+    for name, about in catalogue.name_rows("recipes"):
+        recipe = OmegaConf.load(CONF / "model" / "recipe" / f"{name}.yaml")
+        if checkpoint := OmegaConf.select(recipe, "model.checkpoint"):
+            settings = [
+                f"`{section}.{key}={value}`"
+                for section in ("model", "decode")
+                for key, value in recipe.get(section, {}).items()
+                if key not in ("name", "checkpoint")
+            ]
+            source = about.removeprefix(f"{checkpoint} on {recipe.dataset.name}: ")
+            rows.append([f"`{name}`", f"`{checkpoint}`", "<br>".join(settings), source])
+    return table(["recipe", "checkpoint", "settings", "source"], rows)
+
+
 def datasets() -> str:
     """Return the datasets, with licence and home page."""
     rows = []
@@ -156,5 +175,6 @@ GENERATORS = {
     "settings": settings,
     "settings_of_systems": settings_of_systems,
     "datasets": datasets,
+    "published_recipes": published_recipes,
     **{kind: partial(names, kind) for kind in ("rankers", "scales", "experiments")},
 }

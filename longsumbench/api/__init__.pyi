@@ -35,6 +35,7 @@ from .config import (
     check_lengths as check_lengths,
     check_minimum as check_minimum,
     check_network as check_network,
+    describe_card as describe_card,
     resolve_config as resolve_config,
 )
 from .corpus import (

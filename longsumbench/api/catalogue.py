@@ -18,7 +18,11 @@ _TABLES = {
 }
 
 
-_FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that exist as YAML files only
+_FILES = {
+    "scales": "scale",
+    "experiments": "experiment",
+    "recipes": "model/recipe",
+}  # kinds that exist as YAML files only
 
 
 def name_rows(what: str) -> list[list[str]]:

@@ -6,7 +6,7 @@ and raises an error for unknown keys, wrong types and invalid values.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -36,6 +36,7 @@ from longsumbench.api.bounds import (
 )
 from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.files import digest
 
 # Tokenizers trained on the training split → their smallest vocabulary, with four special entries.
 # trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
@@ -49,6 +50,8 @@ Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
 _FOLDER_NAME = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE)
+_LENGTHS = ("min_length", "max_length")  # of outputs
+_ON_CARDS = ("max_length", "num_beams", "length_penalty", "no_repeat_ngram")  # a card without them surprises
 _Budget = Annotated[int, Between(0, 10**15)]  # tokens
 Best = Annotated[int, Between(1, 1_000)]  # checkpoints
 Helpers = Annotated[int, Between(0, 1_024)]
@@ -191,7 +194,9 @@ class Decoding:
     repetition_penalty: Positive = setting(1.0, "divides the scores of written tokens; 1: none", later=True)
     early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
-    temperature: Weight = setting(0.0, "of sampling, with a seed for each example; 0: no sampling", later=True)
+    temperature: Weight = setting(
+        0.0, "of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
+    )
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
     batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
     limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
@@ -214,6 +219,15 @@ class Decoding:
             raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}")
         if self.max_length is not None and self.max_length < max(1, self.min_length):
             raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
+        if self.temperature and self.num_beams > 1:
+            both = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
+            raise UsageError(f"{both}: choose decode.num_beams=1, or decode.temperature=0")
+        if self.top_p < 1 and not self.temperature:
+            raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
+
+    def seed_of(self, example_id: str) -> int:
+        """Return the seed under which an example's summary is sampled; it depends on `seed` and the id alone."""
+        return int(digest([self.seed, example_id])[:8], 16)
 
 
 @dataclass
@@ -262,6 +276,8 @@ SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "sc
 def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
     """Merge what Hydra composed from YAML files and the command line into the dataclasses.
 
+    `decode` has one more layer, between the dataclass and the YAML files: the card of the model's checkpoint.
+
     Raises:
         UsageError: a key is unknown, or a value has the wrong type or is invalid; the message has the full key.
     """
@@ -277,7 +293,7 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
     build_settings(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # check what the sections inherit
-    settled = {}
+    settled: dict[str, Any] = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
         if not isinstance(section, dict):
@@ -285,9 +301,39 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
         inherited = {key: value for key, value in top.items() if key in known and name != "model"}  # seed, device
-        settled[name] = build_settings(schema, {**inherited, **given}, prefix=f"{name}.")
+        usual = _within_limits(settled["model"]) if name == "decode" else {}
+        settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
     config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
     return config
+
+
+def _within_limits(model: Any) -> dict[str, Any]:
+    usual, limit = usual_decoding(model), getattr(model, "decode_length", math.inf)
+    return usual | {name: min(usual[name], limit) for name in _LENGTHS if name in usual}
+
+
+def usual_decoding(model: Any) -> dict[str, Any]:
+    """Return the values of `decode.*` on a checkpoint's card: those of the optional `Config.usual_decoding`."""
+    return dict(getattr(model, "usual_decoding", dict)())
+
+
+def describe_card(config: RunConfig, given: Collection[str]) -> str:
+    """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
+
+    Args:
+        config: the resolved configuration.
+        given: the names of the settings of `decode` that YAML files or the command line set.
+    """
+    model, usual, notes = config.model, usual_decoding(config.model), []
+    if not hasattr(model, "usual_decoding"):
+        return ""
+    if lacking := [name for name in _ON_CARDS if name not in usual and name not in given]:
+        used = {name: getattr(config.decode, name) for name in lacking} | {"max_length": model.decode_length}
+        notes.append(f"lacks {', '.join(lacking)}: used " + " ".join(f"decode.{name}={used[name]}" for name in lacking))
+    for name in _LENGTHS:
+        if name not in given and usual.get(name, 0) > model.decode_length:
+            notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
+    return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:
@@ -297,7 +343,7 @@ def check_lengths(model: Any, decode: Decoding) -> None:
         UsageError: a length is above `model.decode_length`.
     """
     limit = getattr(model, "decode_length", None)
-    for name in ("min_length", "max_length"):
+    for name in _LENGTHS:
         asked = getattr(decode, name)
         if limit is not None and asked is not None and asked > limit:
             raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")

@@ -186,6 +186,7 @@ class System(ABC):
         keeps_reference_evidence: True if it can also give evidence for the reference under teacher forcing.
         gives_attention: True if its decoder attends to one memory per text, the same at all steps. A search can then
             rank by coverage (`decode.coverage`).
+        supports_length_norms: True if its beam search can rank by every `decode.length_norm`.
         shares_work: True if several processes can train it, and write its summaries, together.
         extracts: True if it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
         trains_scorer: True if what scores the source can be trained alone (`train.only=scorer`).
@@ -198,6 +199,7 @@ class System(ABC):
     keeps_evidence: bool = False
     keeps_reference_evidence: ClassVar[bool] = False
     gives_attention: bool = False
+    supports_length_norms: bool = False
     shares_work: ClassVar[bool] = False
     extracts: bool = False
     trains_scorer: ClassVar[bool] = False
@@ -331,9 +333,14 @@ def check_search(system: System, decode: Decoding) -> None:
     """Check that a system supports the decoding settings.
 
     Raises:
-        UsageError: `decode.coverage` is set, but the decoder gives no attention; `decode.mode=extract`, but the system
-            scores nothing; `decode.mode=write`, but its decoder was not trained.
+        UsageError: `decode.coverage` is set, but the decoder gives no attention; `decode.length_norm` is set, but the
+            search has the library's only; `decode.mode=extract`, but the system scores nothing; `decode.mode=write`,
+            but its decoder was not trained.
     """
+    ranks = decode.num_beams > 1 and "decode" in system.decided_by
+    if ranks and decode.length_norm != "power" and not system.supports_length_norms:
+        problem = f"model={system.config.name} searches with the library's length norm"
+        raise UsageError(f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power")
     if decode.mode == "extract" and "decode" in system.decided_by and not system.extracts:
         problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
         able = ", ".join(name for name in systems.built_in if systems.load(name).extracts)

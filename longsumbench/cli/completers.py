@@ -78,6 +78,7 @@ def _files(group: str) -> _Found:
 
 _GROUPS: dict[str, Callable[[], _Found]] = {
     "model": lambda: registry.systems.targets(),
+    "model/recipe": lambda: _files("model/recipe"),
     "dataset": _datasets,
     "scale": lambda: _files("scale"),
     "experiment": lambda: _files("experiment"),

@@ -7,7 +7,7 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
-_KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings", "runs")
+_KINDS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings", "runs")
 FILTERS = ("dataset", "model", "state")  # of runs
 STATES = ("finished", "running", "interrupted")
 
@@ -16,6 +16,7 @@ List the names that the command line accepts, with a line about each, or the run
 
   longsumbench list models                      the suite's models and those of other installed packages
   longsumbench list datasets                    also your own (longsumbench dataset add)
+  longsumbench list recipes                     settings of a model for a dataset (model/recipe=NAME)
   longsumbench list settings trunc              every setting, its default and what it means
   longsumbench list runs                        all runs, the newest first
   longsumbench list runs dataset=pydoc model=seal state=interrupted         some of them

@@ -36,7 +36,7 @@ from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words, score_spans
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
-from longsumbench.modeling.generation import Written, decode
+from longsumbench.modeling.generation import Written, decode, supports_penalties
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.processes import (
     announce_build,
@@ -76,6 +76,7 @@ class NeuralSystem(System):
     def __init__(self, config: Any) -> None:
         super().__init__(config)
         self.reader, self.network = self.Reader(config, self.version), self.Network(config)
+        self.supports_length_norms = supports_penalties(self.Network.Model)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -231,9 +232,12 @@ class NeuralSystem(System):
             yield Summary(example.id, text.strip(), cut, written.complete, len(written.ids), evidence)
 
     def write_batch(self, examples: Sequence[Example], decoding: Decoding) -> list[Written]:
-        """Decode one batch."""
+        """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
+        if decoding.temperature and len(examples) > 1:
+            return [written for example in examples for written in self.write_batch([example], decoding)]
         read = [self.reader.units(example) for example in examples]
-        outputs, complete = decode(self.model, self.reader.collate(read), decoding, self.config.decode_length)
+        seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
+        outputs, complete = decode(self.model, self.reader.collate(read), seeded, self.config.decode_length)
         return [Written(*parts) for parts in zip(read, outputs, complete, strict=True)]
 
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:

@@ -38,6 +38,7 @@ from longsumbench.api import (
     check_search,
     check_trained_part,
     dataset_files,
+    describe_card,
     names_deciding,
     read_dataset_file,
     registry,
@@ -46,7 +47,7 @@ from longsumbench.api import (
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.corpora.reading.hub import check_copy_or_network
-from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_plain_value
 from longsumbench.progress import track
@@ -60,6 +61,8 @@ _SETTINGS = ("model", *SECTIONS)
 TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL = "all"  # the settings of all systems that have them
+_RECIPES = "model/recipe"  # a group: settings of a model for a dataset
+_NAMED = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
 _OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
 
 
@@ -100,9 +103,9 @@ def plan(
     overrides = [as_hydra(word) for word in words]
     with hydra_session(config_dir):
         named = [
-            point
+            (point, with_recipe(typed, config_dir))
             for name, chosen in expand(overrides, sweep)
-            for point in _of_experiment(name, chosen, sweep, config_dir)
+            for point, typed in _of_experiment(name, chosen, sweep, config_dir)
         ]
         tracked = track(named, "planning", len(named), "points") if sweep else named
         composed = [compose(chosen, config_dir) for _, chosen in tracked]
@@ -114,6 +117,9 @@ def plan(
         pairs = zip(named, composed, strict=True)
         points = [_settle_point(name, chosen, made, config_dir, probe) for (name, chosen), made in pairs]
         _check_metrics(points, probe)
+        warnings = [describe_card(point.config, made.decode) for point, made in zip(points, composed, strict=True)]
+        for warning in dict.fromkeys(filter(None, warnings)):
+            _log.warning(warning)
         return points
 
 
@@ -243,6 +249,25 @@ def _of_experiment(
         shown = (typed.get(word.partition("=")[0], format_override(word)) for word in differing)
         added = [word for word in shown if word not in name.split()]
         yield " ".join(filter(None, [name, *added])), [*point, *overrides]
+
+
+def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
+    """Return overrides, with the model and the dataset of a recipe that is chosen by name and names them.
+
+    `model/recipe=NAME` thus needs no `model=` and no `dataset=`; those that are typed win.
+
+    Raises:
+        UnknownName: there is no such recipe.
+    """
+    typed = dict(word.partition("=")[::2] for word in overrides)
+    if (name := typed.get(_RECIPES)) is None:
+        return list(overrides)
+    files = {path.stem: path for folder in _folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
+    if name not in files:
+        raise UnknownName("recipe", name, files)
+    content = OmegaConf.load(files[name])
+    chosen = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
+    return [*overrides, *(f"{group}={named}" for group, named in chosen.items() if named and group not in typed)]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
@@ -396,16 +421,21 @@ def check_evidence(system: System, decode: Decoding) -> None:
 def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
     """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
-    How summaries are made, and what was trained, is always named if it is not the usual.
+    A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
     """
-    unusual = []
+    unusual = [f"{key}={format_setting(value)}" for key in _NAMED if (value := getattr(config.model, key, None))]
     if config.decode.mode != "write" and "decode" in decided_by:
         unusual.append(f"mode={config.decode.mode}")
     if config.train.only != "all" and "train" in decided_by:
         unusual.append(f"only={config.train.only}")
-    kept = [word for word in overrides if not format_override(word).startswith(("model.", "decode.", "decode="))]
+    of_recipe = tuple(f"model.{key}=" for key in _NAMED)  # a checkpoint's card has usual settings, too
+    kept = [
+        word
+        for word, shown in zip(overrides, map(format_override, overrides), strict=True)
+        if shown.startswith(of_recipe) or not shown.startswith(("model.", "decode.", "decode="))
+    ]
     if len(kept) == len(overrides):
-        return ",".join(unusual)
+        return ",".join(sorted(unusual))
     typed = {format_override(word).partition("=")[0] for word in overrides}
     recipe = _usual_settings(tuple(kept), type(config.model), config_dir)  # type: ignore[arg-type] # a class is hashable
     changed = []

@@ -1,12 +1,14 @@
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
-from transformers import PegasusConfig, PegasusForConditionalGeneration
+from transformers import GenerationConfig, PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.api import Decoding
-from longsumbench.modeling.generation import decode, generation_config
+from longsumbench.errors import UsageError
+from longsumbench.modeling.generation import SourceNgrams, decode, generation_config
 
 CONFIG = PegasusConfig(
     vocab_size=40,
@@ -101,3 +103,124 @@ def log_probability(model: Any, ids: torch.Tensor, output: list[int]) -> float:
     logits = model(input_ids=ids[None], decoder_input_ids=torch.tensor([[1, *output[:-1]]])).logits
     logits[..., 2] = -torch.inf  # neither search may end early
     return float(logits.log_softmax(-1)[0, range(len(output)), output].sum().detach())
+
+
+ORACLES = {  # settings, and the library's arguments that mean the same
+    "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
+    "n-grams of the source": ({"encoder_no_repeat_ngram": 1}, {"encoder_no_repeat_ngram_size": 1}),
+    "n-grams in beams": (
+        {"encoder_no_repeat_ngram": 2, "no_repeat_ngram": 2, "num_beams": 3},
+        {"encoder_no_repeat_ngram_size": 2, "no_repeat_ngram_size": 2, "num_beams": 3},
+    ),
+    "early stopping": (
+        {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
+        {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
+    ),
+    "early stopping without beams": ({"early_stopping": True}, {}),
+    "forced end": ({"forced_eos": True, "max_length": 6}, {"forced_eos_token_id": 2, "max_length": 7}),
+    "lengths": (
+        {"min_length": 5, "max_length": 8, "num_beams": 2},
+        {"min_length": 6, "max_length": 9, "num_beams": 2},  # the library counts the start token
+    ),
+    "sampling": (
+        {"temperature": 0.7, "top_p": 0.9, "seed": 5, "min_length": 4},
+        {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "top_k": 0, "min_new_tokens": 4},
+    ),
+    "sampling at temperature 1": ({"temperature": 1.0, "seed": 5}, {"do_sample": True, "top_k": 0}),
+}
+BIAS = {"early stopping": 8.0}  # of the end token's logit: beams end at different steps
+UNLIKE = {"num_beams": 2, "no_repeat_ngram_size": 1, "min_length": 9, "max_length": 11, "repetition_penalty": 3.0}
+
+
+@pytest.fixture
+def ending(model: Any, kind: str) -> Iterator[Any]:
+    """Return the model with the kind's bias of the end token."""
+    model.final_logits_bias[0, 2] = BIAS.get(kind, 0.0)
+    yield model
+    model.final_logits_bias[0, 2] = 0.0
+
+
+@pytest.mark.parametrize("kind", ORACLES)
+def test_settings_are_those_of_the_library(kind: str, ending: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every setting writes what `generate` writes with its own arguments, whatever a checkpoint's defaults are."""
+    ours, theirs = ORACLES[kind]
+    batch = {name: value for name, value in inputs().items() if name != "labels"}
+    torch.manual_seed(5)
+    with torch.inference_mode():
+        expected = ending.generate(**batch, **{"max_length": 13, **theirs})[:, 1:].tolist()
+    monkeypatch.setattr(ending, "generation_config", GenerationConfig(**UNLIKE, forced_eos_token_id=2))
+    before = ending.generation_config.to_dict()
+    written, _ = decode(ending, inputs(), Decoding(**ours), limit=12)
+    assert written == [ids[: ids.index(2)] if 2 in ids else ids for ids in expected]
+    assert ending.generation_config.to_dict() == before
+
+
+@pytest.mark.parametrize("kind", ["repetition penalty", "n-grams of the source", "n-grams in beams", "early stopping"])
+def test_settings_change_what_is_written(kind: str, ending: Any) -> None:
+    """The settings above have an effect on this model, so the comparison says something."""
+    ours, _ = ORACLES[kind]
+    plain = {"num_beams": ours.get("num_beams", 1), "length_penalty": ours.get("length_penalty", 1.0)}
+    changed, usual = (decode(ending, inputs(), Decoding(**some), limit=12)[0] for some in (ours, plain))
+    assert changed != usual
+
+
+def test_an_output_that_is_cut_is_not_complete(model: Any) -> None:
+    """A forced end token does not make a summary complete; one that the model ends before is."""
+    for length in range(1, 12):
+        free, free_complete = decode(model, inputs(), Decoding(max_length=length), limit=60)
+        forced, complete = decode(model, inputs(), Decoding(max_length=length, forced_eos=True), limit=60)
+        for one, other, ended, itself in zip(free, forced, free_complete, complete, strict=True):
+            assert other == one[: length - 1]
+            assert itself == (ended and len(one) < length - 1)
+
+
+def test_n_grams_of_units() -> None:
+    """n-grams lie in one unit, padding is in none, and every beam is compared with its own source."""
+    ids = torch.tensor([[[3, 4, 0], [5, 6, 7]], [[4, 3, 0], [0, 0, 0]]])
+    written = torch.tensor([[1, 3], [1, 5], [1, 4], [1, 3]])  # two beams of two examples
+    allowed = SourceNgrams(2, ids, ids != 0)(written, torch.zeros(4, 8))
+    assert allowed.isneginf().nonzero().tolist() == [[0, 4], [1, 6], [2, 3]]
+
+
+def test_a_token_that_must_come_comes() -> None:
+    """Where only one token is left, it stays, although the source has it."""
+    scores = torch.full((1, 8), -torch.inf)
+    scores[0, 4] = 0
+    ids = torch.tensor([[3, 4, 5]])
+    assert torch.equal(SourceNgrams(1, ids, torch.ones_like(ids))(torch.tensor([[1]]), scores), scores)
+
+
+def test_padding_does_not_change_what_is_written(model: Any) -> None:
+    """A text alone and padded beside a longer one give the same output with n-grams of the source forbidden."""
+    asked = Decoding(encoder_no_repeat_ngram=1, num_beams=2, min_length=6)
+    batch = inputs()
+    batch["input_ids"][0, 5:], batch["attention_mask"][0, 5:] = 0, 0
+    together, _ = decode(model, batch, asked, limit=12)
+    alone, _ = decode(model, {name: rows[:1, :5] for name, rows in batch.items()}, asked, limit=12)
+    assert together[0] == alone[0]
+
+
+def test_a_model_that_was_placed_stays_there(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model with a device map is not moved."""
+    monkeypatch.setattr(model, "hf_device_map", {"": "cpu"}, raising=False)
+    monkeypatch.setattr(model, "to", lambda device: pytest.fail("it was moved"))
+    decode(model, inputs(), Decoding(max_length=2), limit=12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0.7, "num_beams": 4}, r"decode\.temperature=0\.7 samples, and decode\.num_beams=4 searches: "),
+        ({"top_p": 0.9}, r"decode\.top_p=0\.9 is a setting of sampling: add decode\.temperature=1 or so"),
+    ],
+)
+def test_sampling_is_not_a_search(settings: dict[str, Any], message: str) -> None:
+    """Sampling with beams, and a setting of sampling without it, are errors that say what to do."""
+    with pytest.raises(UsageError, match=message):
+        Decoding(**settings)
+
+
+def test_seeds_of_examples() -> None:
+    """An example's seed depends on the seed and its id, and on nothing else."""
+    assert Decoding(seed=1).seed_of("a") == Decoding(seed=1, num_beams=4, batch_size=2).seed_of("a")
+    assert len({Decoding(seed=seed).seed_of(name) for seed in (1, 2) for name in "abc"}) == 6

@@ -30,9 +30,14 @@ from longsumbench.api import (
 )
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_system import NeuralSystem
 
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")
+SEARCH = replace(
+    GREEDY, num_beams=3, encoder_no_repeat_ngram=1, repetition_penalty=1.5, early_stopping=True, forced_eos=True
+)
+SAMPLING = replace(GREEDY, temperature=2.0, top_p=0.95)
 EXTRACT = replace(GREEDY, mode="extract", extract_length="7")
 TEST = ToySplit.of("test", 6, start=30).examples
 
@@ -148,6 +153,37 @@ def test_an_example_alone_is_summarized_as_in_a_batch(system: System) -> None:
     """Other, longer examples in a batch change nothing."""
     together = summarize(system, TEST)
     assert [summarize(system, [example])[0].text for example in TEST] == [one.text for one in together]
+
+
+@pytest.mark.parametrize("decoding", [SEARCH, SAMPLING], ids=["search", "sampling"])
+def test_alone_as_in_a_batch_with_other_settings(decoding: Decoding, system: System) -> None:
+    """Searched and sampled summaries do not depend on the other examples of a batch, or on their order."""
+    if system.supports_length_norms and decoding.num_beams > 1:
+        decoding = replace(decoding, length_norm="wu")
+    together = [one.text for one in system.summarize(TEST, decoding)]
+    assert [next(iter(system.summarize([example], decoding))).text for example in TEST] == together
+    assert [one.text for one in system.summarize(TEST[::-1], decoding)] == together[::-1]
+
+
+def test_other_seeds_sample_other_summaries(system: System) -> None:
+    """Systems that write sample other summaries under another seed, and for another id."""
+    if not system.shares_work:
+        pytest.skip("does not write")
+    renamed = [replace(example, id=f"{example.id} again") for example in TEST]
+    sampled = [
+        [one.text for one in system.summarize(examples, replace(SAMPLING, seed=seed))]
+        for examples, seed in ((TEST, 1), (TEST, 2), (renamed, 1))
+    ]
+    assert len({tuple(texts) for texts in sampled}) == 3
+
+
+def test_nothing_is_copied_where_no_token_may_be(system: System) -> None:
+    """With encoder_no_repeat_ngram=1 a system that writes uses no token of what it read."""
+    if not isinstance(system, NeuralSystem):
+        pytest.skip("does not write")
+    for written in system.write_batch(TEST, replace(SEARCH, min_length=4)):
+        read = {token for unit in written.units.ids for token in unit} - set(system.tokenizer.all_special_ids)
+        assert read.isdisjoint(written.ids)
 
 
 def test_saved_and_loaded_it_is_the_same(system: System, tmp_path: Path) -> None:

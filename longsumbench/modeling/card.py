@@ -1,0 +1,110 @@
+"""The generation settings of a checkpoint ("its card") as values of `decode.*`.
+
+The library stores them in `generation_config.json`; older checkpoints have them in `config.json`. transformers before 5
+also applied those under `task_specific_params` of `config.json` to summarization.
+"""
+
+import logging
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from longsumbench.api import Decoding, build_settings
+from longsumbench.cache.hub import unreachable
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.files import BadFile, read_json
+from longsumbench.modeling.checkpoints import FETCH_AGAIN, describe_error
+
+_log = logging.getLogger(__name__)
+
+_CONFIG, _GENERATION = "config.json", "generation_config.json"
+_SAME = {  # the library's name → ours
+    "num_beams": "num_beams",
+    "length_penalty": "length_penalty",
+    "early_stopping": "early_stopping",
+    "no_repeat_ngram_size": "no_repeat_ngram",
+    "encoder_no_repeat_ngram_size": "encoder_no_repeat_ngram",
+    "repetition_penalty": "repetition_penalty",
+    "min_new_tokens": "min_length",
+    "max_new_tokens": "max_length",
+}
+_WITH_START = {"min_length": "min_length", "max_length": "max_length"}  # the library counts the start token in these
+_NOT_OURS: dict[str, Any] = {  # the library's name → the value without effect
+    "do_sample": False,
+    "num_beam_groups": 1,
+    "diversity_penalty": 0.0,
+    "exponential_decay_length_penalty": None,
+    **dict.fromkeys(("bad_words_ids", "suppress_tokens", "sequence_bias")),
+}
+
+
+@cache  # fetch and report once
+def card_decoding(name: str | None, setting: str, revision: str | None = None) -> Mapping[str, Any]:
+    """Return the values of `decode.*` that a checkpoint's own generation settings have.
+
+    Settings that it lacks are absent. A warning names those that the suite does not have. Sampling is one of them.
+
+    Args:
+        name: the folder of the checkpoint, or its name on the hub; without one there are no values.
+        setting: the setting with this name, for messages ("model.checkpoint").
+        revision: of a name on the hub: branch, tag, commit or "refs/pr/N".
+
+    Raises:
+        UsageError: there is no such checkpoint.
+        EnvironmentProblem: it is on the hub, its settings have no local copy, and they cannot be fetched.
+        DataError: a file is damaged, or a value is invalid.
+    """
+    if not name:
+        return {}
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        folder = _fetched(name, setting, revision)
+    try:
+        values, ignored = _translate(_read(folder / _CONFIG), _read(folder / _GENERATION))
+        build_settings(Decoding, values, "")
+    except (UsageError, TypeError, AttributeError) as problem:
+        raise DataError(f"its generation settings are invalid ({problem}); {FETCH_AGAIN}", folder) from problem
+    if ignored:
+        _log.warning(f"the card of {name} also has {', '.join(ignored)}, which this suite does not have: not used")
+    return values
+
+
+def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of `decode.*`, and the names of settings that are not used."""
+    task = (config.get("task_specific_params") or {}).get("summarization") or {}
+    card = {key: value for layer in (task, config, generation) for key, value in layer.items() if value is not None}
+    values = {ours: card[key] - 1 for key, ours in _WITH_START.items() if card.get(key)}
+    values |= {ours: card[key] for key, ours in _SAME.items() if key in card}
+    values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
+    return values, [key for key, idle in _NOT_OURS.items() if card.get(key, idle) not in (idle, [], {})]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path, dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except BadFile as error:
+        raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
+
+
+def _fetched(name: str, setting: str, revision: str | None) -> Path:
+    """Return a local folder with the two files of a checkpoint on the hub, as far as it has them."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
+    problem = unreachable()
+    try:
+        files = [_CONFIG, _GENERATION]
+        folder = snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=problem is not None)
+    except RevisionNotFoundError as error:
+        raise UsageError(f"{setting}={name} has no revision {revision} on the Hugging Face hub") from error
+    except (HFValidationError, RepositoryNotFoundError) as error:
+        raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
+    except Exception as error:  # the library's errors have no common base class
+        raise EnvironmentProblem(
+            f"the generation settings of {setting}={name} have no copy on this machine and cannot be fetched from the"
+            f" Hugging Face hub ({problem or describe_error(error)}): give a folder that has the model"
+        ) from error
+    return Path(folder)

@@ -1,0 +1,178 @@
+"""A checkpoint's own generation settings as values of `decode.*`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+import torch
+from support.tiny_bart import write_bart
+from transformers import BartForConditionalGeneration
+
+from longsumbench.api import Decoding
+from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
+from longsumbench.modeling import card
+from longsumbench.modeling.card import card_decoding
+from longsumbench.modeling.generation import decode
+
+
+def write_card(folder: Path, generation: dict[str, Any] | None = None, **config: Any) -> str:
+    """Write a checkpoint's settings, without weights; return the folder's name."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"model_type": "bart", **config}), encoding="utf-8")
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
+    return str(folder)
+
+
+BART = {
+    "num_beams": 4,
+    "length_penalty": 2.0,
+    "min_length": 6,
+    "max_length": 12,
+    "no_repeat_ngram_size": 2,
+    "early_stopping": True,
+    "forced_eos_token_id": 2,
+}
+CARDS = {
+    "of BART": (
+        BART,
+        {
+            "num_beams": 4,
+            "length_penalty": 2.0,
+            "min_length": 5,
+            "max_length": 11,
+            "no_repeat_ngram": 2,
+            "early_stopping": True,
+            "forced_eos": True,
+        },
+    ),
+    "new lengths win": (
+        {"max_length": 30, "max_new_tokens": 7, "min_new_tokens": 3, "num_beams": 2},
+        {"max_length": 7, "min_length": 3, "num_beams": 2},
+    ),
+    "penalties": (
+        {"repetition_penalty": 1.5, "encoder_no_repeat_ngram_size": 2, "max_length": 9, "min_length": 0},
+        {"repetition_penalty": 1.5, "encoder_no_repeat_ngram": 2, "max_length": 8},
+    ),
+    "token ids only": ({"pad_token_id": 1, "eos_token_id": 2}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", CARDS)
+def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
+    """The library's names become ours, lengths lose the start token, and what a card lacks is absent."""
+    generation, expected = CARDS[kind]
+    assert card_decoding(write_card(tmp_path, generation), "model.checkpoint") == expected
+    assert card_decoding(write_card(tmp_path / "older", **generation), "model.checkpoint") == expected
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
+def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
+    """A checkpoint decoded by its card writes what `generate` writes of itself."""
+    folder = write_bart(tmp_path)
+    own = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    ids = {name: own[name] for name in own if name.endswith("_token_id") and name != "forced_eos_token_id"}
+    (folder / "generation_config.json").write_text(json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps(json.loads((folder / "config.json").read_text(encoding="utf-8")) | {"forced_eos_token_id": None}),
+        encoding="utf-8",
+    )
+    model = BartForConditionalGeneration.from_pretrained(folder).eval()
+    torch.manual_seed(2)
+    for weights in model.parameters():  # fresh weights write the same whatever the settings are
+        weights.data.normal_(std=0.5)
+    inputs = torch.randint(5, 300, (3, 9))
+    batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs)}
+    with torch.inference_mode():
+        expected = model.generate(**batch)[:, 1:].tolist()
+    end = model.config.eos_token_id
+    written, _ = decode(model, batch, Decoding(**card_decoding(str(folder), "model.checkpoint")), limit=39)
+    assert written == [row[: row.index(end)] if end in row else row for row in expected]
+    assert written != decode(model, batch, Decoding(), limit=39)[0]
+
+
+def test_where_a_card_has_its_settings(tmp_path: Path) -> None:
+    """generation_config.json goes before config.json, and that before its settings of summarization."""
+    task = {"summarization": {"num_beams": 3, "max_length": 40, "length_penalty": 0.5}, "translation": {"num_beams": 9}}
+    name = write_card(tmp_path, {"num_beams": 5, "length_penalty": None}, max_length=50, task_specific_params=task)
+    expected = {"num_beams": 5, "max_length": 49, "length_penalty": 0.5}
+    assert card_decoding(name, "model.checkpoint") == expected
+    assert card_decoding(None, "model.checkpoint") == {}
+
+
+def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines: list[str]) -> None:
+    """What a card has beyond `decode.*` is a warning; values without effect are not."""
+    unused = {"num_beam_groups": 1, "diversity_penalty": 0.0, "bad_words_ids": None}
+    name = write_card(tmp_path, {"do_sample": True, "suppress_tokens": [7], "num_beams": 2, **unused})
+    for _ in range(2):
+        assert card_decoding(name, "model.checkpoint") == {"num_beams": 2}
+    assert [line for line in log_lines if "card" in line] == [
+        f"the card of {name} also has do_sample, suppress_tokens, which this suite does not have: not used"
+    ]
+    card_decoding(write_card(tmp_path / "plain", {"num_beams": 2, "do_sample": False, **unused}), "model.checkpoint")
+    assert not [line for line in log_lines if "plain" in line]
+
+
+@pytest.mark.parametrize(
+    ("generation", "message"),
+    [
+        ({"num_beams": "five"}, "num_beams='five' is not of type int"),
+        ({"num_beams": 0}, "num_beams=0 is below 1"),
+        ({"max_length": "long"}, "generation settings are invalid"),
+        ({"early_stopping": "never"}, "early_stopping='never' is not of type bool"),
+        ({"max_length": 5, "min_length": 9}, "max_length=4 is below decode.min_length=8"),
+    ],
+)
+def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """A value that cannot be meant is bad data, with the folder and the name."""
+    with pytest.raises(DataError, match=message) as refused:
+        card_decoding(write_card(tmp_path, generation), "model.checkpoint")
+    assert str(tmp_path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"num_beams": 2'])
+def test_a_damaged_card(text: str, tmp_path: Path) -> None:
+    """A file that is no JSON object is bad data, with its path."""
+    name = write_card(tmp_path)
+    (tmp_path / "generation_config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"generation_config\.json.*not a JSON object"):
+        card_decoding(name, "model.checkpoint")
+
+
+def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a name on the hub the two JSON files are fetched, at the revision, and nothing else."""
+    asked: list[Any] = []
+
+    def snapshot(name: str, revision: str, allow_patterns: list[str], local_files_only: bool) -> str:
+        asked.append((name, revision, allow_patterns, local_files_only))
+        return write_card(tmp_path, {"num_beams": 5})
+
+    monkeypatch.setattr(card, "unreachable", lambda: None)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    for _ in range(2):
+        assert card_decoding("somebody/with-a-card", "model.checkpoint", "refs/pr/3") == {"num_beams": 5}
+    assert asked == [("somebody/with-a-card", "refs/pr/3", ["config.json", "generation_config.json"], False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        (
+            "nobody/has-it",
+            EnvironmentProblem,
+            r"model\.checkpoint=nobody/has-it have no .*no cable.*give a folder",
+        ),
+        ("no/such/folder", UsageError, r"model\.checkpoint=no/such/folder is neither a folder nor a model"),
+    ],
+)
+def test_the_hub_without_a_network(
+    name: str, kind: type[SuiteError], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a network and without a copy, the error is one line that says what to do."""
+    monkeypatch.setattr(card, "unreachable", lambda: "no cable")
+    with pytest.raises(kind, match=message) as caught:
+        card_decoding(name, "model.checkpoint")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,155 @@
+"""A checkpoint's card as a layer of `decode`, and recipes of published checkpoints."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+from support.paths import ROOT
+
+from longsumbench.api import Decoding, build_settings, catalogue, registry, resolve_config
+from longsumbench.cli.completers import complete_override
+from longsumbench.cli.main import main
+from longsumbench.conf import CONF
+from longsumbench.errors import UnknownName
+from longsumbench.models.seal.config import TruncConfig
+from longsumbench.runs.plan import compose, hydra_session, plan, with_recipe
+
+CARD = {"num_beams": 4, "length_penalty": 2.0, "max_length": 30, "no_repeat_ngram": 3}
+LIMIT = TruncConfig().decode_length
+PAPER = ["model=trunc", "dataset=arxiv", "scale=paper"]  # no file of these sets anything under decode
+PUBLISHED = {
+    path.stem: OmegaConf.to_container(OmegaConf.load(path))
+    for path in sorted((CONF / "model" / "recipe").glob("*.yaml"))
+    if "checkpoint" in path.read_text(encoding="utf-8")
+}
+needs_seq2seq = pytest.mark.skipif("seq2seq" not in registry.systems.targets(), reason="model=seq2seq is not installed")
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return the settings that Trunc takes from a card in this test; a test may change them."""
+    values = dict(CARD)
+    monkeypatch.setattr(TruncConfig, "usual_decoding", lambda self: values, raising=False)
+    return values
+
+
+def test_a_card_is_the_lowest_layer(card: dict[str, Any]) -> None:
+    """The card goes before the dataclass, the YAML files before the card, and the command line before all."""
+    (point,) = plan(PAPER)
+    assert point.config.decode == Decoding(**CARD)
+    (greedy,) = plan([*PAPER[:2], "scale=tiny"])  # the scale has one search for all systems
+    assert (greedy.config.decode.num_beams, greedy.config.decode.max_length) == (1, None)
+    (typed,) = plan([*PAPER, "decode.num_beams=2", "decode.max_length=null", "seed=3"])
+    assert (typed.config.decode.num_beams, typed.config.decode.max_length) == (2, None)
+    assert (typed.config.decode.length_penalty, typed.config.decode.seed) == (2.0, 3)
+
+
+def test_the_card_is_usual(card: dict[str, Any]) -> None:
+    """A variant names what differs from the card, not what equals it."""
+    assert plan(PAPER)[0].variant == ""
+    assert plan([*PAPER, "decode.num_beams=4"])[0].variant == ""
+    assert plan([*PAPER, "decode.num_beams=1"])[0].variant == "num_beams=1"
+
+
+def test_a_warning_names_what_a_card_lacks(card: dict[str, Any], log_lines: list[str]) -> None:
+    """What the card lacks is named once, with what is used instead; never 20 tokens, but all that can be written."""
+    plan(PAPER)
+    assert not [line for line in log_lines if "card" in line]
+    del card["max_length"], card["no_repeat_ngram"]
+    points = plan([*PAPER, "seed=1,2"], sweep=True)
+    assert [line for line in log_lines if "card" in line] == [
+        f"the card of trunc lacks max_length, no_repeat_ngram: used decode.max_length={LIMIT} decode.no_repeat_ngram=0"
+    ]
+    assert [point.config.decode.max_length for point in points] == [None, None]  # the system's limit
+    log_lines.clear()
+    plan([*PAPER, "decode.max_length=50", "decode.no_repeat_ngram=0"])
+    assert not [line for line in log_lines if "card" in line]
+
+
+def test_a_card_longer_than_the_system(card: dict[str, Any], log_lines: list[str]) -> None:
+    """Lengths of a card above model.decode_length are limited to it, with a warning."""
+    card["max_length"] = 16383
+    (point,) = plan(PAPER)
+    assert point.config.decode.max_length == LIMIT
+    assert [line for line in log_lines if "card" in line] == [
+        f"the card of trunc has max_length=16383: used decode.max_length={LIMIT}, model.decode_length"
+    ]
+    log_lines.clear()
+    assert plan([*PAPER, "decode.max_length=9"])[0].config.decode.max_length == 9
+    assert not [line for line in log_lines if "card" in line]
+
+
+def own_recipe(folder: Path, model: str, dataset: str) -> str:
+    """Write a recipe that names its model and its dataset; return the folder."""
+    (folder / "model" / "recipe").mkdir(parents=True, exist_ok=True)
+    settings = f"model: {{name: {model}, snippet_length: 77}}\ndataset: {{name: {dataset}}}\ndecode: {{num_beams: 3}}\n"
+    text = f"# @package _global_\n# Mine\n{settings}"
+    (folder / "model" / "recipe" / f"mine-{dataset}.yaml").write_text(text, encoding="utf-8")
+    return str(folder)
+
+
+def test_a_recipe_brings_its_model_and_its_dataset(tmp_path: Path) -> None:
+    """A recipe's name is enough; what is typed wins, and recipes can be swept over."""
+    folder = own_recipe(tmp_path, "trunc", "pubmed")
+    (point,) = plan(["model/recipe=mine-pubmed"], config_dir=folder)
+    found = (point.config.model.name, point.config.model.snippet_length, point.config.dataset.name)
+    assert (found, point.config.decode.num_beams, point.variant) == (("trunc", 77, "pubmed"), 3, "")
+    words = ["dataset=arxiv", "model.snippet_length=78", "model/recipe=mine-pubmed"]
+    (typed,) = plan(words, config_dir=folder)
+    assert (typed.config.dataset.name, typed.variant) == ("arxiv", "snippet_length=78")
+    own_recipe(tmp_path, "ea", "arxiv")
+    swept = plan(["model/recipe=mine-pubmed,mine-arxiv"], True, folder)
+    assert [(one.config.model.name, one.config.dataset.name) for one in swept] == [("trunc", "pubmed"), ("ea", "arxiv")]
+    assert {one.config.model.snippet_length for one in swept} == {77}
+
+
+def test_an_unknown_recipe_is_refused() -> None:
+    """A name without a file is an error with the nearest name."""
+    with pytest.raises(UnknownName, match=r"unknown recipe 'led-large-16384-arxiv' \(did you mean 'led-large-1638"):
+        plan(["model/recipe=led-large-16384-arxiv"])
+
+
+def test_recipes_are_listed_and_completed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line lists every recipe with its source, and shells complete its name."""
+    assert main(["list", "recipes"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert {*PUBLISHED, "pagesum-arxiv"} <= set(lines)
+    assert {f"model/recipe={name}" for name in PUBLISHED} <= set(complete_override("model/recipe="))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_recipes_of_published_checkpoints(name: str) -> None:
+    """A recipe is named by checkpoint and dataset, says where its values are from, and has valid settings of decode."""
+    recipe: Any = PUBLISHED[name]
+    checkpoint, dataset = recipe["model"]["checkpoint"], recipe["dataset"]["name"]
+    assert name == f"{checkpoint.partition('/')[2]}-{dataset}"
+    assert recipe["model"]["name"] == "seq2seq"
+    assert dataset in registry.corpora.targets()
+    build_settings(Decoding, recipe.get("decode", {}), "decode.")
+    assert dict(catalogue.name_rows("recipes"))[name].startswith(f"{checkpoint} on {dataset}: ")
+
+
+@needs_seq2seq
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_recipes_compose(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each composes to what its file says, for its model and its dataset, with a card that has nothing."""
+    kind, recipe = registry.config_of("seq2seq"), PUBLISHED[name]
+    monkeypatch.setattr(kind, "usual_decoding", lambda self: {}, raising=False)
+    with hydra_session():
+        config = resolve_config(compose(with_recipe([f"model/recipe={name}"], None), None), kind)
+    assert isinstance(recipe, dict)
+    for section in ("model", "dataset", "decode"):
+        for key, value in recipe.get(section, {}).items():
+            assert getattr(getattr(config, section), key) == value
+    assert config.train.max_steps == 0
+
+
+def test_the_page_has_a_table_of_them() -> None:
+    """The site makes the guide's table from the recipes: each with its checkpoint, all its settings and its source."""
+    hooks = pytest.importorskip("mkdocs") and runpy.run_path(str(ROOT / "docs" / "hooks.py"))
+    assert "<!-- generated: published_recipes -->" in (ROOT / "docs/how-to/cards.md").read_text(encoding="utf-8")
+    _, _, *rows = hooks["GENERATORS"]["published_recipes"]().splitlines()
+    assert [row.split("`")[1] for row in rows] == list(PUBLISHED)
+    assert all("`decode.max_length=255`" in row for row in rows if "pegasus-large-arxiv" in row)
