@@ -78,7 +78,9 @@ def decode(
     Returns:
         Token ids of each summary without start and end token; whether each summary has an end token.
     """
-    model.to(choose_device(decoding.device)).eval()
+    if not hasattr(model, "hf_device_map"):  # else its weights are where `device_map` says
+        model.to(choose_device(decoding.device))
+    model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
     with ranked_search(model, decoding):
         outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
