@@ -7,6 +7,7 @@ from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setti
 from longsumbench.errors import UsageError
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
+_Init = Annotated[str, OneOf("checkpoint", "random")]
 _WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 
 
@@ -17,6 +18,9 @@ class Seq2SeqConfig:
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
     revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
+    init: _Init = setting(
+        "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
+    )
     input_length: TokenCount | None = setting(
         None, "longest input, special tokens included; null: the checkpoint's positions", "tokens", decides="units"
     )

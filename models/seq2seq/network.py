@@ -1,5 +1,6 @@
 """The networks of seq2seq: what a checkpoint is, how much it reads, and how it is loaded."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from longsumbench.api import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.checkpoints import (
     FETCH_AGAIN,
+    check_memory,
     check_vocabulary,
     load_config,
     load_network,
@@ -26,6 +28,7 @@ from longsumbench.modeling.checkpoints import (
     weights_format,
 )
 from longsumbench.modeling.network import Network
+from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
@@ -129,8 +132,18 @@ class Seq2SeqNetwork(Network):
         return f"model.checkpoint={self.config.checkpoint}"
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
-        """Return the checkpoint's model for training, in single precision."""
-        return self._load(self.initial_folder(), self.named, dtype=torch.float32)
+        """Return the model that training starts from, in single precision; the caller has set the seed."""
+        if self.config.init == "checkpoint":
+            return self._load(self.initial_folder(), self.named, dtype=torch.float32)
+        check_memory(lambda: self.Model.from_config(self.described), self.named)
+        return self._ready(self.build(reader))
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights: `xavier`, or T5's own, which go with its unscaled attention."""
+        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
+        if not hasattr(model.config, "initializer_factor"):
+            xavier(model, model.config.d_model)
+        return model
 
     def writer(self, folder: Path, named: str) -> PreTrainedModel:
         """Return the model in a folder for writing: of the settings' data type, on their devices."""
@@ -138,21 +151,25 @@ class Seq2SeqNetwork(Network):
         return self._load(folder, named, dtype=getattr(torch, self.config.dtype), **options)
 
     def _load(self, folder: Path, named: str, **options: Any) -> PreTrainedModel:
-        """Load a model; of its generation settings only special tokens stay, as `decode.*` decides all others."""
+        """Load a model and its weights, all of which must be there."""
         config = self._load_config(folder, named)
         safe = weights_format(folder) != "bin"
         model, missing, _ = load_network(self.Model, folder, named, config, use_safetensors=safe, **options)
         if missing:
             raise DataError(f"{named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
-        card = model.generation_config
-        for name in _SPECIAL:
-            setattr(model.config, name, _first_given(getattr(card, name, None), getattr(config, name, None)))
-        if model.config.decoder_start_token_id is None:
-            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
-        special = {name: getattr(model.config, name) for name in _SPECIAL}
+        return self._ready(model)
+
+    def _ready(self, model: PreTrainedModel) -> PreTrainedModel:
+        """Keep only the special tokens of a model's generation settings; `decode.*` decides all others."""
+        card, config = model.generation_config, model.config
+        special = {name: getattr(card, name, None) for name in _SPECIAL}
+        special = {name: getattr(config, name) if token is None else token for name, token in special.items()}
+        if special["decoder_start_token_id"] is None:
+            raise DataError(f"{self.named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
+        for name, token in special.items():
+            setattr(config, name, token)
         model.generation_config = GenerationConfig(forced_bos_token_id=card.forced_bos_token_id, **special)
-        loaded: PreTrainedModel = model
-        return loaded
+        return model
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the checkpoint's tokenizer; check that every token has an embedding."""
@@ -201,7 +218,3 @@ def _positions(described: PreTrainedConfig, stack: str) -> int | None:
         window = described.attention_window
         positions -= positions % (window if isinstance(window, int) else max(window))
     return positions
-
-
-def _first_given(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)

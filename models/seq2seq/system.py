@@ -11,6 +11,7 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import shift_tokens_right
 
 from longsumbench.api import Decoding, Example, FitContext, FitReport, Recipe, Summary
+from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.losses import token_cross_entropy
 from longsumbench.modeling.processes import first_process_first
@@ -36,6 +37,8 @@ class Seq2Seq(NeuralSystem):
         """Train the checkpoint further; with `train.max_steps=0` load it, which needs no training split."""
         if context.recipe.max_steps:
             return super().fit(context)
+        if self.config.init == "random":
+            raise UsageError("model.init=random needs training: set train.max_steps, or choose model.init=checkpoint")
         with first_process_first():
             self.ready_to_read(context)
             self.model = self.network.writer(self.network.initial_folder(), self.network.named)
