@@ -194,7 +194,10 @@ def describe_starts(members: Sequence[RunRecord]) -> str:
     """
     random, loaded = set(), set()
     for record in members:
-        if (init := record.settings.model.get("init")) == "random":
+        init = record.settings.model.get("init")
+        if init == "checkpoint":  # of seq2seq, which has another setting for its name
+            init = record.settings.model["checkpoint"]
+        if init == "random":
             random.add(record.model)
         elif isinstance(init, str):  # in a plugin, `init` may have another meaning
             name = init if HUB_NAME.fullmatch(init) else PurePath(init).name or init

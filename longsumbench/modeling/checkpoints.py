@@ -80,7 +80,8 @@ def model_folder(
         if pickled and weights_format(folder) is None:
             folder = _fetch(name, setting, (_PICKLES,), revision)
     elif revision is not None:
-        raise UsageError(f"revision={revision} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
+        named = f"{setting.rpartition('.')[0]}.revision={revision}"
+        raise UsageError(f"{named} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
     if not (folder / _CONFIG).is_file():
         raise UsageError(f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained")
     if (found := weights_format(folder)) is None or (found == "bin" and not pickled):

@@ -7,6 +7,7 @@ from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setti
 from longsumbench.errors import UsageError
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
+_DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
 _Init = Annotated[str, OneOf("checkpoint", "random")]
 _WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 
@@ -36,8 +37,8 @@ class Seq2SeqConfig:
     dtype: _WeightType = setting(
         "float32", "of the weights that write: float32 | bfloat16 | float16", decides="summaries"
     )
-    device_map: Text | None = setting(
-        None, "auto, balanced, … shares the weights that write out over GPUs", decides="summaries"
+    device_map: _DeviceMap | None = setting(
+        None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
     )
 
     def __post_init__(self) -> None:

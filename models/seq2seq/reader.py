@@ -125,8 +125,9 @@ class TextReader(UnitReader):
         whole = tokens_and_words(sentences)
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
         units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole))
-        read = Query.within(query, self._room())
-        units = prepend_query(join_units(units, self._room() - len(read)), read)
+        room = self._room()
+        read = Query.within(query, room)
+        units = prepend_query(join_units(units, room - len(read)), read)
         before, after = self.special_tokens()
         text = [*before, *prefix.ids, *(units.ids[0] if units.ids else ()), *after]
         words = units.words or (0,)

@@ -88,4 +88,4 @@ def tiny_checkpoint() -> str:
     """Return the folder of a tiny BART that all tests of a process share."""
     folder = tempfile.mkdtemp(prefix="longsumbench-bart-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(write_seq2seq(Path(folder), init_std=0.1))
+    return str(write_seq2seq(Path(folder), init_std=0.1, max_position_embeddings=512))
