@@ -86,6 +86,11 @@ class Seq2SeqNetwork(Network):
             length, positions = getattr(self.config, name), _positions(described, stack)
             if length is not None and positions is not None and length > positions:
                 raise UsageError(f"model.{name}={length}: {self.named} has only {positions} positions: choose less")
+        multiple, positions = self.config.pad_to_multiple_of or 1, _positions(described, "encoder")
+        length = self.config.input_length or positions or 0
+        if positions is not None and -(-length // multiple) * multiple > positions:
+            padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
+            raise UsageError(f"{padded} the {positions} positions of {self.named}: choose a shorter model.input_length")
         if self.config.global_attention not in (None, "none") and described.model_type != "led":
             asked_for = f"model.global_attention={self.config.global_attention}"
             raise UsageError(f"{asked_for} goes with LED, not with '{described.model_type}': leave it out")

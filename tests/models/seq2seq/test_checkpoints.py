@@ -214,6 +214,7 @@ def without_a_weight(folder: Path) -> Path:
         (t5, {"input_length": None}, r"model\.input_length is missing, .*\('t5'\) has no number of positions: give"),
         (t5, {"global_attention": "first"}, r"model\.global_attention=first goes with LED, not with 't5'"),
         (write_seq2seq, {"input_length": 65}, r"model\.input_length=65: model\.checkpoint=.* has only 64 positions"),
+        (write_seq2seq, {"pad_to_multiple_of": 60, "input_length": 61}, r"=60 pads inputs of 61 tokens beyond the 64"),
         (write_seq2seq, {"decode_length": 65}, r"model\.decode_length=65: model\.checkpoint=.* has only 64 positions"),
         (write_seq2seq, {"revision": "main"}, r"model\.revision=main goes with a name on the Hugging Face hub"),
         (write_seq2seq, {"init": "random"}, r"model\.init=random needs training: set train\.max_steps"),

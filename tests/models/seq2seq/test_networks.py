@@ -84,11 +84,11 @@ def test_alone_as_in_a_batch_as_resumed(folder: Path) -> None:
 
 
 def test_it_learns_from_its_weights(folder: Path, tmp_path: Path) -> None:
-    """A first step has the library's loss of the checkpoint; after some, the loss is lower."""
+    """Steps lower the loss on the texts, which is the loss that the library computes with the kept weights."""
     system = build_tiny("seq2seq", checkpoint=str(folder), init="checkpoint", input_length=LENGTH)
     train, stages = ToySplit.of("train", 8), ArtifactCache(tmp_path)
-    report = system.fit(FitContext(train, train, tiny_recipe(max_steps=20, eval_steps=10), stages))
-    assert report.last_loss < report.first_loss
+    report = system.fit(FitContext(train, train, tiny_recipe(max_steps=20, eval_steps=5), stages))
+    assert report.validation_loss < report.validation_losses[0][1]
     assert (report.steps, report.examples, report.parameters) == (20, 160, system.facts()["parameters"])
     collated = system.reader.collator()([system.reader.row(example) for example in train])
     model = AutoModelForSeq2SeqLM.from_pretrained(system.checkpoint, dtype=torch.float32).eval()
@@ -112,7 +112,7 @@ def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path, tmp_path:
     """model.init=random draws other weights for every seed, and none is the checkpoint's."""
     system = build_tiny("seq2seq", checkpoint=str(folder), init="random", input_length=LENGTH)
     drawn = [AutoModelForSeq2SeqLM.from_pretrained(folder).state_dict()]
-    for seed in (1, 2):
+    for seed in (2, 3):  # 1 wrote the checkpoint
         recipe = tiny_recipe(max_steps=1, learning_rate=1e-9, seed=seed)
         system.fit(FitContext(ToySplit.of("train", 8), None, recipe, ArtifactCache(tmp_path)))
         drawn.append(system.model.state_dict())
