@@ -40,6 +40,11 @@ class Network:
     def __init__(self, config: Any) -> None:
         self.config = config
 
+    @property
+    def named(self) -> str:
+        """The initial checkpoint in messages."""
+        return f"model.init={self.config.init}"
+
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights (`xavier`); the caller has set the seed."""
         tokenizer = reader.tokenizer

@@ -163,8 +163,8 @@ class NeuralSystem(System):
             with first_process_first():
                 set_seed(recipe.seed)
                 self.model = self.network.initial_model(self.reader)
-                if self.config.init != "random":
-                    self.try_out("cpu", f"model.init={self.config.init}")
+                if self.network.initial_folder():
+                    self.try_out("cpu", self.network.named)
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
@@ -54,7 +55,8 @@ def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> Iterator[tuple[
 def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
     """Return the words of a command line that sets one key, on toy data."""
     start = [f"model={model}", "dataset=jsonl", f"dataset.path={folder}"]
-    return [*start, *(["model.init=random"] if model == "pagesum" and key != "model.init" else []), f"{key}={value}"]
+    needed = {"pagesum": "model.init=random", "seq2seq": f"model.checkpoint={tiny_checkpoint()}"}.get(model, "")
+    return [*start, *([needed] if needed and key != needed.partition("=")[0] else []), f"{key}={value}"]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ LENGTHS = {  # system → the setting that a unit's length is kept to
     "hierarchical_transformer": "paragraph_length",
     "flat_transformer": "input_length",
     "tdmca": "input_length",
+    "seq2seq": "input_length",
 }
 QUESTION = "word3 word5 word1"
 

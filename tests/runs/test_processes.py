@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 from support.paths import TESTS
+from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
 
@@ -48,6 +49,7 @@ def words(model: str, texts: Path, *others: str, dropout: float = 0.0) -> list[s
     known = {item.name for item in fields(registry.systems.load(model).Config)}
     settings = {**TINY_FOR_ALL, "dropout": dropout}
     own = [f"model.{name}={value}" for name, value in settings.items() if name in known]
+    own += [f"model.checkpoint={tiny_checkpoint()}"] if model == "seq2seq" else []
     data = ["dataset=jsonl", f"dataset.path={texts}", "scale=tiny", "score.resamples=100", "baselines=false"]
     return ["run", f"model={model}", *data, *(BUDGET if model != "lead" else []), *own, *others]
 

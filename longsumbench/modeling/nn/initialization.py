@@ -6,6 +6,7 @@ from abc import abstractmethod
 import torch
 from torch import nn
 from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
+from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
 from longsumbench.modeling.nn.positions import sinusoid
 
@@ -23,7 +24,7 @@ def xavier(model: nn.Module, width: int) -> None:
     for module in model.modules():  # after the matrices, one of which may share its weights with the embeddings
         if isinstance(module, nn.Embedding) and module.weight.requires_grad:
             nn.init.normal_(module.weight, std=width**-0.5)
-        if isinstance(module, BartLearnedPositionalEmbedding):
+        if isinstance(module, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
             module.weight.data = sinusoid(torch.arange(len(module.weight)), module.weight.shape[1])
 
 

@@ -1,0 +1,1 @@
+"""Seq2seq: the encoder-decoders of Hugging Face's transformers."""

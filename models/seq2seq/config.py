@@ -1,0 +1,46 @@
+"""Settings of seq2seq (`model.*`)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setting
+from longsumbench.errors import UsageError
+
+_GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
+_DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
+_Init = Annotated[str, OneOf("checkpoint", "random")]
+_WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
+
+
+@dataclass
+class Seq2SeqConfig:
+    """Any encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
+
+    name: Text = setting("seq2seq", "name of the system")
+    checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
+    revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
+    init: _Init = setting(
+        "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
+    )
+    input_length: TokenCount | None = setting(
+        None, "longest input, special tokens included; null: the checkpoint's positions", "tokens", decides="units"
+    )
+    decode_length: TargetTokens = setting(512, "longest target and output", "tokens", decides="units")
+    prefix: Text = setting("", "starts every input, before a space (summarize:)", decides="units")
+    separator: Text | None = setting(None, "token between documents (<doc-sep>); null: a space", decides="units")
+    global_attention: _GlobalAttention | None = setting(
+        None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
+    )
+    pad_to_multiple_of: Count | None = setting(
+        None, "length of a padded batch; null: as the checkpoint needs", "tokens"
+    )
+    dtype: _WeightType = setting(
+        "float32", "of the weights that write: float32 | bfloat16 | float16", decides="summaries"
+    )
+    device_map: _DeviceMap | None = setting(
+        None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
+    )
+
+    def __post_init__(self) -> None:
+        if self.global_attention == "separator" and self.separator is None:
+            raise UsageError("model.global_attention=separator needs the token: set model.separator (<doc-sep>)")

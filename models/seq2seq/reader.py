@@ -1,0 +1,170 @@
+"""What an encoder-decoder reads: all text of an example as one unit, cut at its end.
+
+Letters: B examples, L input tokens, T target tokens.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from longsumbench.api import Example, Truncation
+from longsumbench.errors import UsageError
+from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
+from longsumbench.models.seq2seq.config import Seq2SeqConfig
+from longsumbench.models.seq2seq.network import Seq2SeqNetwork
+
+
+@dataclass(frozen=True)
+class TextCollator(UnitCollator):
+    """Collates rows of one unit each as the library's models read them.
+
+    Attributes:
+        multiple: inputs are padded to a multiple of it.
+        padded_length: inputs are padded to this length; 0: to the longest one of the batch.
+        marks_first: True to mark the first token in `global_attention_mask`.
+        marked: a token that is marked everywhere; None: none.
+    """
+
+    multiple: int = 1
+    padded_length: int = 0
+    marks_first: bool = False
+    marked: int | None = None
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch of texts.
+
+        Returns:
+            `input_ids`, `attention_mask` and, if tokens are marked, `global_attention_mask` [B, L]; `unit_mask`
+            [B, 1, L], which the trainer counts; `labels` [B, T], left out if no row has any.
+        """
+        units = super().__call__(rows)
+        length = max(units["input_ids"].shape[-1], self.padded_length)
+        missing = (0, -(-length // self.multiple) * self.multiple - units["input_ids"].shape[-1])
+        input_ids = F.pad(units["input_ids"][:, 0], missing, value=self.pad_token_id)
+        unit_mask = F.pad(units["unit_mask"], missing)
+        batch = {"input_ids": input_ids, "attention_mask": unit_mask[:, 0].long(), "unit_mask": unit_mask}
+        if self.marks_first:
+            batch["global_attention_mask"] = torch.zeros_like(input_ids)
+            batch["global_attention_mask"][:, 0] = 1
+            if self.marked is not None:
+                batch["global_attention_mask"][input_ids == self.marked] = 1
+        return batch | {name: units[name] for name in ("labels",) if name in units}
+
+
+class TextReader(UnitReader):
+    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer.
+
+    Attributes:
+        network: knows how much the checkpoint can read; set by the system.
+    """
+
+    config: Seq2SeqConfig
+    network: Seq2SeqNetwork
+
+    def identity(self) -> dict[str, Any]:
+        """Return the longest input, which the checkpoint decides if no setting does."""
+        return {**super().identity(), "input_length": self.network.input_length}
+
+    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
+        self.tokenizer.backend_tokenizer.encode_special_tokens = True
+        return super().encode(sentences)
+
+    def special_tokens(self) -> tuple[list[int], list[int]]:
+        """Return the tokens that the tokenizer adds before and after a text."""
+        encoded = self.tokenizer("a", return_special_tokens_mask=True)
+        ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
+        start, end = added.index(0), len(ids) - added[::-1].index(0)
+        return ids[:start], ids[end:]
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """Add the special tokens to a target; the end token is always there."""
+        before, after = self.special_tokens()
+        end = self.tokenizer.eos_token_id
+        return [*before, *ids, *after, *([] if end in after else [end])]
+
+    def check(self) -> None:
+        """Check the settings that need the tokenizer.
+
+        Raises:
+            UsageError: the separator is not one token; the input has no room for text.
+        """
+        self.separator_id()
+        if self._room() < 2:
+            length = f"model.input_length={self.network.input_length}"
+            raise UsageError(f"{length} leaves no room for text after the prefix and special tokens: choose more")
+
+    def separator_id(self) -> int | None:
+        """Return the token between documents; None if there is none.
+
+        Raises:
+            UsageError: the tokenizer does not have it.
+        """
+        separator = self.config.separator
+        if separator is None:
+            return None
+        found = self.tokenizer.convert_tokens_to_ids(separator)
+        if found is None or (found == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token):
+            unknown = f"model.separator={separator} is no token of model.checkpoint={self.config.checkpoint}"
+            raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
+        return int(found)
+
+    def units(self, example: Example) -> Units:
+        """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
+
+        Separators count as tokens of the text, and the prefix as a special token.
+        """
+        prefix, query, sentences = self._encoded(example)
+        whole = tokens_and_words(sentences)
+        zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
+        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole))
+        room = self._room()
+        read = Query.within(query, room)
+        units = prepend_query(join_units(units, room - len(read)), read)
+        before, after = self.special_tokens()
+        text = [*before, *prefix.ids, *(units.ids[0] if units.ids else ()), *after]
+        words = units.words or (0,)
+        return replace(units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words)
+
+    def _room(self) -> int:
+        """Return the most tokens of query and text."""
+        prefix = self.encode([self.config.prefix.rstrip()])[0]
+        return self.network.input_length - sum(map(len, self.special_tokens())) - len(prefix.ids)
+
+    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[EncodedSentence]]:
+        """Return the tokens of prefix, query and sentences, which are one running text up to the first separator."""
+        separator = self.separator_id()
+        documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
+        if separator is None:
+            documents = [list(chain.from_iterable(documents))]
+        prefix, query = self.config.prefix.rstrip(), example.query or ""
+        first, *others = documents or [[]]
+        head = self.encode([text for text in (prefix, query) if text] + first)
+        starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
+        for document in others:
+            assert separator is not None
+            head += [EncodedSentence([separator], 0), *self.encode(document)]
+        return starts[0], starts[1], head
+
+    def collator(self) -> TextCollator:
+        """Return the collator of rows."""
+        network = self.network
+        return TextCollator(
+            self.tokenizer.pad_token_id,
+            network.multiple,
+            network.padded_length,
+            network.global_attention != "none",
+            self.separator_id() if network.global_attention == "separator" else None,
+        )
+
+    def collate(self, read: Sequence[Units]) -> dict[str, Tensor]:
+        """Return the batch of some examples' units, as the model takes it."""
+        batch = super().collate(read)
+        return {name: value for name, value in batch.items() if name != "unit_mask"}

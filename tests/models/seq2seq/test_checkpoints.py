@@ -1,0 +1,251 @@
+"""What seq2seq opens: folders, revisions of the hub, weights in both formats; and what it refuses, in one line."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from huggingface_hub.errors import RevisionNotFoundError
+from requests import Response
+from support.tiny_seq2seq import write_seq2seq
+from support.toys import build_tiny, example, tiny_recipe, write_jsonl
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from longsumbench.api import Decoding, FitContext
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.modeling import checkpoints
+from longsumbench.models.seq2seq.system import Seq2Seq
+from longsumbench.runs.record import Results
+
+GREEDY = Decoding(max_length=8, device="cpu")
+TEST = [example(number) for number in range(3)]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def bart(tmp_path: Path) -> Path:
+    """The folder of a tiny BART."""
+    return write_seq2seq(tmp_path / "bart")
+
+
+def opened(checkpoint: Path | str, **settings: Any) -> Seq2Seq:
+    """Return the system with a checkpoint as it is."""
+    system: Seq2Seq = build_tiny("seq2seq", **{"checkpoint": str(checkpoint), "init": "checkpoint", **settings})
+    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
+    return system
+
+
+def texts(system: Seq2Seq) -> list[str]:
+    """Return some summaries."""
+    return [one.text for one in system.summarize(TEST, GREEDY)]
+
+
+def as_pickle(folder: Path, weights: Any = None) -> Path:
+    """Replace a checkpoint's safetensors by a file of PyTorch's format."""
+    system = opened(folder)
+    torch.save(system.model.state_dict() if weights is None else weights, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+def test_as_it_is_nothing_else_is_needed(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint as it is needs no training split, and its weights are not copied."""
+    monkeypatch.chdir(tmp_path)
+    before = sorted(bart.iterdir())
+    system = opened(bart)
+    assert texts(system) == texts(opened(bart))
+    assert sorted(bart.iterdir()) == before
+    assert not Path("no stages").exists()
+
+
+def test_a_run_of_a_checkpoint_as_it_is(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`longsumbench run` with a folder summarizes a dataset that has a test split only; nothing is trained."""
+    monkeypatch.chdir(tmp_path)
+    data = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = [f"model.checkpoint={bart}", "model.decode_length=20", f"dataset.path={data}", "baselines=false"]
+    assert main(["run", "model=seq2seq", "dataset=jsonl", *words]) == 0
+    (record,) = Results(Path("results")).records("jsonl")
+    assert (record.fit.steps, record.config["train"]["max_steps"]) == (0, 0)
+    assert record.source.words == 6 * 29
+
+
+def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
+    """The same files elsewhere are the same system; other weights are not; the path is nowhere."""
+    copy, other = write_seq2seq(tmp_path / "copy"), write_seq2seq(tmp_path / "other", init_std=0.4)
+    identity = opened(bart).identity()
+    assert identity == opened(copy).identity() != opened(other).identity()
+    assert str(tmp_path) not in json.dumps(identity)
+    assert identity["input_length"] == 48
+
+
+def test_facts(bart: Path) -> None:
+    """The record says which checkpoint, in which format, how large it is, and how much it can read."""
+    system = opened(bart, input_length=None)
+    parameters = sum(weight.numel() for weight in system.model.parameters())
+    assert system.facts() == {
+        "checkpoint": "bart",
+        "revision": None,
+        "weights": "safetensors",
+        "parameters": parameters,
+        "context": 64,
+    }
+
+
+def test_a_revision_of_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pull request is fetched by its name; the commit that it is becomes part of identity and record."""
+    snapshot = tmp_path / "snapshots" / COMMIT
+    snapshot.parent.mkdir()
+    bart.rename(snapshot)
+    asked: list[tuple[str, str | None]] = []
+
+    def fetched(name: str, revision: str | None, **_: Any) -> str:
+        asked.append((name, revision))
+        return str(snapshot)
+
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    system = opened("someone/bart", revision="refs/pr/3")
+    assert asked == [("someone/bart", "refs/pr/3")]
+    assert system.identity()["revision"] == COMMIT
+    facts = system.facts()
+    assert (facts["checkpoint"], facts["revision"]) == ("someone/bart", COMMIT)
+    assert texts(system) == texts(opened(snapshot))
+
+
+def test_pickles_are_fetched_where_there_is_nothing_else(
+    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of PyTorch's format are asked of the hub only where there are no safetensors."""
+    hidden = as_pickle(bart).rename(tmp_path / "hidden")
+    copy = tmp_path / "copy"
+    patterns: list[list[str]] = []
+
+    def fetched(name: str, allow_patterns: list[str], **_: Any) -> str:
+        patterns.append(allow_patterns)
+        copy.mkdir(exist_ok=True)
+        for pattern in allow_patterns:
+            for path in hidden.glob(pattern):
+                (copy / path.name).write_bytes(path.read_bytes())
+        return str(copy)
+
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    assert opened("someone/old-bart").facts()["weights"] == "bin"
+    assert [any(pattern.endswith(".bin") for pattern in asked) for asked in patterns] == [False, False, True]
+
+
+def test_weights_of_pytorchs_format(bart: Path, tmp_path: Path) -> None:
+    """Pickled tensors write what the same safetensors write; the record says that they were read."""
+    same = texts(opened(bart))
+    system = opened(as_pickle(write_seq2seq(tmp_path / "pickled")))
+    assert texts(system) == same
+    assert system.facts()["weights"] == "bin"
+
+
+class Shell:
+    """An object whose pickle runs code."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("executed"),))
+
+
+def test_a_pickle_with_code_is_refused(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pickle that needs code ends in one line, and the code is not run."""
+    monkeypatch.chdir(tmp_path)
+    as_pickle(bart)
+    (bart / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Shell()}))
+    with pytest.raises(DataError, match=r"^model\.checkpoint=.*cannot be read") as caught:
+        opened(bart)
+    assert "\n" not in str(caught.value)
+    assert not Path("executed").exists()
+
+
+def no_revision(*_: Any, **__: Any) -> None:
+    """As the hub answers where a revision is unknown."""
+    raise RevisionNotFoundError("404", response=Response())
+
+
+def test_no_such_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown revision is wrong usage."""
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", no_revision)
+    with pytest.raises(UsageError, match=r"model\.checkpoint=someone/bart has no revision 'refs/pr/99'"):
+        opened("someone/bart", revision="refs/pr/99")
+
+
+def gpt(folder: Path) -> Path:
+    """Write a tiny language model."""
+    GPT2LMHeadModel(GPT2Config(n_embd=8, n_head=1, n_layer=1, vocab_size=50)).save_pretrained(folder)
+    return folder
+
+
+def without(name: str) -> Callable[[Path], Path]:
+    """Return what writes a BART that lacks a file."""
+
+    def write(folder: Path) -> Path:
+        write_seq2seq(folder)
+        (folder / name).unlink()
+        return folder
+
+    return write
+
+
+def t5(folder: Path) -> Path:
+    """Write a tiny T5."""
+    return write_seq2seq(folder, "t5")
+
+
+def without_a_weight(folder: Path) -> Path:
+    """Write a pickled BART that lacks a weight."""
+    weights = opened(write_seq2seq(folder)).model.state_dict()
+    weights.pop("model.encoder.layers.0.fc1.weight")
+    return as_pickle(folder, weights)
+
+
+@pytest.mark.parametrize(
+    ("write", "settings", "message"),
+    [
+        (gpt, {}, r"is a checkpoint of 'gpt2', not of an encoder-decoder: .* model=prompt"),
+        (t5, {"input_length": None}, r"model\.input_length is missing, .*\('t5'\) has no number of positions: give"),
+        (t5, {"global_attention": "first"}, r"model\.global_attention=first goes with LED, not with 't5'"),
+        (write_seq2seq, {"input_length": 65}, r"model\.input_length=65: model\.checkpoint=.* has only 64 positions"),
+        (write_seq2seq, {"pad_to_multiple_of": 60, "input_length": 61}, r"=60 pads inputs of 61 tokens beyond the 64"),
+        (write_seq2seq, {"decode_length": 65}, r"model\.decode_length=65: model\.checkpoint=.* has only 64 positions"),
+        (write_seq2seq, {"revision": "main"}, r"model\.revision=main goes with a name on the Hugging Face hub"),
+        (write_seq2seq, {"init": "random"}, r"model\.init=random needs training: set train\.max_steps"),
+        (without("model.safetensors"), {}, r"no \*\.safetensors in the model's folder"),
+        (without("config.json"), {}, r"no config\.json in the model's folder"),
+        (without("tokenizer.json"), {}, "tokenizer"),
+        (without_a_weight, {}, r"weights are missing: model\.encoder\.layers\.0\.fc1\.weight"),
+        (lambda folder: folder, {}, r"model\.checkpoint=.* is neither a folder nor a model|is not a folder"),
+    ],
+)
+def test_what_cannot_be_opened_ends_in_one_line(
+    write: Callable[[Path], Path], settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """Whatever is wrong with a checkpoint or does not fit it is one line."""
+    with pytest.raises(SuiteError, match=message) as caught:
+        opened(write(tmp_path / "there"), **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_separator_of_the_mask_is_needed() -> None:
+    """Global attention on separators needs one."""
+    with pytest.raises(UsageError, match=r"model\.global_attention=separator needs the token: set model\.separator"):
+        build_tiny("seq2seq", global_attention="separator")
+
+
+def test_leds_last_window_is_whole(tmp_path: Path) -> None:
+    """LED pads its input to whole windows, so the last positions that make none are not used."""
+    led = write_seq2seq(tmp_path / "led", "led", max_encoder_position_embeddings=60)
+    system = opened(led, input_length=None, decode_length=24)
+    assert system.facts()["context"] == 56
+    long = example(0, sentences=40)
+    (summary,) = system.summarize([long], GREEDY)
+    assert summary.truncation is not None
+    assert summary.truncation.tokens_seen == 54

@@ -1,0 +1,193 @@
+"""Every encoder-decoder: it writes what the library's own `generate` writes for inputs made by hand, and it learns."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, write_seq2seq
+from support.toys import ToySplit, build_tiny, tiny_recipe
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from longsumbench.api import Decoding, Document, Example, FitContext, Section
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.models.seq2seq.system import Seq2Seq
+
+LENGTH = 32  # tokens of an input
+BEAMS = Decoding(num_beams=3, max_length=12, device="cpu")
+TEST = ToySplit.of("test", 6, start=30).examples  # the longest is cut
+FOLDERS: dict[str, Path] = {}
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def architecture(request: pytest.FixtureRequest) -> str:
+    """Every architecture."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def folder(architecture: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny checkpoint of an architecture."""
+    if architecture not in FOLDERS:
+        FOLDERS[architecture] = write_seq2seq(tmp_path_factory.mktemp(architecture), architecture)
+    return FOLDERS[architecture]
+
+
+def opened(folder: Path, **settings: Any) -> Seq2Seq:
+    """Return the system with a checkpoint as it is."""
+    settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": LENGTH, **settings}
+    system: Seq2Seq = build_tiny("seq2seq", **settings)
+    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
+    return system
+
+
+def written(system: Seq2Seq, examples: Sequence[Example] = TEST, decoding: Decoding = BEAMS) -> list[list[int]]:
+    """Return the tokens of a batch's summaries."""
+    return [list(one.ids) for one in system.write_batch(examples, decoding)]
+
+
+def by_hand(folder: Path, texts: Sequence[str], how: Decoding = BEAMS, **inputs: Any) -> list[list[int]]:
+    """Return what the library alone writes for some texts."""
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inputs.pop("dtype", torch.float32)).eval()
+    model.generation_config.forced_eos_token_id = None  # BART's and PEGASUS's default; `decode.*` decides it
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    padding = "max_length" if model.config.model_type == "bigbird_pegasus" else True
+    encoded = tokenizer(list(texts), max_length=LENGTH, truncation=True, padding=padding, return_tensors="pt")
+    if model.config.model_type == "led" and "global_attention_mask" not in inputs:
+        inputs["global_attention_mask"] = torch.zeros_like(encoded["input_ids"])
+        inputs["global_attention_mask"][:, 0] = 1
+    read = {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"], **inputs}
+    rows = model.generate(**read, num_beams=how.num_beams, max_new_tokens=how.max_length, do_sample=False).tolist()
+    end = tokenizer.eos_token_id
+    return [row[1 : row.index(end, 1)] if end in row[1:] else row[1:] for row in rows]
+
+
+def test_it_writes_what_generate_writes(folder: Path) -> None:
+    """From the same folder, beam search writes the same tokens as the library's, and they differ between texts."""
+    found = written(opened(folder))
+    assert found == by_hand(folder, [" ".join(one.sentences()) for one in TEST])
+    assert len(set(map(tuple, found))) > 1
+    assert any(one.truncation.cuts for one in opened(folder).summarize(TEST, BEAMS) if one.truncation)
+
+
+def test_alone_as_in_a_batch_as_resumed(folder: Path) -> None:
+    """Batch mates, the order of the batches and a new process change nothing."""
+    system = opened(folder)
+    together = written(system)
+    assert [written(system, [example])[0] for example in TEST] == together
+    again = opened(folder)
+    assert [written(again, [example])[0] for example in reversed(TEST)] == together[::-1]
+
+
+def test_it_learns_from_its_weights(folder: Path, tmp_path: Path) -> None:
+    """Steps lower the loss on the texts, which is the loss that the library computes with the kept weights."""
+    system = build_tiny("seq2seq", checkpoint=str(folder), init="checkpoint", input_length=LENGTH)
+    train, stages = ToySplit.of("train", 8), ArtifactCache(tmp_path)
+    report = system.fit(FitContext(train, train, tiny_recipe(max_steps=20, eval_steps=5), stages))
+    assert report.validation_loss < report.validation_losses[0][1]
+    assert (report.steps, report.examples, report.parameters) == (20, 160, system.facts()["parameters"])
+    collated = system.reader.collator()([system.reader.row(example) for example in train])
+    model = AutoModelForSeq2SeqLM.from_pretrained(system.checkpoint, dtype=torch.float32).eval()
+    with torch.inference_mode():
+        loss = model(**{name: value for name, value in collated.items() if name != "unit_mask"}).loss
+    assert dict(report.validation_losses)[report.best_step] == pytest.approx(float(loss), rel=1e-4)
+
+
+def test_a_trained_one_is_loaded_and_saved(folder: Path, tmp_path: Path) -> None:
+    """Trained, saved and loaded, it writes the same, and needs the first checkpoint no more."""
+    start = write_seq2seq(tmp_path / "start", next(name for name, where in FOLDERS.items() if where == folder))
+    system = build_tiny("seq2seq", checkpoint=str(start), init="checkpoint", input_length=LENGTH)
+    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=2), ArtifactCache(tmp_path / "stages")))
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    start.rename(tmp_path / "gone")
+    assert written(Seq2Seq.load(tmp_path / "saved")) == written(system)
+
+
+def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path, tmp_path: Path) -> None:
+    """model.init=random draws other weights for every seed, and none is the checkpoint's."""
+    system = build_tiny("seq2seq", checkpoint=str(folder), init="random", input_length=LENGTH)
+    drawn = [AutoModelForSeq2SeqLM.from_pretrained(folder).state_dict()]
+    for seed in (2, 3):  # 1 wrote the checkpoint
+        recipe = tiny_recipe(max_steps=1, learning_rate=1e-9, seed=seed)
+        system.fit(FitContext(ToySplit.of("train", 8), None, recipe, ArtifactCache(tmp_path)))
+        drawn.append(system.model.state_dict())
+    shapes = [{name: weight.shape for name, weight in weights.items()} for weights in drawn]
+    assert shapes[0] == shapes[1] == shapes[2]
+    matrices = [name for name in shapes[0] if ".layers.1.fc1.weight" in name or ".block.1.layer.0" in name]
+    assert matrices
+    for one, other in combinations(drawn, 2):
+        assert not any(torch.equal(one[name], other[name]) for name in matrices if "norm" not in name)
+
+
+@pytest.mark.parametrize("architecture", ["led"])
+def test_leds_global_tokens(folder: Path) -> None:
+    """Without its global token LED writes something else, and both are what the library writes for the same mask."""
+    texts = [" ".join(one.sentences()) for one in TEST]
+    with_first, without = opened(folder), opened(folder, global_attention="none")
+    assert with_first.network.global_attention == "first"
+    assert "global_attention_mask" not in without.reader.collate([without.reader.units(TEST[0])])
+    assert written(without) == by_hand(folder, texts, global_attention_mask=None)
+    assert written(without) != written(with_first)
+
+
+def reports(*texts: str) -> Example:
+    """Return an example of several documents."""
+    documents = tuple(Document(None, (Section(None, ((text,),)),)) for text in texts)
+    return Example("several", None, None, documents, (("kadan",),))
+
+
+@pytest.mark.parametrize("architecture", ["led"])
+def test_every_separator_is_global(folder: Path) -> None:
+    """As PRIMERA reads: a separator between documents, and global attention on the first token and each separator."""
+    system = opened(folder, separator=SEPARATOR, global_attention="separator")
+    several = [reports("kadan lofel.", "migor", "nuhit kadan."), TEST[0]]
+    read = system.reader.collate([system.reader.units(one) for one in several])
+    separator = system.tokenizer.convert_tokens_to_ids(SEPARATOR)
+    expected = read["input_ids"].eq(separator)
+    assert expected.sum(1).tolist() == [2, 0]
+    expected[:, 0] = True
+    assert torch.equal(read["global_attention_mask"].bool(), expected)
+    texts = [SEPARATOR.join(("kadan lofel.", "migor", "nuhit kadan.")), " ".join(TEST[0].sentences())]
+    encoded = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")["input_ids"]
+    assert written(system, several) == by_hand(
+        folder, texts, global_attention_mask=expected[:, : encoded.shape[1]].long()
+    )
+
+
+@pytest.mark.parametrize("architecture", ["pegasus", "pegasus_x", "bigbird_pegasus"])
+def test_line_breaks_of_pegasus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PEGASUS writes for a line break is one in the summary."""
+    system = opened(folder)
+    ids = [
+        *system.tokenizer("kadan", add_special_tokens=False).input_ids,
+        system.tokenizer.convert_tokens_to_ids("<n>"),
+    ]
+    (one,) = system.write_batch(TEST[:1], BEAMS)
+    monkeypatch.setattr(system, "write_batch", lambda *_: [replace(one, ids=[*ids, *ids[:-1]])])
+    (summary,) = system.summarize(TEST[:1], BEAMS)
+    assert summary.text == "kadan\nkadan"
+
+
+@pytest.mark.parametrize("architecture", ["bart"])
+def test_of_another_type_on_several_devices(folder: Path) -> None:
+    """In bfloat16, and with a device map, it writes what the library does."""
+    texts = [" ".join(one.sentences()) for one in TEST]
+    half = opened(folder, dtype="bfloat16")
+    assert half.model.dtype == torch.bfloat16
+    assert written(half) == by_hand(folder, texts, dtype=torch.bfloat16)
+    assert written(opened(folder, device_map="auto")) == by_hand(folder, texts)
+
+
+@pytest.mark.parametrize("architecture", ["bart"])
+def test_settings_of_the_card_do_not_act_unseen(folder: Path, tmp_path: Path) -> None:
+    """Beams and lengths of a checkpoint's generation settings are not used where `decode.*` says nothing of them."""
+    copy = write_seq2seq(tmp_path / "copy", "bart")
+    model = AutoModelForSeq2SeqLM.from_pretrained(copy)
+    model.generation_config.update(num_beams=2, no_repeat_ngram_size=1, min_length=7, length_penalty=5.0)
+    model.save_pretrained(copy)
+    assert written(opened(copy)) == written(opened(folder))

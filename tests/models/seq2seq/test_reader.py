@@ -1,0 +1,128 @@
+"""What an encoder-decoder reads: the tokens of the whole text, where it is cut, and what the ledger says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.tiny_seq2seq import SEPARATOR, write_seq2seq
+from support.toys import ToySplit, build_tiny, tiny_recipe
+
+from longsumbench.api import Cut, Document, Example, FitContext, Section, Truncation
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import UsageError
+from longsumbench.models.seq2seq.reader import TextReader
+
+SENTENCES = (("kadan lofel migor.", "Nuhit rekafel!"), ("kadan & nuhit.",))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Checkpoints with and without a start token."""
+    return {name: write_seq2seq(tmp_path_factory.mktemp(name), name) for name in ("bart", "pegasus")}
+
+
+def reader_of(folder: Path, **settings: Any) -> TextReader:
+    """Return a reader that is ready to read."""
+    settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": 60, **settings}
+    system = build_tiny("seq2seq", **settings)
+    system.ready_to_read(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
+    reader: TextReader = system.reader
+    return reader
+
+
+def example(query: str | None = None) -> Example:
+    """Return an example of two documents."""
+    documents = tuple(Document(None, (Section(None, (sentences,)),)) for sentences in SENTENCES)
+    return Example("x", "a title", query, documents, (("kadan nuhit.",),))
+
+
+@pytest.mark.parametrize("name", ["bart", "pegasus"])
+@pytest.mark.parametrize(
+    ("settings", "query", "text"),
+    [
+        ({}, None, "kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
+        ({"prefix": "summarize: "}, None, "summarize: kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
+        ({"prefix": "sum:"}, "why?", "sum: why? kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
+        ({"separator": SEPARATOR}, None, f"kadan lofel migor. Nuhit rekafel!{SEPARATOR}kadan & nuhit."),
+    ],
+)
+def test_the_text_is_tokenized_as_one(
+    name: str, settings: dict[str, str], query: str | None, text: str, folders: dict[str, Path]
+) -> None:
+    """Prefix, query and documents have the tokens that the checkpoint's tokenizer gives the whole, special ones too."""
+    reader = reader_of(folders[name], **settings)
+    units = reader.units(example(query))
+    reader.tokenizer.backend_tokenizer.encode_special_tokens = False
+    assert units.ids == (reader.tokenizer(text).input_ids,)
+    assert units.truncation.cuts == ()
+    assert units.truncation.words == 8 + bool(query)
+
+
+def test_the_end_is_cut(folders: dict[str, Path]) -> None:
+    """Of a text that is too long the first tokens stay, with the special ones; the ledger has the others."""
+    whole = reader_of(folders["bart"]).units(example()).ids[0]
+    reader = reader_of(folders["bart"], input_length=12)
+    units = reader.units(example())
+    assert units.ids == ([*whole[:11], whole[-1]],)
+    tokens = len(whole) - 2
+    (cut,) = units.truncation.cuts
+    assert (units.truncation.tokens, cut.cause, cut.tokens) == (tokens, "input_length", tokens - 10)
+    assert units.words[0] + cut.words == units.truncation.words == 8
+
+
+def test_worked_ledger_with_prefix_and_separator(folders: dict[str, Path]) -> None:
+    """Worked: the prefix takes room and is no text; the separator is a token of it without a word."""
+    reader = reader_of(folders["bart"])
+    lengths = [len(reader.encode(list(sentences))) for sentences in SENTENCES]
+    assert lengths == [2, 1]
+    tokens = [sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES]
+    prefixed = reader_of(folders["bart"], prefix="kadan", separator=SEPARATOR, input_length=tokens[0] + 4)
+    assert len(prefixed.encode(["kadan"])[0].ids) == 1
+    units = prefixed.units(example())
+    assert units.ids[0][-2] == prefixed.separator_id()
+    assert units.truncation == Truncation(sum(tokens) + 1, 8, (Cut("input_length", tokens[1], 3),))
+
+
+def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:
+    """A text with "</s>" or the separator in it does not end there, and has no more documents."""
+    reader = reader_of(folders["bart"], separator=SEPARATOR)
+    document = Document(None, (Section(None, ((f"a</s>b{SEPARATOR}c",),)),))
+    (ids,) = reader.units(Example("x", None, None, (document,), (("a",),))).ids
+    special = [token for token in ids if token in reader.tokenizer.all_special_ids]
+    assert special == [reader.tokenizer.bos_token_id, reader.tokenizer.eos_token_id]
+    assert reader.tokenizer.decode(ids, skip_special_tokens=True).strip() == f"a</s>b{SEPARATOR}c"
+
+
+@pytest.mark.parametrize("name", ["bart", "pegasus"])
+def test_targets_have_the_special_tokens_of_the_tokenizer(name: str, folders: dict[str, Path]) -> None:
+    """A target is what the tokenizer makes of it, cut at `decode_length` with its end."""
+    whole = reader_of(folders[name]).row(example())["labels"]
+    assert whole == reader_of(folders[name]).tokenizer("kadan nuhit.").input_ids
+    cut = reader_of(folders[name], decode_length=len(whole) - 1).row(example())["labels"]
+    assert cut == [*whole[:-2], whole[-1]]
+
+
+def test_batches_are_padded_as_asked(folders: dict[str, Path]) -> None:
+    """With pad_to_multiple_of the length of a batch is a multiple; the mask is 1 where a token is real."""
+    reader = reader_of(folders["bart"], pad_to_multiple_of=32)
+    rows = [reader.row(one) for one in (example(), ToySplit.of("test", 1).examples[0])]
+    batch = reader.collator()(rows)
+    lengths = [len(row["units"][0]) for row in rows]
+    assert batch["input_ids"].shape == batch["attention_mask"].shape == (2, 32)
+    assert batch["attention_mask"].sum(1).tolist() == lengths
+    assert batch["unit_mask"].sum((1, 2)).tolist() == lengths
+    assert batch["input_ids"][batch["attention_mask"] == 0].unique().tolist() == [reader.tokenizer.pad_token_id]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"separator": "nowhere"}, r"model\.separator=nowhere is no token of model\.checkpoint="),
+        ({"prefix": "kadan " * 60}, r"model\.input_length=60 leaves no room for text"),
+        ({"input_length": 3}, r"model\.input_length=3 leaves no room for text"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(settings: dict[str, Any], message: str, folders: dict[str, Path]) -> None:
+    """A separator that the tokenizer does not have, and an input without room for text, are wrong usage."""
+    with pytest.raises(UsageError, match=message):
+        reader_of(folders["bart"], **settings)
