@@ -1,10 +1,12 @@
 """Settings of seq2seq (`model.*`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setting
 from longsumbench.errors import UsageError
+from longsumbench.modeling.card import card_decoding
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
@@ -44,3 +46,9 @@ class Seq2SeqConfig:
     def __post_init__(self) -> None:
         if self.global_attention == "separator" and self.separator is None:
             raise UsageError("model.global_attention=separator needs the token: set model.separator (<doc-sep>)")
+
+    def usual_decoding(self) -> Mapping[str, Any]:
+        """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""
+        if self.init == "random":
+            return {}
+        return card_decoding(self.checkpoint, "model.checkpoint", self.revision)

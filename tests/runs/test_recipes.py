@@ -24,7 +24,6 @@ PUBLISHED = {
     for path in sorted((CONF / "model" / "recipe").glob("*.yaml"))
     if "checkpoint" in path.read_text(encoding="utf-8")
 }
-needs_seq2seq = pytest.mark.skipif("seq2seq" not in registry.systems.targets(), reason="model=seq2seq is not installed")
 
 
 @pytest.fixture
@@ -131,7 +130,6 @@ def test_recipes_of_published_checkpoints(name: str) -> None:
     assert dict(catalogue.name_rows("recipes"))[name].startswith(f"{checkpoint} on {dataset}: ")
 
 
-@needs_seq2seq
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_recipes_compose(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each composes to what its file says, for its model and its dataset, with a card that has nothing."""
