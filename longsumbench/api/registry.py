@@ -84,6 +84,7 @@ systems = Registry(
             "hierarchical_transformer": "longsumbench.models.hierarchical_transformer.system:HierarchicalTransformer",
             "flat_transformer": "longsumbench.models.hierarchical_transformer.system:FlatTransformer",
             "tdmca": "longsumbench.models.tdmca.system:Tdmca",
+            "prompt": "longsumbench.models.prompt.system:PromptSystem",
         }
     ),
 )
