@@ -65,7 +65,7 @@ class AnswerProcessor(LogitsProcessor):
 
 
 class TransformersEngine:
-    """A causal language model of transformers; see `Engine`.
+    """A causal language model of transformers; see `LanguageModel`.
 
     Raises:
         UsageError: the checkpoint or its revision does not exist, or it is of another kind.
