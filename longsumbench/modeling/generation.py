@@ -147,7 +147,7 @@ def decode(
     Returns:
         Token ids of each summary without start and end token; whether the model ended the summary itself.
     """
-    if getattr(model, "hf_device_map", None) is None:
+    if not hasattr(model, "hf_device_map"):  # else its weights are where `device_map` says
         model.to(choose_device(decoding.device))
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
