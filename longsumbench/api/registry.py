@@ -85,6 +85,7 @@ systems = Registry(
             "flat_transformer": "longsumbench.models.hierarchical_transformer.system:FlatTransformer",
             "tdmca": "longsumbench.models.tdmca.system:Tdmca",
             "seq2seq": "longsumbench.models.seq2seq.system:Seq2Seq",
+            "prompt": "longsumbench.models.prompt.system:PromptSystem",
         }
     ),
 )

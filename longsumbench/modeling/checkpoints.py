@@ -22,7 +22,7 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 
-_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, tokenizer and weights of a model on the hub
+_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"

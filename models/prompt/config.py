@@ -1,0 +1,70 @@
+"""Settings of prompted language models (`model.*`)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from longsumbench.api import Between, OneOf, TargetTokens, Text, TokenCount, setting
+from longsumbench.errors import UsageError
+
+_Engine = Annotated[str, OneOf("transformers", "api")]
+_Dtype = Annotated[str, OneOf("float32", "bfloat16", "float16")]
+_Template = Annotated[str, OneOf("model", "none")]
+_Words = Annotated[str, OneOf("train", number_of="words")]
+Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
+_Shots = Annotated[int, Between(0, 100)]
+_Retries = Annotated[int, Between(0, 1_000)]
+_Parallel = Annotated[int, Between(1, 10_000)]
+_Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
+_Price = Annotated[float, Between(0, 10**6)]
+
+
+@dataclass
+class PromptConfig:
+    """A language model that is prompted: by transformers, or behind an OpenAI-compatible server."""
+
+    name: Text = setting("prompt", "name of the system")
+    engine: _Engine = setting("transformers", "transformers (in this process) | api (an OpenAI-compatible server)")
+    checkpoint: Text | None = setting(None, "folder or hub name; of engine=api: the model's name at the server")
+    revision: Text | None = setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
+    dtype: _Dtype | None = setting(None, "float32 | bfloat16 | float16; null: the checkpoint's")
+    device_map: Text | None = setting(None, "auto: the weights on all GPUs; null: one device", decides="speed")
+    tokenizer: Text | None = setting(None, "of engine=api, folder or hub name; without it only truncate=none")
+    chat_template: _Template = setting("model", "model: its own | none: the messages, joined by blank lines")
+    thinking: bool | None = setting(None, "enable_thinking of the chat template; null: the template's default")
+    thinking_end: Text = setting("</think>", "the text of an answer up to this mark is removed")
+    prompt: Text | None = setting(
+        None, "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is"
+    )
+    length: _Words = setting("train", "that the prompt asks for: a number | train: the mean target", "words")
+    shots: _Shots = setting(0, "before the text, drawn from the training split", "examples")
+    truncate: Truncate = setting(
+        "end", "what is cut from a long text: end | middle | start | none (refuse) | stages (summarize parts first)"
+    )
+    input_length: TokenCount | None = setting(
+        None, "longest prompt, with the chat template; null: the model's positions less decode_length", "tokens"
+    )
+    decode_length: TargetTokens = setting(512, "longest answer, thinking included", "tokens")
+    base_url: Text | None = setting(None, "of engine=api: address of the server (http://localhost:8000/v1)")
+    key_variable: Text = setting(
+        "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
+    )
+    parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
+    timeout_seconds: _Seconds = setting(600.0, "of engine=api, for one request", "seconds", decides="nothing")
+    retries: _Retries = setting(6, "of engine=api, of a request that failed", decides="nothing")
+    input_price: _Price | None = setting(
+        None, "of engine=api, of a million prompt tokens", "US dollars", decides="nothing"
+    )
+    output_price: _Price | None = setting(
+        None, "of engine=api, of a million answered tokens", "US dollars", decides="nothing"
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("tokenizer", "base_url"):
+            if self.engine != "api" and (given := getattr(self, name)) is not None:
+                raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")
+        if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):
+            wanted = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
+            raise UsageError(
+                f"{wanted} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
+                " model.truncate=none model.shots=0"
+            )

@@ -1,0 +1,197 @@
+"""Language models of transformers, in this process."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+)
+
+from longsumbench.api import Decoding
+from longsumbench.errors import DataError, UsageError
+from longsumbench.modeling.checkpoints import (
+    FETCH_AGAIN,
+    check_vocabulary,
+    load_config,
+    load_network,
+    model_digest,
+    model_folder,
+    read_tokenizer,
+    reading_checkpoint,
+    resolved_revision,
+)
+from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
+
+_IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
+
+
+class AnswerProcessor(LogitsProcessor):
+    """Applies the settings against repetition and copies to answers.
+
+    As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
+    that a summary could repeat no phrase of its source.
+
+    Args:
+        decoding: the settings.
+        ids: [B, L], the prompts.
+        mask: [B, L], 1 where a token is real.
+    """
+
+    def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
+        self.prompt_length, self.processors = ids.shape[1], LogitsProcessorList()
+        if decoding.repetition_penalty != 1:
+            self.processors.append(RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
+        if decoding.no_repeat_ngram:
+            self.processors.append(NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
+        if decoding.encoder_no_repeat_ngram:
+            self.processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Change the scores of the next token: [B·K, L + T], [B·K, V] → [B·K, V]."""
+        changed: Tensor = self.processors(input_ids[:, self.prompt_length :], scores)
+        return changed
+
+
+class TransformersEngine:
+    """A causal language model of transformers; see `LanguageModel`.
+
+    Raises:
+        UsageError: the checkpoint or its revision does not exist, or it is of another kind.
+        EnvironmentProblem: it is on the hub, and cannot be fetched.
+    """
+
+    def __init__(self, config: PromptConfig) -> None:
+        self.config = config
+        self.named = f"model.checkpoint={config.checkpoint}"
+        self.folder = model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
+        self.described = load_config(AutoModelForCausalLM, self.folder, self.named)
+        kind = f"{self.named} is a checkpoint of '{self.described.model_type}'"
+        if self.described.is_encoder_decoder:
+            raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
+        if type(self.described) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+            raise UsageError(f"{kind}, which is no causal language model: choose another")
+        self.context: int | None = getattr(self.described.get_text_config(), "max_position_embeddings", None)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The model's fast tokenizer.
+
+        Raises:
+            UsageError: the checkpoint has none.
+        """
+        tokenizer = read_tokenizer(self.folder, self.named)
+        if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
+            raise UsageError(f"{self.named} has no fast tokenizer: choose a checkpoint with a tokenizer.json")
+        return tokenizer
+
+    @cached_property
+    def network(self) -> Any:
+        """The network; loaded when the first request is answered.
+
+        Raises:
+            DataError: weights are missing.
+            EnvironmentProblem: it does not fit into memory.
+        """
+        name = self.config.dtype
+        options: dict[str, Any] = {"dtype": getattr(torch, name) if name else self.described.dtype or torch.float32}
+        if self.config.device_map:
+            options["device_map"] = self.config.device_map
+        network, missing, _ = load_network(AutoModelForCausalLM, self.folder, self.named, self.described, **options)
+        if missing:
+            raise DataError(f"{self.named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
+        with reading_checkpoint(self.named):
+            check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
+        return network.eval()
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
+        found = self.network.generation_config.eos_token_id
+        found = self.tokenizer.eos_token_id if found is None else found
+        return [] if found is None else found if isinstance(found, list) else [found]
+
+    @cached_property
+    def parameters(self) -> int:
+        """The number of weights; shared ones are counted once."""
+        with torch.device("meta"):
+            return int(AutoModelForCausalLM.from_config(self.described).num_parameters())
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Return the number of tokens of a prompt with the chat template."""
+        return len(chat_ids(self.tokenizer, messages, self.config))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the commit of a checkpoint on the hub, or the hash of the files in a folder."""
+        commit = resolved_revision(self.folder)
+        checkpoint = self.config.checkpoint if commit else model_digest(self.folder)
+        return {"checkpoint": checkpoint, "revision": commit}
+
+    def facts(self) -> dict[str, Any]:
+        """Return name, commit, size and context of the model."""
+        commit = resolved_revision(self.folder)
+        return {
+            "engine": "transformers",
+            "checkpoint": self.config.checkpoint if commit else self.folder.name,
+            "revision": commit,
+            "weights": "safetensors",
+            "parameters": self.parameters,
+            "context": self.context,
+        }
+
+    def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
+        """Yield the answers in order, `decoding.batch_size` at once; one at a time if they are sampled."""
+        if not self.config.device_map:
+            self.network.to(choose_device(decoding.device))
+        size = 1 if decoding.temperature else decoding.batch_size
+        for start in range(0, len(requests), size):
+            yield from self._answer_batch(requests[start : start + size], decoding)
+
+    @torch.inference_mode()
+    def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
+        """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
+        prompts = [chat_ids(self.tokenizer, one.messages, self.config) for one in requests]
+        longest, padding = max(map(len, prompts)), next(iter(self.ends), 0)  # nothing attends to the padding
+        ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
+        mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        device = self.network.device
+        settings = GenerationConfig(
+            **{**generate_arguments(decoding, max(one.max_tokens for one in requests)), **_IN_ANSWERS},
+            forced_eos_token_id=self.ends if decoding.forced_eos else None,
+            eos_token_id=self.ends or None,
+            pad_token_id=padding,
+        )
+        if decoding.temperature:
+            torch.manual_seed(requests[0].seed)
+        with ranked_search(self.network, decoding), without_defaults(self.network):
+            outputs = self.network.generate(
+                input_ids=ids.to(device),
+                attention_mask=mask.to(device),
+                generation_config=settings,
+                logits_processor=LogitsProcessorList([AnswerProcessor(decoding, ids.to(device), mask.to(device))]),
+            )
+        forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
+        answers = []
+        for prompt, written in zip(prompts, outputs[:, longest:].tolist(), strict=True):
+            length = next((place for place, token in enumerate(written) if token in self.ends), len(written))
+            complete = length < len(written) and length != forced
+            answers.append(Answer(self._text(written[:length]), complete, False, len(prompt), length))
+        return answers
+
+    def _text(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens without special ones, except for the end of thinking."""
+        shown = {self.tokenizer.convert_tokens_to_ids(self.config.thinking_end)} - {self.tokenizer.unk_token_id}
+        hidden = set(self.tokenizer.all_special_ids) - shown
+        text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
+        return text
