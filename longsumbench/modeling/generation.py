@@ -49,7 +49,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
         pad_token_id=model.config.pad_token_id,
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,
-        decoder_start_token_id=model.config.decoder_start_token_id,
+        decoder_start_token_id=getattr(model.config, "decoder_start_token_id", None),  # causal models have none
         forced_bos_token_id=model.generation_config.forced_bos_token_id,
     )
 

@@ -59,6 +59,9 @@ class PromptConfig:
     )
 
     def __post_init__(self) -> None:
+        for name in ("tokenizer", "base_url"):
+            if self.engine != "api" and (given := getattr(self, name)) is not None:
+                raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):
             wanted = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
             raise UsageError(

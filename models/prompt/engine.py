@@ -50,15 +50,15 @@ class Answer:
 
 
 class Engine(Protocol):
-    """A language model that answers requests. Opening one is cheap: weights are loaded at the first answer.
+    """A language model that answers requests. Opening one is cheap: weights are loaded at the first answer."""
 
-    Attributes:
-        tokenizer: the model's fast tokenizer; None if it is unknown.
-        context: the most tokens of a prompt together with its answer; None if it is unknown.
-    """
+    @property
+    def tokenizer(self) -> Any:
+        """The model's fast tokenizer; None if it is unknown."""
 
-    tokenizer: Any
-    context: int | None
+    @property
+    def context(self) -> int | None:
+        """The most tokens of a prompt together with its answer; None if it is unknown."""
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template; needs a tokenizer."""

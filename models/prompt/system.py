@@ -1,17 +1,365 @@
-"""PromptSystem: a language model that is asked for a summary."""
+"""PromptSystem: a language model is asked for a summary of each text.
 
-from collections.abc import Iterator, Sequence
+    Example --prompts--> messages --truncation--> requests --Engine--> answers --> Summary
 
-from longsumbench.api import Decoding, Example, Summary, System
+With `model.truncate=stages`, the answers about the parts of a text are the text of the next requests.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from random import Random as Dice
+from typing import Any
+
+from longsumbench.api import (
+    Decoding,
+    Example,
+    FitContext,
+    FitReport,
+    Split,
+    Summary,
+    System,
+    Truncation,
+    count_words,
+)
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
+from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Answer, Engine, Message, Request, chat_text, open_engine
+from longsumbench.models.prompt.prompts import Prompt, read_prompt
+from longsumbench.models.prompt.truncation import LongText, Passage
+
+_BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
+
+
+@dataclass
+class Dialogue:
+    """What is asked about one example, and what was answered so far.
+
+    Attributes:
+        example: the example.
+        ledger: of its text; None if its tokens are unknown.
+        prompts: the requests to answer next; empty when the summary is written.
+        tokens: of the text in these prompts.
+        text: the summary.
+        complete: False if an answer, or its thinking, stopped at the length limit.
+        counts: of requests, tokens and refusals.
+        sent: all requests so far.
+    """
+
+    example: Example
+    ledger: Truncation | None
+    prompts: list[list[Message]]
+    tokens: int = 0
+    text: str = ""
+    complete: bool = True
+    counts: Counter[str] = field(default_factory=Counter)
+    sent: list[list[Message]] = field(default_factory=list)
+
+    def requests(self, decoding: Decoding, limit: int) -> list[Request]:
+        """Return the next requests, each with its own seed."""
+        first = len(self.sent)
+        self.sent.extend(self.prompts)
+        return [
+            Request(tuple(prompt), int(digest([decoding.seed, self.example.id, number])[:8], 16), limit)
+            for number, prompt in enumerate(self.prompts, start=first)
+        ]
+
+    def as_text(self) -> str:
+        """Return all messages that were sent, each after a line with its request and its role."""
+        return "\n\n".join(
+            f"── request {number} of {len(self.sent)}, {message['role']}\n{message['content']}"
+            for number, prompt in enumerate(self.sent, start=1)
+            for message in prompt
+        )
 
 
 class PromptSystem(System):
-    """A prompted language model."""
+    """A language model that is prompted for a summary, and not trained.
+
+    Attributes:
+        state: "length": the mean length of the training targets in words, if `model.length=train`; "multi_document" and
+            "queried": whether examples of the dataset have several documents, and queries; "shots": the messages of
+            examples, if there are any. Set by `fit`.
+    """
 
     Config = PromptConfig
+    config: PromptConfig
     decided_by = frozenset({"decode"})
 
+    def __init__(self, config: PromptConfig) -> None:
+        super().__init__(config)
+        if config.shots:
+            self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The language model."""
+        return open_engine(self.config)
+
+    @cached_property
+    def prompts(self) -> dict[str, Prompt]:
+        """The prompts in use, by name: one that was chosen, or those of the suite."""
+        return {name: read_prompt(name) for name in ([self.config.prompt] if self.config.prompt else _BUILT_IN)}
+
+    @cached_property
+    def budget(self) -> int | None:
+        """The most tokens of a prompt; None if nothing limits it.
+
+        Raises:
+            UsageError: the limit is unknown, or the model has fewer positions.
+        """
+        config, context = self.config, self.engine.context
+        if context is None:
+            if config.input_length is None and config.truncate != "none":
+                problem = f"model.checkpoint={config.checkpoint} does not say how many tokens it can read"
+                raise UsageError(f"model.input_length is missing: {problem}; give the most tokens of a prompt")
+            return config.input_length
+        if (config.input_length or 1) + config.decode_length > context:
+            given = f"model.input_length={config.input_length} and " if config.input_length else ""
+            raise UsageError(
+                f"{given}model.decode_length={config.decode_length} exceed the {context:,} positions of"
+                f" model.checkpoint={config.checkpoint}: choose smaller lengths"
+            )
+        return config.input_length or context - config.decode_length
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, with the hashes of the prompts and what identifies the model."""
+        hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts.items()}
+        return {**super().identity(), **self.engine.identity(), "prompt": hashes}
+
+    def facts(self) -> dict[str, Any]:
+        """Return facts about the model, and the name and the hash of the prompt."""
+        name = self.config.prompt or _fitting_prompt(self.state.get("queried"), self.state.get("multi_document"))
+        return {**self.engine.facts(), "prompt": Path(name).stem, "prompt_hash": self.prompts[name].hash}
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that prompts have room for texts and, with `model.truncate=none`, that the texts fit.
+
+        The prompts are as short as they can be, without examples (`model.shots`) that are not drawn yet.
+
+        Raises:
+            UsageError: a query is missing, or a prompt is too long.
+        """
+        whole, words = self.config.truncate == "none", 1 if self.config.length == "train" else int(self.config.length)
+        lengths: list[tuple[int, str]] = []
+        for example in examples:
+            if self._prompt_of(example).asks_query and not example.query:
+                problem = f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none"
+                raise UsageError(f"{problem}: choose another prompt")
+            if self.budget is not None and self.engine.tokenizer is not None:
+                text = self._passage(example).text if whole else ""
+                lengths.append((self.engine.count(self._messages(example, text, words)), example.id))
+        most = 0 if self.budget is None else self.budget if whole else self.budget - 1  # a token of the text
+        if too_long := [length for length in lengths if length[0] > most]:
+            raise self._too_long(*max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
+
+    def _too_long(self, tokens: int, example: str, which: str = "a prompt is") -> UsageError:
+        """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
+        whole = self.config.truncate == "none"
+        size = f"that of example '{example}' has {tokens:,} tokens {'with' if whole else 'without'} its text"
+        advice = f"choose {'another model.truncate, ' if whole else ''}a larger model.input_length"
+        return UsageError(
+            f"model.truncate={self.config.truncate}: {which} too long: {size}, of at most {self.budget:,} with it;"
+            f" {advice}, a shorter model.prompt or fewer model.shots"
+        )
+
+    def fit(self, context: FitContext) -> FitReport:
+        """Learn what the prompts need, as `ready_to_read` does."""
+        self.ready_to_read(context)
+        return FitReport(parameters=self.engine.facts().get("parameters", 0))
+
+    def ready_to_read(self, context: FitContext) -> None:
+        """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
+
+        Raises:
+            DataError: the training split is needed, and missing.
+            UsageError: too few examples are short enough.
+        """
+        train, known = context.train, context.train if context.train is not None else context.validation
+        if known is not None:
+            self.state |= {"queried": known.queried, "multi_document": known.multi_document}
+        if train is None or len(train) == 0:
+            if self.config.length == "train" or self.config.shots:
+                setting = "length=train" if self.config.length == "train" else f"shots={self.config.shots}"
+                raise DataError(f"model.{setting} needs a train split: choose model.length=<words> model.shots=0")
+            return
+        if self.config.length == "train":
+            self.state["length"] = mean_target_words(train)
+        if self.config.shots:
+            self.state["shots"] = self._drawn_shots(train, context.recipe.seed)
+
+    def _drawn_shots(self, train: Split, seed: int) -> list[Message]:
+        """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
+        number, turns = self.config.shots, list[Message]()
+        most = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
+        words = zip(train.source_words, train.reference_words, strict=True)
+        places = [place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= most]
+        Dice(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
+        for example in (train[place] for place in places):
+            answer = " ".join(example.references[0])
+            *_, question = self._prompt_of(example).messages(
+                self._passage(example).text, example.query, count_words([answer])
+            )
+            turn: list[Message] = [question, {"role": "assistant", "content": answer}]
+            if self.engine.count(turn) <= most:
+                turns.extend(turn)
+            if len(turns) == 2 * number:
+                return turns
+        raise UsageError(
+            f"model.shots={number}: only {len(turns) // 2} of {len(train):,} training examples have at most {most:,}"
+            " tokens, so that all fit into half of a prompt: choose fewer model.shots or a larger model.input_length"
+        )
+
+    def source_ledger(self, example: Example) -> Truncation | None:
+        """Return what `summarize` would cut from an example; None without a tokenizer."""
+        return self._dialogue(example).ledger
+
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield one summary per example."""
-        raise NotImplementedError
+        """Yield one summary per example, in their order."""
+        dialogues = [self._dialogue(example) for example in examples]
+        limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
+        while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
+            requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
+            answers = self.engine.answer(requests, decoding)
+            for dialogue in waiting:
+                self._continue(dialogue, [next(answers) for _ in dialogue.prompts])
+        for dialogue in dialogues:
+            read = dialogue.as_text() if decoding.keep_inputs != "none" else None
+            tokens = dialogue.counts["output_tokens"]
+            yield Summary(
+                dialogue.example.id,
+                dialogue.text,
+                dialogue.ledger,
+                dialogue.complete,
+                tokens,
+                counts=self._counts(dialogue),
+                read=read,
+            )
+
+    def _dialogue(self, example: Example) -> Dialogue:
+        """Return the first requests about an example; none about an empty text.
+
+        Raises:
+            UsageError: there is no room for the text, or it does not fit and must not be cut.
+        """
+        passage, policy = self._passage(example), self.config.truncate
+        if not passage.text:
+            return Dialogue(example, Truncation(0, 0), [])
+        if self.engine.tokenizer is None or self.budget is None:
+            return Dialogue(example, None, [self._messages(example, passage.text)])
+        text = self._long_text(example, passage)
+        if text.excess <= 0 or policy == "stages":
+            return self._stage(Dialogue(example, text.whole()[1], []), text)
+        if policy == "none":
+            raise self._too_long(text.budget + text.excess, example.id)
+        kept, ledger = text.shortened(policy)
+        if not kept:
+            raise self._too_long(text.budget - text.room, example.id)
+        return Dialogue(example, ledger, [self._messages(example, kept)])
+
+    def _stage(self, dialogue: Dialogue, text: LongText) -> Dialogue:
+        """Ask about a text, in parts if it is too long."""
+        parts = [text.passage.text] if text.excess <= 0 else text.parts()
+        if not parts:
+            self._check_lengths([(text.budget, dialogue.example.id)], text.budget)
+        dialogue.prompts, dialogue.tokens = (
+            [self._messages(dialogue.example, part) for part in parts],
+            len(text.offsets),
+        )
+        return dialogue
+
+    def _continue(self, dialogue: Dialogue, answers: Sequence[Answer]) -> None:
+        """Add the answers to the next requests; of several, ask for one summary of them, in stages if it must be."""
+        texts = [self._without_thinking(dialogue, answer) for answer in answers]
+        dialogue.prompts = []
+        if len(texts) == 1:
+            dialogue.text = texts[0]
+            return
+        passage = Passage.of_summaries(texts)
+        if not passage.text:
+            return
+        before, text = dialogue.tokens, self._long_text(dialogue.example, passage)
+        if text.excess > 0 and len(text.offsets) >= before:  # it would never end
+            dialogue.text, dialogue.complete = "\n".join(texts), False
+            return
+        self._stage(dialogue, text)
+
+    def _without_thinking(self, dialogue: Dialogue, answer: Answer) -> str:
+        """Count an answer, and return its text without the thinking; empty if the thinking does not end."""
+        end = self.config.thinking_end
+        thinking, mark, text = answer.text.rpartition(end)
+        unfinished = not mark and (self._thinking_is_open or _opening(end) in answer.text)
+        if unfinished:
+            thinking, text = answer.text, ""
+        dialogue.complete &= answer.complete and not unfinished
+        dialogue.counts.update(
+            requests=1,
+            prompt_tokens=answer.prompt_tokens,
+            output_tokens=answer.output_tokens,
+            thinking_tokens=self._tokens_within(thinking + mark, answer),
+            refused=int(answer.refused),
+        )
+        return text.strip()
+
+    def _tokens_within(self, text: str, answer: Answer) -> int:
+        """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
+        if self.engine.tokenizer is None:
+            return round(answer.output_tokens * len(text) / max(1, len(answer.text)))
+        return min(answer.output_tokens, len(self.engine.tokenizer(text, add_special_tokens=False)["input_ids"]))
+
+    @cached_property
+    def _thinking_is_open(self) -> bool:
+        """True if the chat template writes the mark that begins the thinking, so that no answer has it."""
+        tokenizer = self.engine.tokenizer
+        if tokenizer is None or not tokenizer.chat_template:
+            return False
+        text = chat_text(tokenizer, [{"role": "user", "content": "a text"}], self.config)
+        return text.rstrip().endswith(_opening(self.config.thinking_end))
+
+    def _counts(self, dialogue: Dialogue) -> dict[str, float]:
+        """Return the counts of an example, and their price in US dollars if there is one."""
+        names = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused")
+        counts: dict[str, float] = {name: dialogue.counts[name] for name in names}
+        of_input, of_output = self.config.input_price, self.config.output_price
+        if of_input is not None or of_output is not None:
+            dollars = counts["prompt_tokens"] * (of_input or 0) + counts["output_tokens"] * (of_output or 0)
+            counts["price"] = dollars / 1_000_000
+        return counts
+
+    def _prompt_of(self, example: Example) -> Prompt:
+        several = self.state.get("multi_document", len(example.documents) > 1)
+        return self.prompts[self.config.prompt or _fitting_prompt(bool(example.query), several)]
+
+    def _passage(self, example: Example) -> Passage:
+        return Passage.of_example(example, self._prompt_of(example).label)
+
+    def _messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
+        """Return the prompt of an example with a text; the examples come after the system's message."""
+        if words is None:
+            words = extract_length(self.config.length, example, self.state.get("length"), "model.length")
+        *system, question = self._prompt_of(example).messages(text, example.query, words)
+        return [*system, *self.state.get("shots", ()), question]
+
+    def _long_text(self, example: Example, passage: Passage) -> LongText:
+        assert self.budget is not None
+        return LongText(
+            passage,
+            self.engine.tokenizer,
+            lambda text: self.engine.count(self._messages(example, text)),
+            self.budget,
+        )
+
+
+def _fitting_prompt(queried: bool | None, multi_document: bool | None) -> str:
+    """Return the name of the suite's prompt for texts of a kind."""
+    return "query" if queried else "documents" if multi_document else "document"
+
+
+def _opening(thinking_end: str) -> str:
+    """Return the mark that begins the thinking ("</think>": "<think>")."""
+    return thinking_end.replace("/", "", 1)

@@ -1,0 +1,114 @@
+"""Prompts: their texts in YAML files, and the chat messages that are made of them.
+
+# conf/prompt/document.yaml
+system: ""          # optional: the system's message
+user: |             # the places {document}, {query}, {words} are filled; {document} is required
+  Summarize the text in about {words} words.
+
+  {document}
+label: "Document {number}:"   # optional: the line before each of several documents
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml  # type: ignore[import-untyped] # not annotated
+
+from longsumbench.conf import CONF, user_config_folder
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.files import digest, read_text
+from longsumbench.models.prompt.engine import Message
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"}, "label": {"number"}}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The texts of a prompt, with places to fill.
+
+    Attributes:
+        user: the message with the text to summarize.
+        system: the system's message; empty: none.
+        label: the line before each of several documents.
+    """
+
+    user: str
+    system: str = ""
+    label: str = "Document {number}:"
+
+    @property
+    def hash(self) -> str:
+        """Eight hexadecimal digits of the SHA-256 of the texts."""
+        return digest(asdict(self))[:8]
+
+    @property
+    def asks_query(self) -> bool:
+        """True if the prompt has a place for the query."""
+        return "{query}" in self.user + self.system
+
+    def messages(self, document: str, query: str | None, words: int) -> list[Message]:
+        """Return the messages that ask for a summary of a text.
+
+        Args:
+            document: the text.
+            query: what the summary must answer; None leaves its place empty.
+            words: the length to ask for.
+        """
+        values = {"document": document, "query": query or "", "words": str(words)}
+        system = [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []
+        return [*system, {"role": "user", "content": fill_places(self.user, values)}]
+
+
+def fill_places(template: str, values: Mapping[str, str]) -> str:
+    """Replace the places `{name}` of a template; other braces, also those in the values, stay."""
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
+
+
+def prompt_file(name: str) -> Path:
+    """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path.
+
+    Raises:
+        UsageError: there is none.
+    """
+    folders = (CONF / "prompt", user_config_folder() / "prompt")
+    found = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
+    if not found.is_file():
+        known = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
+        raise UsageError(f"model.prompt={name} is no file{did_you_mean(name, known)}; prompts: {', '.join(known)}")
+    return found
+
+
+def read_prompt(name: str) -> Prompt:
+    """Read a prompt by its name or the path of its file.
+
+    Raises:
+        UsageError: the file cannot be read, is no prompt, has no place for the document, or an unknown place; the
+            message names the file.
+    """
+    path = prompt_file(name)
+    try:
+        content: Any = yaml.safe_load(read_text(path))
+        if isinstance(content, dict) and (unknown := content.keys() - _FILLED.keys()):
+            raise UsageError(f"unknown entry '{min(map(str, unknown))}'; a prompt has: {', '.join(_FILLED)}")
+        prompt = msgspec.convert(content, Prompt)
+        _check_places(prompt)
+    except (ValueError, yaml.YAMLError, UsageError) as error:  # msgspec's errors are ValueErrors
+        problem = " ".join(str(error).split())
+        raise UsageError(
+            f"{path} is not a prompt: {problem}; correct the file, or choose another model.prompt"
+        ) from error
+    return prompt
+
+
+def _check_places(prompt: Prompt) -> None:
+    if "{document}" not in prompt.user:
+        raise UsageError("its text 'user' has no place {document}")
+    for entry, known in _FILLED.items():
+        if unknown := set(_PLACE.findall(getattr(prompt, entry))) - known:
+            places = ", ".join(f"{{{name}}}" for name in sorted(known))
+            raise UsageError(f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}")

@@ -1,0 +1,180 @@
+"""Long texts: an example as plain text, cut to a number of tokens, or divided into parts.
+
+Texts are cut at the borders of the model's own tokens, by their character offsets, so what is kept is verbatim.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longsumbench.api import Cut, Document, Example, Truncation
+from longsumbench.models.prompt.prompts import fill_places
+from longsumbench.sentences import split_sentences
+
+CAUSE = "input_length"  # of every cut, in the ledger
+MARK = " […] "  # stands for the middle that was cut
+_BREAK = "\n\n"  # between paragraphs
+Span = tuple[int, int]  # characters: the first, and the last + 1
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text with blank lines between its paragraphs.
+
+    Attributes:
+        text: the text.
+        paragraphs: the index of each paragraph's first character.
+        sentences: the same of each sentence.
+    """
+
+    text: str
+    paragraphs: tuple[int, ...]
+    sentences: tuple[int, ...]
+
+    @classmethod
+    def of(cls, paragraphs: Iterable[Sequence[str]]) -> "Passage":
+        """Join the sentences of paragraphs by blanks, and the paragraphs by blank lines; empty ones are left out."""
+        texts: list[str] = []
+        starts: list[int] = []
+        sentence_starts: list[int] = []
+        length = 0
+        for paragraph in paragraphs:
+            sentences = [sentence for sentence in paragraph if sentence.strip()]
+            if not sentences:
+                continue
+            length += len(_BREAK) if texts else 0
+            starts.append(length)
+            for sentence in sentences:
+                sentence_starts.append(length)
+                length += len(sentence) + 1
+            length -= 1
+            texts.append(" ".join(sentences))
+        return cls(_BREAK.join(texts), tuple(starts), tuple(sentence_starts))
+
+    @classmethod
+    def of_example(cls, example: Example, label: str) -> "Passage":
+        """Return the documents of an example; the names of sections are paragraphs.
+
+        Args:
+            example: the source.
+            label: the paragraph before each of several documents; its `{number}` is filled.
+        """
+        several = len(example.documents) > 1
+        paragraphs: list[Sequence[str]] = []
+        for number, document in enumerate(example.documents, start=1):
+            content = list(_paragraphs(document))
+            if several and content:
+                paragraphs.append((fill_places(label, {"number": str(number)}),))
+            paragraphs.extend(content)
+        return cls.of(paragraphs)
+
+    @classmethod
+    def of_summaries(cls, summaries: Iterable[str]) -> "Passage":
+        """Join the summaries of parts of a text; each of their lines is a paragraph."""
+        return cls.of(split_sentences(line) for summary in summaries for line in summary.splitlines())
+
+
+def _paragraphs(document: Document) -> Iterable[Sequence[str]]:
+    for section in document.sections:
+        paragraphs = [paragraph for paragraph in section.paragraphs if any(map(str.strip, paragraph))]
+        if section.name and section.name.strip() and paragraphs:
+            yield (section.name,)
+        yield from paragraphs
+
+
+class LongText:
+    """Cuts one text by the tokens of a tokenizer.
+
+    Args:
+        passage: the text.
+        tokenizer: a fast tokenizer.
+        count: returns the tokens of the whole prompt with a text in it.
+        budget: the most tokens of the prompt.
+    """
+
+    def __init__(self, passage: Passage, tokenizer: Any, count: Callable[[str], int], budget: int) -> None:
+        self.passage, self.count, self.budget = passage, count, budget
+        encoded = tokenizer(passage.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        self.offsets: list[Span] = [tuple(span) for span in encoded["offset_mapping"]]
+        self.room = budget - count("")  # tokens for the text; about, as tokens merge at the text's borders
+
+    @property
+    def excess(self) -> int:
+        """Tokens of the prompt with the whole text beyond the budget; not above 0 if it fits."""
+        return self.count(self.passage.text) - self.budget
+
+    def ledger(self, kept: Sequence[Span]) -> Truncation:
+        """Return the ledger of a text of which some spans are kept."""
+        words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
+        tokens_cut, words_cut = (len(whole) - _number_within(whole, kept) for whole in (self.offsets, words))
+        cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
+        return Truncation(len(self.offsets), len(words), cuts)
+
+    def whole(self) -> tuple[str, Truncation]:
+        """Return the whole text and its ledger, without cuts."""
+        return self.passage.text, self.ledger([(0, len(self.passage.text))])
+
+    def shortened(self, policy: str) -> tuple[str, Truncation]:
+        """Cut the text so that the prompt is within its budget.
+
+        Args:
+            policy: what is cut: "end", "start" or "middle".
+
+        Returns:
+            What is kept, in the middle with a mark; empty if nothing fits. The ledger.
+        """
+        room = min(self.room, len(self.offsets))
+        while room > 0:
+            kept = self._spans(policy, room)
+            text = MARK.join(self.passage.text[start:end].strip() for start, end in kept)
+            excess = self.count(text) - self.budget
+            if excess <= 0:
+                return text, self.ledger(kept)
+            room -= excess
+        return "", self.ledger([])
+
+    def _spans(self, policy: str, room: int) -> list[Span]:
+        """Return the characters of `room` tokens that a policy keeps."""
+        head = {"end": room, "start": 0, "middle": (room + 1) // 2}[policy]
+        tail = room - head
+        kept = [(0, self.offsets[head - 1][1])] if head else []
+        return [*kept, (self.offsets[-tail][0], len(self.passage.text))] if tail else kept
+
+    def parts(self) -> list[str]:
+        """Divide the text into parts whose prompts are within the budget; empty if there is no room for any.
+
+        A part ends at the last paragraph that fits, else at the last sentence, else between two tokens.
+        """
+        room = self.room
+        while room > 0:
+            spans = [self.passage.text[start:end].strip() for start, end in self._divided(room)]
+            texts = list(filter(None, spans))
+            excess = max(self.count(text) for text in texts) - self.budget
+            if excess <= 0:
+                return texts
+            room -= excess
+        return []
+
+    def _divided(self, room: int) -> list[Span]:
+        """Divide the characters into spans of at most `room` tokens."""
+        starts, length = [start for start, _ in self.offsets], len(self.passage.text)
+        spans: list[Span] = []
+        begin = 0
+        while begin < length:
+            beyond = bisect_left(starts, begin) + room  # the first token that does not fit
+            end = length
+            if beyond < len(starts):
+                limit = max(starts[beyond], begin + 1)
+                borders = (self.passage.paragraphs, self.passage.sentences)
+                found = (border[place - 1] for border in borders if (place := bisect_right(border, limit)))
+                end = next((border for border in found if border > begin), limit)
+            spans.append((begin, end))
+            begin = end
+        return spans
+
+
+def _number_within(spans: Iterable[Span], kept: Sequence[Span]) -> int:
+    """Return how many spans lie entirely in a kept one."""
+    return sum(any(first <= start and end <= last for first, last in kept) for start, end in spans)
