@@ -266,11 +266,9 @@ class PromptSystem(System):
         """Ask about a text, in parts if it is too long."""
         parts = [text.passage.text] if text.excess <= 0 else text.parts()
         if not parts:
-            self._check_lengths([(text.budget, dialogue.example.id)], text.budget)
-        dialogue.prompts, dialogue.tokens = (
-            [self._messages(dialogue.example, part) for part in parts],
-            len(text.offsets),
-        )
+            raise self._too_long(text.budget - text.room, dialogue.example.id)
+        dialogue.prompts = [self._messages(dialogue.example, part) for part in parts]
+        dialogue.tokens = len(text.offsets)
         return dialogue
 
     def _continue(self, dialogue: Dialogue, answers: Sequence[Answer]) -> None:

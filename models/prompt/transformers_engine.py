@@ -70,9 +70,7 @@ class TransformersEngine:
             EnvironmentProblem: it does not fit into memory.
         """
         options = {"device_map": self.config.device_map} if self.config.device_map else {}
-        network, missing, _ = load_network(
-            AutoModelForCausalLM, self.folder, self.named, dtype=self.config.dtype or "auto", **options
-        )
+        network, missing, _ = load_network(AutoModelForCausalLM, self.folder, self.named, dtype=self._dtype, **options)
         if missing:
             raise DataError(f"{self.named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
         with reading_checkpoint(self.named):
@@ -82,6 +80,12 @@ class TransformersEngine:
         # The library would use the checkpoint's other settings as defaults of `decode.*`.
         network.generation_config = GenerationConfig(eos_token_id=ends, pad_token_id=self._padding(ends))
         return network.eval()
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        """The type of the weights: the checkpoint's, unless the settings name one."""
+        own: torch.dtype | None = self.model_config.dtype
+        return getattr(torch, self.config.dtype) if self.config.dtype else own or torch.float32  # type: ignore[no-any-return]
 
     def _padding(self, ends: int | list[int] | None) -> int:
         """Return the token that fills batches; it is never attended to."""

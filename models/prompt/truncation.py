@@ -132,7 +132,7 @@ class LongText:
             excess = self.count(text) - self.budget
             if excess <= 0:
                 return text, self.ledger(kept)
-            room -= excess
+            room = max(room - excess, min(1, room - 1))
         return "", self.ledger([])
 
     def _spans(self, policy: str, room: int) -> list[Span]:

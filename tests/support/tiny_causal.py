@@ -41,8 +41,8 @@ def write_causal(folder: Path, template: str | None = CHAT_TEMPLATE, positions: 
 
 
 @cache
-def causal_folder() -> Path:
-    """Return a folder with such a model, the same in all tests of a process."""
-    folder = Path(tempfile.mkdtemp(prefix="longsumbench-causal-"))
+def causal_folder() -> str:
+    """Return the folder of such a model that all tests of a process share."""
+    folder = tempfile.mkdtemp(prefix="longsumbench-causal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return write_causal(folder)
+    return str(write_causal(Path(folder)))

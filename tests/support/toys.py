@@ -126,12 +126,12 @@ def tiny_recipe(**changes: object) -> Recipe:
 
 def build_tiny(name: str, **settings: Any) -> Any:
     """Return a registered system, as small as its settings allow, not fitted."""
-    kind = registry.systems.load(name)
-    values = {key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__}
     if name == "prompt":
         from support.tiny_causal import causal_folder
 
-        values |= {"checkpoint": str(causal_folder()), "input_length": None, "tokenizer": None}
+        settings = {"checkpoint": causal_folder(), "input_length": None, "tokenizer": None, **settings}
+    kind = registry.systems.load(name)
+    values = {key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__}
     return kind(build_settings(kind.Config, {**values, **settings}, "model."))
 
 

@@ -1,0 +1,91 @@
+"""The prompts of the suite, and those that users write."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from longsumbench.conf import CONF
+from longsumbench.errors import UsageError
+from longsumbench.models.prompt.prompts import Prompt, read_prompt
+
+BUILT_IN = sorted(path.stem for path in (CONF / "prompt").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_prompts_of_the_suite_have_all_places(name: str) -> None:
+    """Each asks for a number of words; the one for queries has a place for it, and no other has."""
+    prompt = read_prompt(name)
+    (message,) = prompt.messages("The text.", "What is it?", 123)
+    assert message["role"] == "user"
+    assert message["content"].count("The text.") == 1
+    assert "about 123 words" in message["content"]
+    assert ("What is it?" in message["content"]) == (name == "query") == prompt.asks_query
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_texts_with_braces_stay_as_they_are(text: str, query: str) -> None:
+    """A text or a query that looks like a place, or has single braces, is copied."""
+    prompt = Prompt("{ {document} {{query}} {other", system="In {words} words.")
+    for end in ("", "{query}{words}{document}"):
+        system, user = prompt.messages(text + end, query + end, 7)
+        assert system == {"role": "system", "content": "In 7 words."}
+        assert user == {"role": "user", "content": f"{{ {text + end} {{{query + end}}} {{other"}
+
+
+def test_the_hash_is_that_of_the_texts(tmp_path: Path) -> None:
+    """Comments and the order of entries do not change the hash; every text does."""
+    texts = {"user": "Read {document}", "system": "Be brief.", "label": "Text {number}"}
+
+    def written(order: list[str], **changes: str) -> Prompt:
+        path = tmp_path / "mine.yaml"
+        path.write_text("# mine\n" + "".join(f'{name}: "{ {**texts, **changes}[name] }"\n' for name in order))
+        return read_prompt(str(path))
+
+    first = written(["user", "system", "label"])
+    assert written(["label", "user", "system"]) == first
+    changed = {written(list(texts), **{name: texts[name] + "!"}).hash for name in texts}
+    assert len({first.hash, *changed}) == 4
+    assert len(first.hash) == 8
+
+
+def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
+    """A file in `prompt/` of the user's configuration folder is found by its name."""
+    (own_config / "prompt").mkdir(parents=True)
+    (own_config / "prompt" / "mine.yaml").write_text("user: 'Mine: {document}'\n")
+    assert read_prompt("mine") == Prompt("Mine: {document}")
+
+
+BAD = {
+    "user: Summarize.": "its text 'user' has no place {document}",
+    "system: '{document}'\nuser: Summarize.": "its text 'user' has no place {document}",
+    "user: '{document} {length}'": "its text 'user' has the unknown place {length}; known: {document}, {query}, {words}",
+    "user: '{document}'\nsystem: '{document}'": "its text 'system' has the unknown place {document}",
+    "user: '{document}'\nlabel: 'Text {words}'": "its text 'label' has the unknown place {words}; known: {number}",
+    "user: '{document}'\nwords: 100": "unknown entry 'words'; a prompt has: system, user, label",
+    "system: Summarize.": "missing required field `user`",
+    "user: 1": "Expected `str`, got `int`",
+    "just a text": "Expected `object`, got `str`",
+    "user: [": "while parsing",
+    "": "Expected `object`, got `null`",
+}
+
+
+@pytest.mark.parametrize("content", BAD)
+def test_a_bad_file_is_named(content: str, tmp_path: Path) -> None:
+    """What is no prompt is an error of one line that names the file and what is wrong."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_prompt(str(path))
+    assert str(caught.value).startswith(f"{path} is not a prompt: ")
+    assert BAD[content] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_prompt_gets_a_suggestion() -> None:
+    """An unknown name lists the known prompts and suggests the nearest."""
+    with pytest.raises(
+        UsageError, match=r"model.prompt=documnt is no file \(did you mean 'document'\?\); prompts: doc"
+    ):
+        read_prompt("documnt")

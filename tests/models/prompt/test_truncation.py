@@ -1,0 +1,172 @@
+"""What is kept of long texts, against brute force."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from support.language_models import chat_tokenizer
+from support.toys import WORDS
+
+from longsumbench.api import Document, Example, Section, Truncation
+from longsumbench.models.prompt.truncation import CAUSE, MARK, LongText, Passage
+
+TOKENIZERS = ("trained", "words")
+SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8).map(
+    lambda words: " ".join(words) + "."
+)
+PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
+BEFORE, AFTER = "Read this:\n", "\nSummarize it."
+
+
+def prompt_counter(tokenizer: Any) -> Callable[[str], int]:
+    """Return what counts the tokens of a prompt with a text in it."""
+    return lambda text: len(tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"])
+
+
+def long_text(paragraphs: list[list[str]], kind: str, room: int) -> LongText:
+    """Return a text whose prompt has `room` tokens for it."""
+    count = prompt_counter(chat_tokenizer(kind))
+    return LongText(Passage.of(paragraphs), chat_tokenizer(kind), count, count("") + room)
+
+
+def spans_of_tokens(text: str, kind: str) -> list[tuple[int, int]]:
+    """Return the characters of each token."""
+    return chat_tokenizer(kind)(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+
+
+def test_structure_becomes_plain_text() -> None:
+    """Sections' names are lines, blank lines divide paragraphs, several documents have numbers; empty text is out."""
+    first = Section("Introduction", (("One two.", "Three."), (" ", ""), ("Four.",)))
+    document = Document(None, (first, Section("Empty", ((),)), Section(None, (("Five.",),))))
+    other = Document(None, (Section(None, (("Six.",),)),))
+    one = Example("one", "a title", None, (document,), (("r",),))
+    several = Example("several", None, None, (document, Document(None, ()), other), (("r",),))
+    text = "Introduction\n\nOne two. Three.\n\nFour.\n\nFive."
+    assert Passage.of_example(one, "Document {number}:").text == text
+    assert Passage.of_example(several, "Text {number}:").text == f"Text 1:\n\n{text}\n\nText 3:\n\nSix."
+
+
+@given(PARAGRAPHS)
+def test_borders_are_where_sentences_and_paragraphs_begin(paragraphs: list[list[str]]) -> None:
+    """The text from each border on begins with the sentence, or the paragraph, of the same number."""
+    passage = Passage.of(paragraphs)
+    begin = [" ".join(paragraph) for paragraph in paragraphs]
+    sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
+    assert [passage.text[at:].startswith(one) for at, one in zip(passage.paragraphs, begin, strict=True)] == [
+        True
+    ] * len(begin)
+    assert all(passage.text[at:].startswith(one) for at, one in zip(passage.sentences, sentences, strict=True))
+
+
+def brute_force(text: LongText, kind: str, policy: str) -> str:
+    """Return the most that a policy can keep within the budget: every number of tokens is tried, from all of them."""
+    whole, spans = text.passage.text, spans_of_tokens(text.passage.text, kind)
+    for number in range(len(spans), 0, -1):
+        head = {"end": number, "start": 0, "middle": -(-number // 2)}[policy]
+        first = whole[: spans[head - 1][1]].strip() if head else ""
+        last = whole[spans[len(spans) - (number - head)][0] :].strip() if number > head else ""
+        kept = MARK.join(part for part in (first, last) if part)
+        if text.count(kept) <= text.budget:
+            return kept
+    return ""
+
+
+@pytest.mark.parametrize("policy", ["end", "start", "middle"])
+@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
+def test_the_most_is_kept(policy: str, paragraphs: list[list[str]], room: int) -> None:
+    """Of words, what is kept is what trying every number of tokens finds, and never over the budget."""
+    text = long_text(paragraphs, "words", room)
+    if text.excess > 0:
+        kept, _ = text.shortened(policy)
+        assert kept == brute_force(text, "words", policy)
+
+
+@pytest.mark.parametrize("policy", ["end", "start", "middle"])
+@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
+def test_bytes_are_cut_within_the_budget(policy: str, paragraphs: list[list[str]], room: int) -> None:
+    """Of bytes, which merge across borders, what is kept fits, is verbatim, and nearly as much as possible."""
+    text = long_text(paragraphs, "trained", room)
+    if text.excess <= 0:
+        return
+    kept, _ = text.shortened(policy)
+    assert text.count(kept) <= text.budget
+    ends = kept.split(MARK) if policy == "middle" else [kept]
+    places = {"end": str.startswith, "start": str.endswith}
+    assert all(end in text.passage.text for end in ends)
+    assert policy == "middle" or places[policy](text.passage.text, kept)
+    most = brute_force(text, "trained", policy)
+    assert len(spans_of_tokens(most, "trained")) - len(spans_of_tokens(kept, "trained")) <= 8
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("policy", ["end", "start", "middle"])
+@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
+def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[list[str]], room: int) -> None:
+    """Tokens and whole words that are kept, counted in the text itself, and those in the ledger are the document."""
+    text = long_text(paragraphs, kind, room)
+    if text.excess <= 0:
+        assert text.whole() == (
+            text.passage.text,
+            Truncation(len(spans_of_tokens(text.passage.text, kind)), len(text.passage.text.split())),
+        )
+        return
+    kept, ledger = text.shortened(policy)
+    (cut,) = ledger.cuts
+    assert cut.cause == CAUSE
+    assert ledger.words == len(text.passage.text.split())
+    assert ledger.tokens == len(spans_of_tokens(text.passage.text, kind))
+    whole_words = 0
+    for place, part in enumerate(filter(None, kept.split(MARK) if policy == "middle" else [kept])):
+        words = len(part.split())
+        ends_here = policy == "end" or (policy == "middle" and place == 0)
+        rest = text.passage.text.partition(part)[2] if ends_here else text.passage.text.rpartition(part)[0]
+        neighbour = rest[:1] if ends_here else rest[-1:]
+        whole_words += words - bool(part and neighbour and not neighbour.isspace())
+    assert ledger.words_seen == whole_words
+    if kind == "words":
+        assert ledger.tokens_seen == len(spans_of_tokens(kept.replace(MARK, " "), kind))
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@given(paragraphs=PARAGRAPHS, room=st.integers(6, 120))
+def test_parts_are_the_whole_text(kind: str, paragraphs: list[list[str]], room: int) -> None:
+    """Parts fit, and together they are the text; no part ends within a sentence that would fit into one."""
+    text = long_text(paragraphs, kind, room)
+    parts = text.parts()
+    assert "".join("".join(parts).split()) == "".join(text.passage.text.split())
+    assert all(text.count(part) <= text.budget for part in parts)
+    sentences = {sentence for paragraph in paragraphs for sentence in paragraph}
+    longest = max(len(spans_of_tokens(sentence, kind)) for sentence in sentences)
+    if longest + 4 <= room:  # tokens that merge, or do not, at a border
+        assert all(any(part.endswith(sentence) for sentence in sentences) for part in parts)
+
+
+def test_parts_end_at_paragraphs_if_they_can() -> None:
+    """A part ends at the last paragraph that fits; a paragraph that fits into no part, at a sentence."""
+    short, sentence = ["kadan kadan."], "lohit lohit lohit lohit."
+    text = long_text([short, short, short, [sentence] * 3], "words", 11)
+    assert text.parts() == ["kadan kadan.\n\nkadan kadan.\n\nkadan kadan.", f"{sentence} {sentence}", sentence]
+
+
+def test_a_sentence_of_any_length_is_divided() -> None:
+    """A sentence that fits into no part is divided between two tokens, and nothing of it is lost."""
+    text = long_text([["lohit " * 25 + "end."]], "words", 10)
+    assert [len(part.split()) for part in text.parts()] == [10, 10, 6]
+
+
+def test_no_room_keeps_nothing() -> None:
+    """Where not even one token of the text fits, nothing is kept and there are no parts."""
+    for room in (0, -3):
+        text = long_text([["kadan kadan."]], "words", room)
+        assert text.shortened("end") == ("", Truncation(3, 2, text.ledger([]).cuts))
+        assert text.parts() == []
+
+
+def test_summaries_are_joined_line_by_line() -> None:
+    """The summaries of parts become a text with a paragraph for each of their lines."""
+    passage = Passage.of_summaries(["- One.\n- Two. Three.", "", "Four.\n"])
+    assert passage.text == "- One.\n\n- Two. Three.\n\nFour."
+    assert len(passage.paragraphs) == 3
+    assert re.findall(r"\S", passage.text[passage.sentences[-1] :])[0] == "F"

@@ -1,0 +1,69 @@
+"""A language model for tests whose answers are made of what it was sent, and tokenizers of two kinds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from support.tiny_causal import CHAT_TEMPLATE
+from support.toys import ToySplit
+
+from longsumbench.api import Decoding, Document, Example, Section, build_settings
+from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
+from longsumbench.models.prompt.system import PromptSystem
+
+
+@cache
+def chat_tokenizer(kind: str) -> Any:
+    """Return a tokenizer of bytes ("trained") or of whole words and signs ("words"), with a chat template."""
+    tokenizer = train_tokenizer(ToySplit.of("train", 12), 320 if kind == "trained" else 24, kind)
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+@dataclass
+class EchoEngine:
+    """A language model that answers by a function of the last message; it keeps what it was sent."""
+
+    reply: Callable[[str], str] = str
+    tokenizer: Any = field(default_factory=lambda: chat_tokenizer("trained"))
+    context: int | None = 10_000
+    refuses: bool = False
+    asked: list[Request] = field(default_factory=list)
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Count with the chat template."""
+        return len(chat_ids(self.tokenizer, messages, PromptConfig()))
+
+    def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
+        """Answer each request at once."""
+        for request in requests:
+            self.asked.append(request)
+            text = "" if self.refuses else self.reply(request.messages[-1]["content"])
+            tokens = len(text.split()) if self.tokenizer is None else len(self.tokenizer(text)["input_ids"])
+            sent = 0 if self.tokenizer is None else self.count(request.messages)
+            yield Answer(text, tokens <= request.max_tokens, self.refuses, sent, tokens)
+
+    def identity(self) -> dict[str, Any]:
+        """It is always the same."""
+        return {"checkpoint": "echo"}
+
+    def facts(self) -> dict[str, Any]:
+        """It has no weights."""
+        return {"engine": "echo", "context": self.context}
+
+
+def prompted(engine: EchoEngine, **settings: Any) -> PromptSystem:
+    """Return a system that asks an engine for summaries of 50 words, unless the settings differ."""
+    values = {"length": "50", "decode_length": 100, **settings}
+    system = PromptSystem(build_settings(PromptConfig, values, "model."))
+    system.__dict__["engine"] = engine  # instead of the one that the settings open
+    return system
+
+
+def text_example(*documents: Sequence[Sequence[str]], query: str | None = None, name: str = "one") -> Example:
+    """Return an example of some documents, each a list of paragraphs, each a list of sentences."""
+    read = tuple(Document(None, (Section(None, tuple(map(tuple, paragraphs))),)) for paragraphs in documents)
+    return Example(name, None, query, read, (("A reference.",),))
