@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_WAIT = 60.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
-_UNREPORTED = 2  # retries of a request without a line
+_UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
@@ -101,7 +101,7 @@ class ApiEngine:
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
-        self.tokenizer = load_tokenizer(config.tokenizer) if config.tokenizer else None
+        self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
         weakref.finalize(self, self._client.close)
@@ -173,8 +173,8 @@ class ApiEngine:
                     raise self._lasting(f"failed {attempt} times ({fault})") from fault
                 backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
                 wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_WAIT)
-                if attempt > _UNREPORTED:
-                    _log.info(f"{self._config.base_url}: {fault}; retry {attempt} in {wait:.0f} s")
+                if attempt == _UNREPORTED + 1:
+                    _log.info(f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking")
                 stopping.wait(wait)
         raise AssertionError("unreachable")
 

@@ -2,14 +2,16 @@
 
 import json
 import socket
+import sqlite3
 import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from longsumbench.api import Decoding, build_settings
@@ -182,3 +184,14 @@ def question(number: int) -> Request:
 def ask(engine: ApiEngine, numbers: Iterable[int], **decoding: Any) -> list[Answer]:
     """Return the answers to some of these requests."""
     return list(engine.answer([question(number) for number in numbers], Decoding(**decoding)))
+
+
+def stored_answers(path: Path) -> int:
+    """Return the number of answers in a request cache, which may not be there yet."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as database:
+        try:
+            return int(database.execute("SELECT count(*) FROM answers").fetchone()[0])
+        except sqlite3.OperationalError:  # the table is about to be made
+            return 0

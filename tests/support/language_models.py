@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from support.tiny_causal import CHAT_TEMPLATE
-from support.toys import ToySplit
-
 from longsumbench.api import Decoding, Document, Example, Section, build_settings
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
 from longsumbench.models.prompt.system import PromptSystem
+from support.tiny_causal import CHAT_TEMPLATE
+from support.toys import ToySplit
 
 
 @cache

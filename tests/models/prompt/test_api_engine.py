@@ -1,8 +1,6 @@
-"""A language model behind a server: faults, limits, refusals, keys, and a request cache that outlives the process."""
+"""A language model behind a server: faults, limits, refusals, keys, and the request cache."""
 
 import logging
-import signal
-import sqlite3
 import sys
 import threading
 from collections.abc import Iterable
@@ -10,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question
-from support.paths import ROOT
+from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question, stored_answers
 from support.toys import start_python
 from support.waiting import wait_until
 
@@ -56,19 +53,6 @@ def failing(status: int, body: str) -> SuiteError:
     return error
 
 
-def stored_answers(path: Path) -> int:
-    """Return the number of answers in a request cache, which may not be there yet."""
-    if not path.exists():
-        return 0
-    try:
-        with sqlite3.connect(path) as database:
-            return int(database.execute("SELECT count(*) FROM answers").fetchone()[0])
-    except sqlite3.OperationalError:  # the table is about to be made
-        return 0
-    finally:
-        database.close()
-
-
 def test_answers_come_in_order_with_their_usage() -> None:
     """Answers are in the order of the requests and have the server's counts; at most `parallel_requests` are open."""
     with api_server() as server:
@@ -90,41 +74,11 @@ def test_requests_are_open_at_once() -> None:
     assert server.most_at_once == 5
 
 
-def test_two_hundred_examples_with_faults_end_complete() -> None:
-    """With a fault in a tenth of the requests, each example gets its answer, and the server gives exactly one."""
-
-    def fault(number: int) -> str | None:
-        return PASSING_FAULTS[number // 10 % len(PASSING_FAULTS)] if number % 10 == 0 else None
-
-    with api_server(fault=fault) as server:
-        assert texts(ask(open_api(server.base_url), range(200))) == expected(range(200))
-    assert len(server.bodies) > 220
-    assert sorted(server.answered.items()) == sorted((text, 1) for text in expected(range(200)))
-
-
 def test_a_slow_answer_is_asked_for_again() -> None:
     """After `timeout_seconds` without an answer, a request is sent again."""
     with api_server(fault=lambda number: "slow" if number == 0 else None) as server:
         assert texts(ask(open_api(server.base_url, timeout_seconds=0.5), [0])) == ["text 0"]
     assert len(server.bodies) > 1
-
-
-def test_a_killed_process_asks_only_for_what_is_missing(request_cache: Path) -> None:
-    """After SIGKILL in the middle, the rest is asked for: the server gives each answer once."""
-    code = (
-        "import sys; sys.path[:0] = sys.argv[2:]\nfrom support.api_server import ask, open_api\n"
-        "ask(open_api(sys.argv[1]), range(200))"
-    )
-    with api_server(held=lambda number: number >= 90) as server:
-        process = start_python(code, server.base_url, ROOT / "tests")
-        wait_until(lambda: stored_answers(request_cache) == 90, process)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        before, server.held = len(server.bodies), lambda number: False
-        assert texts(ask(open_api(server.base_url), range(200))) == expected(range(200))
-        assert len(server.bodies) == before + 110
-        assert len(server.answered) == 200
-        assert set(server.answered.values()) == {1}
 
 
 def test_what_decides_the_answer_is_sent_and_cached() -> None:
@@ -288,5 +242,5 @@ def test_a_damaged_request_cache(tmp_path: Path) -> None:
     """A file that is no database is one line that names it."""
     path = tmp_path / "requests.sqlite"
     path.write_text("not a database" * 100, encoding="utf-8")
-    with pytest.raises(EnvironmentProblem, match="requests.sqlite"):
+    with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
         RequestCache(path)
