@@ -41,7 +41,7 @@ class Passage:
         sentence_starts: list[int] = []
         length = 0
         for paragraph in paragraphs:
-            sentences = [sentence for sentence in paragraph if sentence.strip()]
+            sentences = [stripped for sentence in paragraph if (stripped := sentence.strip())]
             if not sentences:
                 continue
             length += len(_BREAK) if texts else 0

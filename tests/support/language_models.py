@@ -54,7 +54,7 @@ class EchoEngine:
         return {"engine": "echo", "context": self.context}
 
 
-def prompted(engine: EchoEngine, **settings: Any) -> PromptSystem:
+def prompted(engine: EchoEngine, /, **settings: Any) -> PromptSystem:
     """Return a system that asks an engine for summaries of 50 words, unless the settings differ."""
     values = {"length": "50", "decode_length": 100, **settings}
     system = PromptSystem(build_settings(PromptConfig, values, "model."))

@@ -59,7 +59,7 @@ def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
 BAD = {
     "user: Summarize.": "its text 'user' has no place {document}",
     "system: '{document}'\nuser: Summarize.": "its text 'user' has no place {document}",
-    "user: '{document} {length}'": "its text 'user' has the unknown place {length}; known: {document}, {query}, {words}",
+    "user: '{document} {length}'": "the unknown place {length}; known: {document}, {query}, {words}",
     "user: '{document}'\nsystem: '{document}'": "its text 'system' has the unknown place {document}",
     "user: '{document}'\nlabel: 'Text {words}'": "its text 'label' has the unknown place {words}; known: {number}",
     "user: '{document}'\nwords: 100": "unknown entry 'words'; a prompt has: system, user, label",

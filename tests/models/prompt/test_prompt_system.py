@@ -1,0 +1,367 @@
+"""What a language model is sent, what is made of its answers, and what is refused before any request."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
+from support.toys import WORDS, ToySplit, tiny_recipe
+
+from longsumbench.api import Decoding, Example, FitContext, Summary
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import DataError, UsageError
+from longsumbench.models.prompt.prompts import read_prompt
+from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.models.prompt.truncation import CAUSE, MARK
+
+KEEP = Decoding(keep_inputs="all", device="cpu")
+SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8).map(
+    lambda words: " ".join(words) + "."
+)
+DOCUMENTS = st.lists(
+    st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=4), min_size=1, max_size=3
+)
+
+
+def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEEP) -> list[Summary]:
+    """Return the summaries of a batch."""
+    return list(system.summarize(examples, decoding))
+
+
+def fitted(system: PromptSystem, folder: Path, **changes: object) -> PromptSystem:
+    """Return the system, fitted on toys."""
+    train = ToySplit.of("train", 24)
+    system.fit(FitContext(train, None, tiny_recipe(**changes), ArtifactCache(folder)))
+    return system
+
+
+def kept_text(sent: str, name: str, query: str | None) -> str:
+    """Return what stands in the place of the document of a prompt, whose other texts must be all there."""
+    template = read_prompt(name).user.replace("{words}", "50").replace("{query}", query or "")
+    before, _, after = template.partition("{document}")
+    assert sent.startswith(before)
+    assert sent.endswith(after)
+    return sent[len(before) : len(sent) - len(after)]
+
+
+@pytest.mark.parametrize("kind", ["trained", "words"])
+@pytest.mark.parametrize("policy", ["end", "start", "middle", "stages"])
+@given(documents=DOCUMENTS, query=st.none() | SENTENCES, room=st.integers(20, 200))
+def test_template_and_question_survive(
+    policy: str, kind: str, documents: list[list[list[str]]], query: str | None, room: int
+) -> None:
+    """Whatever the text, prompts are within the budget, have all but text of the template, and the ledger adds up."""
+    example = text_example(*documents, query=query)
+    name = "query" if query else "documents" if len(documents) > 1 else "document"
+    engine = EchoEngine(reply=lambda text: "§", tokenizer=chat_tokenizer(kind))  # a sign that no text has
+    empty = engine.count(read_prompt(name).messages("", query, 50))
+    system = prompted(engine, truncate=policy, input_length=empty + room)
+    (summary,) = summarize(system, example)
+
+    whole = system._passage(example).text
+    assert all(engine.count(one.messages) <= empty + room for one in engine.asked)
+    kept = [kept_text(one.messages[0]["content"], name, query) for one in engine.asked]
+    ledger = summary.truncation
+    assert ledger is not None
+    assert ledger.words == len(whole.split())
+    assert ledger.tokens == len(engine.tokenizer(whole, add_special_tokens=False)["input_ids"])
+    assert {cut.cause for cut in ledger.cuts} <= {CAUSE}
+    if policy == "stages":
+        parts = [text for text in kept if "§" not in text]  # the other requests are about summaries
+        assert ledger.cuts == ()
+        assert "".join("".join(parts).split()) == "".join(whole.split())
+    else:
+        (text,) = kept
+        ends = text.split(MARK) if ledger.cuts and policy == "middle" else [text]
+        assert all(end in whole for end in ends)
+        assert (text == whole) == (ledger.cuts == ())
+        words = sum(len(end.split()) for end in ends)
+        assert words - len(ends) <= ledger.words_seen <= words  # a word that was cut in two is cut
+    assert summary.counts["requests"] == len(engine.asked)
+    assert summary.read is not None
+    assert all(one.messages[0]["content"] in summary.read for one in engine.asked)
+
+
+def test_several_stages() -> None:
+    """Summaries that do not fit together are summarized in parts, too; tokens of all requests are counted."""
+    engine = EchoEngine(reply=lambda text: "lohit " * 12)
+    system = prompted(engine, truncate="stages", input_length=250)
+    paragraphs = [["kadan " * 20 + f"{number}."] for number in range(20)]
+    (summary,) = summarize(system, text_example(paragraphs))
+    sent = [kept_text(one.messages[0]["content"], "document", None) for one in engine.asked]
+    about_text, about_summaries = ([one for one in sent if word in one] for word in ("kadan", "lohit"))
+    assert "\n\n".join(about_text) == "\n\n".join(paragraph[0] for paragraph in paragraphs)
+    assert len(about_summaries) > 2
+    assert about_summaries[-1].split() == ["lohit"] * 12 * (len(about_summaries[-1].split()) // 12)
+    assert len(about_text) + len(about_summaries) == len(sent) == summary.counts["requests"]
+    assert summary.text == ("lohit " * 12).strip()
+    assert (
+        summary.tokens
+        == summary.counts["output_tokens"]
+        == sum(len(engine.tokenizer("lohit " * 12)["input_ids"]) for _ in sent)
+    )
+    assert summary.counts["prompt_tokens"] == sum(engine.count(one.messages) for one in engine.asked)
+    assert len({one.seed for one in engine.asked}) == len(engine.asked)
+
+
+def test_answers_that_do_not_get_shorter_end() -> None:
+    """If the answers about parts are as long as the parts, they are the summary, and it is not complete."""
+    engine = EchoEngine(reply=lambda text: kept_text(text, "document", None))
+    system = prompted(engine, truncate="stages", input_length=220, decode_length=9_000)
+    paragraphs = [[f"{word} " * 20 + "end."] for word in WORDS]
+    (summary,) = summarize(system, text_example(paragraphs))
+    assert summary.text.split() == " ".join(paragraph[0] for paragraph in paragraphs).split()
+    assert not summary.complete
+
+
+def test_a_batch_is_answered_round_by_round() -> None:
+    """Examples of one, several and no requests are summarized together as alone, in their order."""
+    long, short, empty = text_example([["kadan lohit. " * 90]]), text_example([["mihit."]]), text_example([[]])
+
+    def answers(*examples: Example) -> list[Summary]:
+        engine = EchoEngine(reply=lambda text: text[50:90])
+        return summarize(prompted(engine, truncate="stages", input_length=300), *examples)
+
+    together = answers(long, short, empty)
+    assert together == [answers(one)[0] for one in (long, short, empty)]
+    assert [one.counts["requests"] for one in together] == [4, 1, 0]
+    assert (together[2].text, together[2].complete) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "thinking", "complete"),
+    [
+        ("A summary.", "A summary.", "", True),
+        ("<think>Well: mihit.</think>\n\nA summary. ", "A summary.", "<think>Well: mihit.</think>", True),
+        ("Well: mihit.</think>A summary.", "A summary.", "Well: mihit.</think>", True),
+        ("One.</think>Two.</think>A summary.", "A summary.", "One.</think>Two.</think>", True),
+        ("<think>Well: mihit. Or", "", "<think>Well: mihit. Or", False),
+        ("<think>All of it.</think>", "", "<think>All of it.</think>", True),
+    ],
+)
+def test_thinking_is_removed_and_counted(answer: str, text: str, thinking: str, complete: bool) -> None:
+    """What an answer has up to the end of its thinking is no summary; its tokens are counted."""
+    engine = EchoEngine(reply=lambda text: answer)
+    (summary,) = summarize(prompted(engine), text_example([["kadan."]]))
+    assert (summary.text, summary.complete) == (text, complete)
+    assert summary.counts["thinking_tokens"] == len(engine.tokenizer(thinking)["input_ids"])
+    assert summary.tokens == summary.counts["output_tokens"] == len(engine.tokenizer(answer)["input_ids"])
+
+
+def test_thinking_that_the_template_begins() -> None:
+    """If the chat template writes the mark that begins the thinking, an answer without its end is all thinking."""
+    tokenizer = deepcopy(chat_tokenizer("trained"))
+    tokenizer.chat_template += "<think>\n"
+    engine = EchoEngine(reply=lambda text: "Well: mihit. Or", tokenizer=tokenizer)
+    (summary,) = summarize(prompted(engine), text_example([["kadan."]]))
+    assert (summary.text, summary.complete) == ("", False)
+    assert summary.counts["thinking_tokens"] == summary.tokens
+
+
+def test_refusals_and_prices_are_counted() -> None:
+    """A refused answer is an empty summary; prices are per million tokens, and absent unless one is given."""
+    (summary,) = summarize(prompted(EchoEngine(refuses=True)), text_example([["kadan."]]))
+    assert (summary.text, summary.counts["refused"]) == ("", 1)
+    assert "price" not in summary.counts
+    engine = EchoEngine(reply=lambda text: "lohit mihit")
+    (summary,) = summarize(prompted(engine, input_price=2.0, output_price=10.0), text_example([["kadan."]]))
+    sent, answered = engine.count(engine.asked[0].messages), len(engine.tokenizer("lohit mihit")["input_ids"])
+    assert summary.counts["price"] == pytest.approx((2 * sent + 10 * answered) / 1e6)
+
+
+def test_an_answer_that_stops_at_the_limit_is_not_complete() -> None:
+    """The limit is the smaller of `model.decode_length` and `decode.max_length`."""
+    engine = EchoEngine(reply=lambda text: "lohit " * 30)
+    system = prompted(engine, decode_length=100)
+    (summary,) = summarize(system, text_example([["kadan."]]), decoding=Decoding(max_length=20))
+    assert [one.max_tokens for one in engine.asked] == [20]
+    assert not summary.complete
+    assert summary.read is None
+
+
+def test_the_seed_of_a_request_is_that_of_its_example() -> None:
+    """Seeds depend on `decode.seed` and the example alone."""
+
+    def seeds(seed: int, *names: str) -> list[int]:
+        engine = EchoEngine()
+        summarize(
+            prompted(engine), *(text_example([["a."]], name=name) for name in names), decoding=Decoding(seed=seed)
+        )
+        return [one.seed for one in engine.asked]
+
+    first, second = seeds(1, "a", "b")
+    assert first != second
+    assert seeds(1, "b") == [second]
+    assert seeds(2, "a", "b") != [first, second]
+
+
+def test_the_length_is_that_of_the_targets(tmp_path: Path) -> None:
+    """The prompt asks for the mean length of the training targets, or a given number of words."""
+    system = fitted(prompted(EchoEngine(), length="train"), tmp_path)
+    summary, given = (summarize(one, text_example([["kadan."]]))[0] for one in (system, prompted(EchoEngine())))
+    assert "about 6 words" in summary.text
+    assert "about 50 words" in given.text
+    with pytest.raises(DataError, match="length=train needs a train split"):
+        prompted(EchoEngine(), length="train").fit(FitContext(None, None, tiny_recipe(), ArtifactCache(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("split", "name"),
+    [({}, "document"), ({"multi_document": True}, "documents"), ({"multi_document": True, "queried": True}, "query")],
+)
+def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path: Path) -> None:
+    """Without a choice, the prompt is that for one document, several, or a query; facts say which."""
+    examples = [text_example([["kadan."]], query="mihit?" if "queried" in split else None)]
+    system = prompted(EchoEngine())
+    system.fit(FitContext(ToySplit("train", examples, **split), None, tiny_recipe(), ArtifactCache(tmp_path)))
+    (summary,) = summarize(system, *examples)
+    assert kept_text(summary.text, name, examples[0].query).startswith("")
+    assert system.facts()["prompt"] == name
+    assert system.facts()["prompt_hash"] == read_prompt(name).hash
+
+
+def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
+    """Examples of the training split are earlier turns with their own lengths; the seed draws them; the text is cut."""
+    train = {one.sentences().__next__() for one in ToySplit.of("train", 24)}
+
+    def messages(seed: int, **settings: object) -> tuple[dict[str, str], ...]:
+        engine = EchoEngine()
+        system = fitted(prompted(engine, shots=2, input_length=1_500, **settings), tmp_path, seed=seed)
+        (summary,) = summarize(system, text_example([["kadan lohit. " * 500]]))
+        assert engine.count(engine.asked[0].messages) <= 1_500
+        assert summary.truncation is not None
+        assert summary.truncation.cuts
+        return engine.asked[0].messages
+
+    asked = messages(1)
+    assert [one["role"] for one in asked] == ["user", "assistant"] * 2 + ["user"]
+    assert asked[1]["content"] != asked[3]["content"]
+    for question, answer in (asked[:2], asked[2:4]):
+        assert answer["content"] in train
+        assert answer["content"] in question["content"]
+        assert "about 6 words" in question["content"]
+    assert messages(1)[:4] == asked[:4]
+    assert messages(2)[:4] != asked[:4]
+    system_first = messages(1, prompt=str(_prompt_with_system(tmp_path)))
+    assert [one["role"] for one in system_first] == ["system"] + ["user", "assistant"] * 2 + ["user"]
+
+
+def _prompt_with_system(folder: Path) -> Path:
+    path = folder / "brief.yaml"
+    path.write_text("system: Be brief.\nuser: '{document}'\n")
+    return path
+
+
+def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
+    """Too few short examples are an error that says how many there are."""
+    with pytest.raises(UsageError, match=r"model.shots=3: only 0 of 24 training examples have at most 50 tokens"):
+        fitted(prompted(EchoEngine(), shots=3, input_length=300), tmp_path)
+
+
+def test_the_seed_decides_only_where_it_is_used() -> None:
+    """The seed is a part of the run's id if examples are drawn."""
+    assert prompted(EchoEngine()).decided_by == {"decode"}
+    assert prompted(EchoEngine(), shots=1).decided_by == {"decode", "seed"}
+
+
+def test_the_texts_of_a_prompt_are_in_the_identity(tmp_path: Path) -> None:
+    """Another text of a prompt is another run; a copy of its file elsewhere is not."""
+
+    def identity(folder: str, text: str) -> object:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        path = tmp_path / folder / "mine.yaml"
+        path.write_text(f"user: '{text}'\n")
+        return prompted(EchoEngine(), prompt=str(path)).identity()
+
+    first = identity("a", "Read {document}")
+    assert identity("b", "Read {document}") == first
+    assert identity("a", "Now read {document}") != first
+
+
+def test_a_saved_system_asks_the_same(tmp_path: Path) -> None:
+    """What was learned, also the drawn examples, is saved."""
+    system = fitted(prompted(EchoEngine(), length="train", shots=1), tmp_path / "stages")
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    loaded = PromptSystem.load(tmp_path / "saved")
+    loaded.__dict__["engine"] = EchoEngine()
+    example = text_example([["kadan."]])
+    assert summarize(loaded, example) == summarize(system, example)
+    assert [one.read for one in summarize(loaded, example)] == [one.read for one in summarize(system, example)]
+
+
+def refused(system: PromptSystem, *examples: Example) -> str:
+    """Return the error before any request."""
+    with pytest.raises(UsageError) as caught:
+        system.check_examples(examples)
+    with pytest.raises(UsageError):
+        summarize(system, *examples)
+    assert system.engine.asked == []  # type: ignore[attr-defined]
+    return str(caught.value)
+
+
+def test_what_does_not_fit_is_refused_before_any_request() -> None:
+    """A prompt without room, and with truncate=none a long text, are refused with their counts."""
+    long, short = text_example([["kadan " * 500]], name="long"), text_example([["kadan."]])
+    engine = EchoEngine()
+    tokens = engine.count(read_prompt("document").messages("kadan " * 499 + "kadan", None, 50))
+    problem = refused(prompted(engine, truncate="none", input_length=400), short, long)
+    assert f"1 of 2 prompts are too long: that of example 'long' has {tokens} tokens with its text" in problem
+    assert "at most 400" in problem
+    empty = engine.count(read_prompt("document").messages("", None, 50))
+    for policy in ("end", "start", "middle", "stages"):
+        problem = refused(prompted(EchoEngine(), truncate=policy, input_length=empty), short)
+        assert f"that of example 'one' has {empty} tokens without its text, of at most {empty} with it" in problem
+
+
+def test_lengths_beyond_the_positions_are_refused() -> None:
+    """Prompt and answer together must fit into the model's positions; without their number a length is needed."""
+    system = prompted(EchoEngine(context=1_000), input_length=901)
+    assert "model.input_length=901 and model.decode_length=100 exceed the 1,000 positions" in refused(
+        system, text_example([["a."]])
+    )
+    assert prompted(EchoEngine(context=1_000), input_length=900).budget == 900
+    assert prompted(EchoEngine(context=1_000)).budget == 900
+    problem = refused(prompted(EchoEngine(context=100)), text_example([["a."]]))
+    assert "model.decode_length=100 exceed the 100 positions" in problem
+    assert "model.input_length is missing" in refused(prompted(EchoEngine(context=None)), text_example([["a."]]))
+
+
+def test_a_server_without_tokenizer_gets_the_whole_text() -> None:
+    """Without a tokenizer nothing is counted or cut, and thinking is counted by its share of the characters."""
+    engine = EchoEngine(tokenizer=None, context=None, reply=lambda text: "12345</think>x 12345678")
+    system = prompted(engine, engine="api", base_url="http://localhost", checkpoint="m", truncate="none")
+    example = text_example([["kadan " * 500]])
+    system.check_examples([example])
+    (summary,) = summarize(system, example)
+    assert "kadan " * 499 in engine.asked[0].messages[0]["content"]
+    assert (summary.text, summary.truncation) == ("x 12345678", None)
+    assert summary.counts["thinking_tokens"] == 1
+    assert system.source_ledger(example) is None
+
+
+def test_a_query_that_is_missing_is_named() -> None:
+    """A prompt that was chosen and asks for a query needs one in every example."""
+    system = prompted(EchoEngine(), prompt="query")
+    system.check_examples([text_example([["a."]], query="b?")])
+    with pytest.raises(UsageError, match=r"model\.prompt=query asks for a query, and example 'one' has none"):
+        system.check_examples([text_example([["a."]])])
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"engine": "api"}, "model.truncate=end counts tokens: add model.tokenizer="),
+        ({"engine": "api", "truncate": "none", "shots": 1}, "model.shots=1 counts tokens: add model.tokenizer="),
+        ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
+        ({"tokenizer": "gpt2"}, "model.tokenizer=gpt2 is a setting of model.engine=api"),
+        ({"truncate": "both"}, "model.truncate=both"),
+        ({"length": "reference"}, "model.length=reference"),
+    ],
+)
+def test_settings_that_do_not_go_together(settings: dict[str, object], problem: str) -> None:
+    """Each is an error of one line that names the setting."""
+    with pytest.raises(UsageError) as caught:
+        prompted(EchoEngine(), **settings)
+    assert problem in str(caught.value)
