@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_WAIT = 60.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
+_WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
@@ -108,6 +109,7 @@ class ApiEngine:
         self._cache = RequestCache.of_user()
         self._limit = "max_tokens"  # its name in a request
         self._reached = False  # True once the server has answered
+        self._cut_reported = False
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template."""
@@ -218,10 +220,11 @@ class ApiEngine:
         if thought := message.reasoning_content or message.reasoning:
             text = f"{thought}{self._config.thinking_end}{text}" if text else thought
         prompt_tokens, output_tokens = usage.prompt_tokens, usage.completion_tokens
-        if self.tokenizer and not prompt_tokens:
-            prompt_tokens = self.count(request.messages)
-        if self.tokenizer and not output_tokens:
-            output_tokens = len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        if self.tokenizer:
+            sent = self.count(request.messages)
+            self._report_cut(prompt_tokens or sent, sent)
+            prompt_tokens = prompt_tokens or sent
+            output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         return Answer(
             text=text,
             complete=choice.finish_reason != "length",
@@ -229,6 +232,14 @@ class ApiEngine:
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
         )
+
+    def _report_cut(self, counted: int, sent: int) -> None:
+        """Warn once if the server counts far fewer tokens in a prompt than were sent, as Ollama does if it cuts it."""
+        if counted < _WHOLE * sent and not self._cut_reported:
+            self._cut_reported = True
+            problem = f"counted {counted:,} tokens in a prompt of {sent:,}"
+            advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
+            _log.warning(f"model.base_url={self._config.base_url} {problem}: {advice}")
 
     def _lasting(self, problem: str) -> SuiteError:
         advice = "check the server and the address, then run the same command again; finished answers are kept"

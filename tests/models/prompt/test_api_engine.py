@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question, stored_answers
+from support.tiny_causal import causal_folder
 from support.toys import start_python
 from support.waiting import wait_until
 
@@ -128,6 +129,23 @@ def test_length_stops_refusals_and_thinking_are_told_apart(choice: dict[str, Any
     """An answer says if it stopped at its limit or was refused; thinking that the server separated is put back."""
     with api_server(reply=lambda body: {"choices": [choice]}) as server:
         assert ask(open_api(server.base_url), [0]) == [answer]
+
+
+def test_tokens_are_counted_where_the_server_does_not() -> None:
+    """Without usage, the model's tokenizer counts the prompt, with its chat template, and the answer."""
+    with api_server(reply=lambda body: {"usage": None}) as server:
+        engine = open_api(server.base_url, tokenizer=str(causal_folder()))
+        answer = ask(engine, [0])[0]
+    assert answer.prompt_tokens == engine.count(question(0).messages) > 20
+    assert answer.output_tokens == len(engine.tokenizer("text 0", add_special_tokens=False)["input_ids"])
+
+
+def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
+    """If the server counts far fewer tokens than were sent, one line says so, once."""
+    with api_server() as server:  # its tokens are words
+        ask(open_api(server.base_url, tokenizer=str(causal_folder())), range(5))
+    (line,) = log_lines
+    assert "counted 3 tokens in a prompt of" in line
 
 
 def test_a_filtered_prompt_is_a_refusal() -> None:

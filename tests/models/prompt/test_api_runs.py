@@ -177,5 +177,6 @@ def test_a_real_server_writes_what_transformers_writes(name: str, tmp_path: Path
     common = ["model.truncate=end", "model.input_length=400", "model.decode_length=24", f"model.checkpoint={model}"]
     with real_server(name, model, tmp_path / "server.log") as base_url:
         assert main(run_words(tmp_path / "api", base_url, *common, f"model.tokenizer={model}")) == 0
-    assert main(run_words(tmp_path / "local", base_url, *common, "model.engine=transformers", "model.base_url=null")) == 0
+    local = ["model.engine=transformers", "model.base_url=null"]
+    assert main(run_words(tmp_path / "local", base_url, *common, *local)) == 0
     assert predictions(tmp_path / "api") == predictions(tmp_path / "local")
