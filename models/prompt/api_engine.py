@@ -96,9 +96,8 @@ class ApiEngine:
     context = None
 
     def __init__(self, config: PromptConfig) -> None:
-        if not re.match(r"https?://[^/@]+(/|$)", config.base_url or ""):
-            example = "http://localhost:8000/v1"
-            raise UsageError(f"model.base_url={config.base_url}: give the server's address without a key, as {example}")
+        if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url or ""):  # the message shows no password
+            raise UsageError("model.base_url is not an address without a password or key, as http://localhost:8000/v1")
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)

@@ -125,7 +125,7 @@ def test_finished_answers_survive_an_error() -> None:
         ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me", False, False, 3, 2)),
     ],
 )
-def test_length_stops_refusals_and_thinking_are_told_apart(choice: dict[str, Any], answer: Answer) -> None:
+def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, Any], answer: Answer) -> None:
     """An answer says if it stopped at its limit or was refused; thinking that the server separated is put back."""
     with api_server(reply=lambda body: {"choices": [choice]}) as server:
         assert ask(open_api(server.base_url), [0]) == [answer]
@@ -222,11 +222,18 @@ def test_a_server_that_always_fails(fault: str) -> None:
     assert "failed 3 times" in str(error)
 
 
-@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://user:secret@localhost/v1", "http://[::x/v1"])
+@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://localhost/v1?key=a", "http://[::x/v1"])
 def test_an_impossible_address(address: str | None) -> None:
-    """An address that is missing, has no scheme or has a password is refused before any request."""
+    """An address that is missing, has no scheme or has a key is refused before any request."""
     with pytest.raises(UsageError, match=r"model\.base_url"):
         open_api(address)  # type: ignore[arg-type]
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    """The message about an address with a password does not repeat it."""
+    with pytest.raises(UsageError) as caught:
+        open_api("http://user:secret@localhost/v1")
+    assert "secret" not in str(caught.value)
 
 
 def test_settings_that_servers_lack() -> None:

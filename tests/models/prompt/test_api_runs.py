@@ -74,6 +74,17 @@ def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path
     assert all(predictions(tmp_path))
 
 
+def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    """SIGTERM ends a run at once, while answers are outstanding."""
+    with api_server(held=lambda number: True) as server:
+        process = start_python(COMMAND, *run_words(tmp_path, server.base_url))
+        wait_until(lambda: len(server.bodies) == 4, process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        assert process.returncode == 130
+        assert not server.answered
+
+
 def test_no_file_and_no_output_has_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,4 +190,7 @@ def test_a_real_server_writes_what_transformers_writes(name: str, tmp_path: Path
         assert main(run_words(tmp_path / "api", base_url, *common, f"model.tokenizer={model}")) == 0
     local = ["model.engine=transformers", "model.base_url=null"]
     assert main(run_words(tmp_path / "local", base_url, *common, *local)) == 0
-    assert predictions(tmp_path / "api") == predictions(tmp_path / "local")
+    texts = [
+        [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in predictions(tmp_path / name)] for name in ("api", "local")
+    ]
+    assert texts[0] == texts[1]  # vLLM leaves out half a character at the end
