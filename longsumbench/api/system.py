@@ -312,6 +312,11 @@ def sees_reference(system: System, decode: Decoding) -> bool:
     return system.oracle or as_long
 
 
+def depends_on_seed(system: System, decode: Decoding) -> bool:
+    """Return True if the seed decides the summaries: by the system's own draws, or by sampling."""
+    return "seed" in system.decided_by or ("decode" in system.decided_by and decode.temperature > 0)
+
+
 def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None:
     """Check that the part of the network that `train.only` names can be trained alone, and is enough to summarize.
 

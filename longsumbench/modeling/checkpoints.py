@@ -1,6 +1,7 @@
 """Loading and checking of transformers' checkpoints and tokenizers, from a folder or the hub.
 
-Only safetensors are read; code in a checkpoint is never run. Files and sizes are checked before memory is allocated.
+Code in a checkpoint is never run: weights are safetensors, or, where a caller permits it, pickles of tensors alone.
+Files and sizes are checked before memory is allocated.
 Errors of the libraries become one line that says what is wrong, where, and what to do.
 """
 
@@ -12,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,10 +22,11 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 
-_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, tokenizer and weights of a model on the hub
+_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
-_CONFIG, _WEIGHTS, _SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
+_CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
+_SHARDS = {"safetensors": "model.safetensors.index.json", "bin": "pytorch_model.bin.index.json"}  # lists of them
 _TEMPLATES = "additional_chat_templates"  # a subfolder of some tokenizers
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
 
@@ -53,16 +55,20 @@ class LoadedNetwork(NamedTuple):
 
 
 @cache  # look up a model on the hub once
-def model_folder(name: str | None, setting: str, more: tuple[str, ...] = ()) -> Path:
+def model_folder(
+    name: str | None, setting: str, more: tuple[str, ...] = (), revision: str | None = None, pickled: bool = False
+) -> Path:
     """Return the folder of a model; a model on the hub without a local copy is fetched.
 
     Args:
         name: the folder, or the model's name on the hub.
         setting: the setting with this value, for messages ("score.coherence_model").
         more: patterns of files in subfolders to fetch too.
+        revision: a branch, tag, commit or pull request ("refs/pr/3") on the hub; None: its main branch.
+        pickled: True to accept weights in PyTorch's format where there are no safetensors.
 
     Raises:
-        UsageError: the name is missing or unknown, or the weights are not safetensors.
+        UsageError: the name or revision is missing or unknown, or the weights have another format.
         EnvironmentProblem: the model is on the hub, has no local copy, and cannot be fetched.
         DataError: a file in the folder is damaged.
     """
@@ -70,12 +76,29 @@ def model_folder(name: str | None, setting: str, more: tuple[str, ...] = ()) -> 
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = _fetch(name, setting, more)
-    for needed in (_CONFIG, "*.safetensors"):
-        if not any(folder.glob(needed)):
-            raise UsageError(f"{setting}={name}: no {needed} in the model's folder; save it with save_pretrained")
+        folder = _fetch(name, setting, more, revision)
+        if pickled and weights_format(folder) is None:
+            folder = _fetch(name, setting, (_PICKLES,), revision)
+    elif revision is not None:
+        raise UsageError(f"revision={revision} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
+    if not (folder / _CONFIG).is_file():
+        raise UsageError(f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained")
+    if (found := weights_format(folder)) is None or (found == "bin" and not pickled):
+        raise UsageError(f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained")
     check_files(folder)
     return folder
+
+
+def weights_format(folder: Path) -> str | None:
+    """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
+    return next(
+        (name for name, found in (("safetensors", _SAFETENSORS), ("bin", _PICKLES)) if any(folder.glob(found))), None
+    )
+
+
+def resolved_revision(folder: Path) -> str | None:
+    """Return the commit of a folder that `model_folder` fetched from the hub; None for another folder."""
+    return folder.name if folder.parent.name == "snapshots" else None
 
 
 def model_digest(folder: Path) -> str:
@@ -85,8 +108,8 @@ def model_digest(folder: Path) -> str:
         DataError: a path is not a regular file, or the list of shards is wrong.
     """
     check_files(folder)
-    whole = hashlib.sha256()
-    for path in sorted({path for pattern in _FILES for path in folder.glob(pattern)}):
+    whole, patterns = hashlib.sha256(), (*_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         state = path.stat()
         whole.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
     return whole.hexdigest()[:8]
@@ -118,30 +141,30 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
         DataError: a file is damaged or missing.
         EnvironmentProblem: the network does not fit into memory.
     """
-    check_files(folder)
-    described = read_config(folder)
+    if config is None:
+        config = load_config(kind, folder, named)
     with reading_checkpoint(named):
-        if config is None:
-            config = _load_config(kind, folder, described["model_type"], named)
         build = getattr(kind, "from_config", kind)
-        check_memory(lambda: build(deepcopy(config)), named)
+        check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), named)
         reporting = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller reports what is missing
-        network, info = kind.from_pretrained(
-            folder, config=config, use_safetensors=True, **reporting, **options, **SAFE_LOADING
-        )
+        options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
+        network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
     return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
-def _load_config(kind: Any, folder: Path, model_type: str, named: str) -> Any:
+def load_config(kind: Any, folder: Path, named: str) -> Any:
+    """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
-    own = getattr(kind, "config_class", None)
+    check_files(folder)
+    model_type, own = read_config(folder)["model_type"], getattr(kind, "config_class", None)
     if own is not None and model_type != own.model_type:
         raise UsageError(f"{named} is a checkpoint of '{model_type}', not of '{own.model_type}'")
     if own is None and model_type not in CONFIG_MAPPING:
         raise UsageError(f"{named} cannot be read: transformers has no model of type '{model_type}'; give another")
-    return (own or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
+    with reading_checkpoint(named):
+        return (own or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
 
 
 def read_tokenizer(folder: Path, named: str) -> Any:
@@ -294,13 +317,14 @@ def check_files(folder: Path) -> None:
         is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _FILES)
         if not (path.is_file() or is_folder):
             raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
-    if (folder / _SHARDS).is_file() and not (folder / _WEIGHTS).is_file():
-        _check_shards(folder)
+    listed = folder / _SHARDS[weights_format(folder) or "safetensors"]
+    if listed.is_file() and not (folder / listed.name.removesuffix(".index.json")).is_file():
+        _check_shards(listed)
 
 
-def _check_shards(folder: Path) -> None:
+def _check_shards(path: Path) -> None:
     """Check the list of a checkpoint's shards; no file outside its folder may be opened."""
-    path = folder / _SHARDS
+    folder = path.parent
     shards = _read_object(path).get("weight_map")
     if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
         raise DataError(f"does not name a shard for each weight; {FETCH_AGAIN}", path)
@@ -350,16 +374,23 @@ def _read_object(path: Path) -> dict[str, Any]:
         raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
 
 
-def _fetch(name: str, setting: str, more: tuple[str, ...]) -> Path:
+def _fetch(name: str, setting: str, more: tuple[str, ...], revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     problem = unreachable()
     try:
-        offline = problem is not None
-        folder = snapshot_download(name, allow_patterns=list(_FILES), ignore_patterns="*/*", local_files_only=offline)
+        fetch = partial(snapshot_download, name, revision=revision, local_files_only=problem is not None)
+        folder = fetch(allow_patterns=list(_FILES), ignore_patterns="*/*")
         if more:
-            snapshot_download(name, allow_patterns=list(more), local_files_only=offline)
+            fetch(allow_patterns=list(more))
+    except RevisionNotFoundError as error:
+        raise UsageError(f"{setting}={name} has no revision '{revision}' on the Hugging Face hub") from error
     except (HFValidationError, RepositoryNotFoundError) as error:
         raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
     except LocalEntryNotFoundError as error:

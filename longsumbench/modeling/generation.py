@@ -1,15 +1,16 @@
-"""Decoding: greedy or beam search through transformers' `generate`, the same for every system.
+"""Decoding: greedy search, beam search or sampling through transformers' `generate`, the same for every system.
 
-Letters: B examples, T output tokens.
+Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabulary.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, PreTrainedModel
+from transformers import EncoderNoRepeatNGramLogitsProcessor, GenerationConfig, LogitsProcessorList, PreTrainedModel
 
 from longsumbench.api import Decoding
 from longsumbench.errors import UsageError
@@ -35,23 +36,77 @@ class Written:
     reference: Sequence[int] | None = None
 
 
+def generate_arguments(decoding: Decoding, longest: int) -> dict[str, Any]:
+    """Translate decoding settings into arguments of `generate`; `longest` is the limit of output tokens.
+
+    Two are missing, which depend on more than the settings: `decode.forced_eos` on the end token, and
+    `decode.encoder_no_repeat_ngram` on the source (`SourceNgrams`). Use them `without_defaults` of the model.
+    """
+    samples, has_beams = decoding.temperature > 0, decoding.num_beams > 1
+    sampling = {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0} if samples else {}
+    return {
+        "num_beams": decoding.num_beams,
+        "length_penalty": decoding.length_penalty if has_beams else None,
+        "early_stopping": decoding.early_stopping and has_beams,
+        "max_new_tokens": longest,
+        "min_new_tokens": min(decoding.min_length, longest) or None,
+        "no_repeat_ngram_size": decoding.no_repeat_ngram,
+        "repetition_penalty": decoding.repetition_penalty,
+        "do_sample": samples,
+        "use_cache": True,
+        **sampling,
+    }
+
+
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
     """Translate decoding settings into those of transformers; `limit` is the system's maximum of output tokens."""
-    longest = min(limit, decoding.max_length or limit)
     return GenerationConfig(
-        num_beams=decoding.num_beams,
-        length_penalty=decoding.length_penalty if decoding.num_beams > 1 else None,
-        max_new_tokens=longest,
-        min_new_tokens=min(decoding.min_length, longest) or None,
-        no_repeat_ngram_size=decoding.no_repeat_ngram or None,
-        do_sample=False,
-        use_cache=True,
+        **generate_arguments(decoding, longest_output(decoding, limit)),
         pad_token_id=model.config.pad_token_id,
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,
-        decoder_start_token_id=getattr(model.config, "decoder_start_token_id", None),  # causal models have none
+        decoder_start_token_id=model.config.decoder_start_token_id,
         forced_bos_token_id=model.generation_config.forced_bos_token_id,
+        forced_eos_token_id=model.config.eos_token_id if decoding.forced_eos else None,
     )
+
+
+def longest_output(decoding: Decoding, limit: int) -> int:
+    """Return the largest number of output tokens, with the end token; `limit` is the system's."""
+    return min(limit, decoding.max_length or limit)
+
+
+class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
+    """As in transformers, except: the source may have units, whose padding and borders are in no n-gram.
+
+    So an output does not depend on the other texts of its batch. A token that must come (the forced first or last one)
+    is never forbidden, as in the library, which forces tokens after this.
+    """
+
+    def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
+        """Find the n-grams of every source.
+
+        Args:
+            size: of the n-grams, in tokens.
+            ids: [B, U, L] or [B, L].
+            mask: True where a token is real, in the shape of `ids`.
+        """
+        super().__init__(size, ids[:, :0].reshape(len(ids), 0))
+        for found, units, real in zip(self.generated_ngrams, ids, mask, strict=True):
+            for unit, there in zip(units.view(-1, ids.shape[-1]), real.view(-1, ids.shape[-1]), strict=True):
+                tokens = unit[there.bool()].tolist()
+                for ngram in zip(*(tokens[start:] for start in range(size)), strict=False):
+                    found.setdefault(ngram[:-1], []).append(ngram[-1])
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
+        allowed: Tensor = super().__call__(input_ids, scores)
+        return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
+
+
+def supports_penalties(kind: type) -> bool:
+    """Return True if models of a class can rank hypotheses by all of `Penalties`."""
+    return issubclass(kind, RankedGeneration)
 
 
 def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
@@ -69,20 +124,43 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContext
     return model.ranked_by(penalties)
 
 
+@contextmanager
+def without_defaults(model: PreTrainedModel) -> Iterator[None]:
+    """Hide a checkpoint's generation settings within the context: `generate` would use them where ours are None."""
+    kept = model.generation_config
+    model.generation_config = GenerationConfig()
+    try:
+        yield
+    finally:
+        model.generation_config = kept
+
+
 @torch.inference_mode()
 def decode(
     model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
 ) -> tuple[list[list[int]], list[bool]]:
-    """Decode a batch of summaries on the device of the settings.
+    """Decode a batch of summaries on the device of the settings, or where `device_map` placed the model.
+
+    Sampling draws under `decoding.seed`. The draws of a batch depend on all of it, so callers sample one example at a
+    time, each with a seed of its own (`Decoding.seed_of`).
 
     Returns:
-        Token ids of each summary without start and end token; whether each summary has an end token.
+        Token ids of each summary without start and end token; whether the model ended the summary itself.
     """
-    model.to(choose_device(decoding.device)).eval()
+    if getattr(model, "hf_device_map", None) is None:
+        model.to(choose_device(decoding.device))
+    model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
-    with ranked_search(model, decoding):
-        outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
-    end = model.config.eos_token_id
+    config, processors = generation_config(model, decoding, limit), LogitsProcessorList()
+    if decoding.encoder_no_repeat_ngram:
+        ids = batch["input_ids"]
+        mask = batch["unit_mask" if "unit_mask" in batch else "attention_mask"].reshape(ids.shape)
+        processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
+    if config.do_sample:
+        torch.manual_seed(decoding.seed)
+    with ranked_search(model, decoding), without_defaults(model):
+        outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
-    texts = [ids[: ids.index(end)] if end in ids else ids for ids in rows]
-    return texts, [end in ids for ids in rows]
+    lengths = [ids.index(config.eos_token_id) if config.eos_token_id in ids else len(ids) for ids in rows]
+    last = longest_output(decoding, limit) - 1 if decoding.forced_eos else longest_output(decoding, limit)
+    return [ids[:length] for ids, length in zip(rows, lengths, strict=True)], [length < last for length in lengths]

@@ -4,7 +4,15 @@ from collections.abc import Collection
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import DatasetSettings, RunConfig, System, outcome_settings, registry, settings_deciding
+from longsumbench.api import (
+    DatasetSettings,
+    RunConfig,
+    System,
+    depends_on_seed,
+    outcome_settings,
+    registry,
+    settings_deciding,
+)
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
@@ -41,7 +49,7 @@ def _outcome(config: RunConfig, system: System) -> dict[str, Any]:
     }
     for section in system.decided_by - {"seed"}:
         settings[section] = outcome_settings(getattr(config, section))
-    if "seed" in system.decided_by:
+    if depends_on_seed(system, config.decode):
         settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
     return settings
 

@@ -1,13 +1,14 @@
-"""A causal language model of a few thousand random weights with a chat template, as `save_pretrained` writes it."""
+"""Causal language models of a few thousand random weights with a chat template, as `save_pretrained` writes them."""
 
 import atexit
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from longsumbench.modeling.tokenizer import train_tokenizer
 from support.toys import ToySplit
@@ -18,31 +19,43 @@ CHAT_TEMPLATE = (
 )
 
 
-def write_causal(folder: Path, template: str | None = CHAT_TEMPLATE, positions: int = 512) -> Path:
-    """Write model and tokenizer to a folder; return it."""
+_SIZES = {
+    "vocab_size": 320,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "initializer_range": 0.5,  # so that outputs differ
+}
+# model type → entries of its configuration, without the number of positions
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "qwen2": _SIZES,
+    "llama": {**_SIZES, "tie_word_embeddings": True},
+    "gpt2": {"vocab_size": 320, "n_embd": 16, "n_layer": 2, "n_head": 2, "initializer_range": 0.5},  # learned positions
+}
+
+
+def write_causal(
+    folder: Path, kind: str = "qwen2", template: str | None = CHAT_TEMPLATE, positions: int = 512, **card: Any
+) -> Path:
+    """Write a model and its tokenizer to a folder; return it. `card` are settings of its generation_config.json."""
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     tokenizer.chat_template = template
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=positions,
-        initializer_range=0.5,  # so that outputs differ
-        **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")},
-    )
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    config = AutoConfig.for_model(kind, max_position_embeddings=positions, **ARCHITECTURES[kind], **ids)
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        Qwen2ForCausalLM(config).save_pretrained(folder)
+        model = AutoModelForCausalLM.from_config(config)
+    model.generation_config.update(**card)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 @cache
 def causal_folder() -> str:
-    """Return the folder of such a model that all tests of a process share."""
+    """Return the folder of such a model, which all tests of a process share."""
     folder = tempfile.mkdtemp(prefix="longsumbench-causal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return str(write_causal(Path(folder)))

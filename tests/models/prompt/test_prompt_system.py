@@ -1,6 +1,7 @@
 """What a language model is sent, what is made of its answers, and what is refused before any request."""
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ from hypothesis import given, strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
 from support.toys import WORDS, ToySplit, tiny_recipe
 
-from longsumbench.api import Decoding, Example, FitContext, Summary
+from longsumbench.api import Decoding, Example, FitContext, RunConfig, Summary, depends_on_seed
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.truncation import CAUSE, MARK
+from longsumbench.runs.run_id import config_identity
 
 KEEP = Decoding(keep_inputs="all", device="cpu")
 SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8).map(
@@ -260,9 +262,14 @@ def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
 
 
 def test_the_seed_decides_only_where_it_is_used() -> None:
-    """The seed is a part of the run's id if examples are drawn."""
+    """The seed is a part of the run's id if examples are drawn, or answers sampled."""
     assert prompted(EchoEngine()).decided_by == {"decode"}
-    assert prompted(EchoEngine(), shots=1).decided_by == {"decode", "seed"}
+    for shots, temperature, depends in ((0, 0.0, False), (1, 0.0, True), (0, 0.7, True)):
+        decoding = Decoding(temperature=temperature)
+        assert depends_on_seed(prompted(EchoEngine(), shots=shots), decoding) == depends
+        config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
+        ids = {config_identity(replace(config, seed=seed), prompted(EchoEngine(), shots=shots)) for seed in (1, 2)}
+        assert (len(ids) == 2) == depends
 
 
 def test_the_texts_of_a_prompt_are_in_the_identity(tmp_path: Path) -> None:

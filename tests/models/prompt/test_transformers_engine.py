@@ -1,0 +1,266 @@
+"""Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_bart import write_bart
+from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
+from support.toys import ToySplit, write_jsonl
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from longsumbench.api import Decoding, build_settings
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError, UsageError
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Message, Request, chat_ids
+from longsumbench.models.prompt.prompts import read_prompt
+from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.models.prompt.transformers_engine import TransformersEngine
+
+GREEDY = Decoding(device="cpu")
+TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
+REQUESTS = [Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)]
+
+
+def engine(folder: Path | str, **settings: Any) -> TransformersEngine:
+    """Return the engine of a checkpoint."""
+    return TransformersEngine(build_settings(PromptConfig, {"checkpoint": str(folder), **settings}, "model."))
+
+
+def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) -> str:
+    """Return the answer of plain `generate`."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    inputs = tokenizer.apply_chat_template(
+        list(messages), add_generation_prompt=True, return_dict=True, return_tensors="pt"
+    )
+    written = model.generate(**inputs, **settings)[0, inputs["input_ids"].shape[1] :]
+    return str(tokenizer.decode(written, skip_special_tokens=True))
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of each architecture; its card has settings that no answer may depend on."""
+    card = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
+    return write_causal(tmp_path_factory.mktemp("causal") / request.param, request.param, **card)
+
+
+SEARCHES: dict[str, tuple[Decoding, dict[str, Any]]] = {
+    "greedy": (GREEDY, {}),
+    "beams": (replace(GREEDY, num_beams=3, length_penalty=2.0), {"num_beams": 3, "length_penalty": 2.0}),
+    "no copies": (
+        replace(GREEDY, no_repeat_ngram=2, encoder_no_repeat_ngram=1, repetition_penalty=1.2),
+        {"no_repeat_ngram_size": 2, "encoder_no_repeat_ngram_size": 1, "repetition_penalty": 1.2},
+    ),
+    "no word again": (
+        replace(GREEDY, no_repeat_ngram=1, min_length=12),
+        {"no_repeat_ngram_size": 1, "min_new_tokens": 12},
+    ),
+    "at least": (replace(GREEDY, min_length=12), {"min_new_tokens": 12}),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
+    """In a batch padded on the left, an answer is that of `generate` on its prompt alone; the card decides nothing."""
+    decoding, settings = SEARCHES[search]
+    plain = {"do_sample": False, "repetition_penalty": 1.0, "max_new_tokens": 12, "max_length": None, **settings}
+    answers = list(engine(folder).answer(REQUESTS, decoding))
+    assert [one.text for one in answers] == [by_hand(folder, one.messages, **plain) for one in REQUESTS]
+    assert len({one.text for one in answers}) == len(REQUESTS)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_an_answer_alone_is_that_of_a_batch(search: str, folder: Path) -> None:
+    """Neither the other requests nor the size of a batch change an answer; prompts are counted as they are sent."""
+    opened, (decoding, _) = engine(folder), SEARCHES[search]
+    together = list(opened.answer(REQUESTS, decoding))
+    assert [answer for one in REQUESTS for answer in opened.answer([one], decoding)] == together
+    assert list(opened.answer(REQUESTS, replace(decoding, batch_size=2))) == together
+    assert [one.prompt_tokens for one in together] == [opened.count(one.messages) for one in REQUESTS]
+
+
+def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
+    """A sampled answer is that of `generate` under the request's seed, alone as in a batch."""
+    opened, decoding = engine(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
+    together = list(opened.answer(REQUESTS, decoding))
+    torch.rand(3)  # a draw in between changes nothing
+    assert [answer for one in REQUESTS[::-1] for answer in opened.answer([one], decoding)] == together[::-1]
+    for request, answer in zip(REQUESTS, together, strict=True):
+        torch.manual_seed(request.seed)
+        settings = {"do_sample": True, "temperature": 0.8, "top_p": 0.9, "top_k": 0, "repetition_penalty": 1.0}
+        assert answer.text == by_hand(folder, request.messages, max_new_tokens=12, max_length=None, **settings)
+    assert list(opened.answer([replace(REQUESTS[0], seed=9)], decoding)) != together[:1]
+
+
+def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
+    """Several end tokens on the card all end answers; what reaches the limit is not complete."""
+    opened = engine(causal_folder())
+    (whole,) = opened.answer(REQUESTS[:1], GREEDY)
+    assert (whole.output_tokens, whole.complete) == (12, False)
+    prompt = torch.tensor([chat_ids(opened.tokenizer, REQUESTS[0].messages, opened.config)])
+    ids = opened.network.generate(prompt, max_new_tokens=12, do_sample=False)[0, -12:].tolist()
+    end = next(place for place, token in enumerate(ids) if place >= 4 and token not in ids[:place])
+    other = shutil.copytree(causal_folder(), tmp_path / "other")
+    card = json.loads((other / "generation_config.json").read_text())
+    (other / "generation_config.json").write_text(json.dumps({**card, "eos_token_id": [2, ids[end]]}))
+    (cut,) = engine(other).answer(REQUESTS[:1], GREEDY)
+    assert (cut.output_tokens, cut.complete) == (end, True)
+    assert whole.text.startswith(cut.text)
+
+
+def test_an_end_by_force_is_not_complete() -> None:
+    """With `decode.forced_eos`, an answer that reaches the limit has one token less, and is not complete."""
+    (plain,), (forced,) = (
+        engine(causal_folder()).answer(REQUESTS[:1], replace(GREEDY, forced_eos=forced)) for forced in (False, True)
+    )
+    assert plain.text.startswith(forced.text)
+    assert (forced.output_tokens, forced.complete) == (11, False)
+
+
+def test_the_end_of_thinking_is_seen_if_it_is_a_special_token(tmp_path: Path) -> None:
+    """Special tokens are no text, except for the end of thinking."""
+    tokenizer = AutoTokenizer.from_pretrained(causal_folder())
+    other = shutil.copytree(causal_folder(), tmp_path / "other")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["</think>", "<odd>"]})
+    tokenizer.save_pretrained(other)
+    ids = tokenizer("lohit<odd> mihit</think> nudan", add_special_tokens=False)["input_ids"]
+    assert engine(other)._text(ids) == "lohit mihit</think> nudan"
+    assert engine(other, thinking_end="<odd>")._text(ids) == "lohit<odd> mihit nudan"
+
+
+def test_facts_and_identity(tmp_path: Path) -> None:
+    """Facts have name, size and context; the identity is that of the files, not of their place."""
+    opened = engine(causal_folder())
+    copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
+    facts = opened.facts()
+    assert facts["parameters"] == opened.network.num_parameters()
+    assert (facts["context"], facts["weights"], facts["engine"], facts["revision"]) == (
+        512,
+        "safetensors",
+        "transformers",
+        None,
+    )
+    assert copy.identity() == opened.identity()
+    (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
+    assert engine(copy.folder).identity() != opened.identity()
+
+
+def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
+    """`model.thinking` reaches the chat template; null leaves its default."""
+    template = "{{ messages[0].content }}{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}"
+    folder = write_causal(tmp_path / "optional", template=template)
+    message = [{"role": "user", "content": "lohit"}]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for thinking, shown in ((None, ""), (True, "True"), (False, "False")):
+        assert engine(folder, thinking=thinking).count(message) == len(tokenizer(f"lohit{shown}")["input_ids"])
+
+
+def test_data_types(tmp_path: Path) -> None:
+    """The weights have the type of the checkpoint, or of the settings."""
+    assert engine(causal_folder()).network.dtype == torch.float32
+    assert engine(causal_folder(), dtype="bfloat16").network.dtype == torch.bfloat16
+
+
+def without_file(folder: Path, name: str) -> Path:
+    """Return a folder after removing one of its files."""
+    (folder / name).unlink()
+    return folder
+
+
+def with_entry(folder: Path, name: str, **entries: Any) -> Path:
+    """Return a folder after changing entries of one of its files."""
+    path = folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    return folder
+
+
+def refusal(folder: Path | str, **settings: Any) -> str:
+    """Return the error of opening a checkpoint and asking it."""
+    with pytest.raises((UsageError, DataError)) as caught:
+        list(engine(folder, **settings).answer(REQUESTS, GREEDY))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
+    """An encoder-decoder, an encoder, what has no weights or no tokenizer: each is an error that says so."""
+    bart = write_bart(tmp_path / "bart")
+    assert f"of 'bart', an encoder-decoder: choose model=seq2seq model.checkpoint={bart}" in refusal(bart)
+    vision = with_entry(write_causal(tmp_path / "vision"), "config.json", model_type="vit")
+    assert "of 'vit', which is no causal language model" in refusal(vision)
+    assert "model.checkpoint is missing" in refusal_of_nothing()
+    assert "no *.safetensors" in refusal(without_file(write_causal(tmp_path / "empty"), "model.safetensors"))
+    bare = without_file(without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json")
+    assert "has no fast tokenizer" in refusal(bare)
+    wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
+    assert "weights are missing: model.layers.2" in refusal(wide)
+
+
+def refusal_of_nothing() -> str:
+    """Return the error without a checkpoint."""
+    with pytest.raises(UsageError) as caught:
+        TransformersEngine(PromptConfig())
+    return str(caught.value)
+
+
+def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
+    """Without a chat template the error names the way out, which joins the messages by blank lines."""
+    folder = write_causal(tmp_path / "base", template=None)
+    assert "has no chat template, as those of base models: choose" in refusal(folder)
+    opened = engine(folder, chat_template="none")
+    messages = [{"role": "system", "content": "lohit"}, {"role": "user", "content": "mihit"}]
+    assert opened.count(messages) == len(opened.tokenizer("lohit\n\nmihit\n\n")["input_ids"])
+    assert len(list(opened.answer(REQUESTS, GREEDY))) == len(REQUESTS)
+
+
+def test_a_template_without_a_system_role(tmp_path: Path) -> None:
+    """A template that refuses a message is an error that says which and what to choose."""
+    template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}mihit"
+    opened = engine(write_causal(tmp_path / "strict", template=template))
+    with pytest.raises(UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"):
+        opened.count([{"role": "system", "content": "lohit"}])
+
+
+def predictions(results: Path) -> dict[str, dict[str, Any]]:
+    """Return the lines of the only run by their ids."""
+    (path,) = results.rglob("predictions.jsonl")
+    return {line["id"]: line for line in map(json.loads, path.read_text().splitlines())}
+
+
+def test_a_run_is_what_the_library_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`longsumbench run model=prompt` writes what a chat template, a cut text and `generate` give by hand."""
+    data, folder = write_jsonl(tmp_path / "toy"), write_causal(tmp_path / "qwen", positions=230)
+    words = ["run", "model=prompt", f"model.checkpoint={folder}", "model.decode_length=20", "dataset=jsonl"]
+    words += [f"dataset.path={data}", "decode.batch_size=3", "score.resamples=100", "baselines=false", "device=cpu"]
+    assert main([*words, f"results_dir={tmp_path / 'results'}"]) == 0, capsys.readouterr().err
+    found = predictions(tmp_path / "results")
+    texts = {line["id"]: line["document"] for line in map(json.loads, (data / "test.jsonl").read_text().splitlines())}
+    opened, cut = engine(folder), 0
+    for name, text in texts.items():
+        kept = text
+        while opened.count(messages := read_prompt("document").messages(kept, None, 6)) > 210:
+            ids = opened.tokenizer(text, return_offsets_mapping=True)
+            kept = text[: ids["offset_mapping"][len(opened.tokenizer(kept)["input_ids"]) - 2][1]]
+        assert found[name]["prediction"] == by_hand(folder, messages, max_new_tokens=20, do_sample=False).strip()
+        ledger = found[name]["truncation"]
+        lost = sum(one["tokens"] for one in ledger["cuts"])
+        assert ledger["tokens"] - lost == len(opened.tokenizer(kept)["input_ids"])
+        cut += lost
+    assert cut
+    assert len(found) == len(texts)
+
+
+def test_a_saved_system_answers_from_its_checkpoint(tmp_path: Path) -> None:
+    """What `save` wrote opens the same checkpoint."""
+    system = PromptSystem(build_settings(PromptConfig, {"checkpoint": causal_folder(), "length": "9"}, "model."))
+    system.config.decode_length = 20
+    system.save(tmp_path)
+    examples = ToySplit.of("test", 3).examples
+    loaded = PromptSystem.load(tmp_path)
+    assert list(loaded.summarize(examples, GREEDY)) == list(system.summarize(examples, GREEDY))
