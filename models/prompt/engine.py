@@ -1,7 +1,4 @@
-"""What runs a language model: the interface, and how chat messages become tokens.
-
-`open_engine` opens the engine of `model.engine`: transformers in this process, or an API.
-"""
+"""What runs a language model: the interface, and how chat messages become tokens."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +46,7 @@ class Answer:
     output_tokens: int
 
 
-class Engine(Protocol):
+class LanguageModel(Protocol):
     """A language model that answers requests. Opening one is cheap: weights are loaded at the first answer."""
 
     @property
@@ -71,22 +68,6 @@ class Engine(Protocol):
 
     def facts(self) -> dict[str, Any]:
         """Return facts about the model, as `System.facts` does; no prompt is needed for them."""
-
-
-def open_engine(config: PromptConfig) -> Engine:
-    """Open the engine that the settings ask for.
-
-    Raises:
-        UsageError: the model or its tokenizer does not exist, or is of another kind.
-        EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
-    """
-    if config.engine == "api":
-        from longsumbench.models.prompt.api_engine import ApiEngine
-
-        return ApiEngine(config)
-    from longsumbench.models.prompt.transformers_engine import TransformersEngine
-
-    return TransformersEngine(config)
 
 
 def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> str:

@@ -1,6 +1,6 @@
 """PromptSystem: a language model is asked for a summary of each text.
 
-    Example --prompts--> messages --truncation--> requests --Engine--> answers --> Summary
+    Example --prompts--> messages --truncation--> requests --LanguageModel--> answers --> Summary
 
 With `model.truncate=stages`, the answers about the parts of a text are the text of the next requests.
 """
@@ -29,7 +29,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Engine, Message, Request, chat_text, open_engine
+from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Request, chat_text
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
 
@@ -97,9 +97,20 @@ class PromptSystem(System):
             self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
 
     @cached_property
-    def engine(self) -> Engine:
-        """The language model."""
-        return open_engine(self.config)
+    def engine(self) -> LanguageModel:
+        """The language model; a class is imported when it is used.
+
+        Raises:
+            UsageError: the model or its tokenizer does not exist, or is of another kind.
+            EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
+        """
+        if self.config.engine == "api":
+            from longsumbench.models.prompt.api_engine import ApiEngine
+
+            return ApiEngine(self.config)
+        from longsumbench.models.prompt.transformers_engine import TransformersEngine
+
+        return TransformersEngine(self.config)
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:

@@ -5,7 +5,16 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoModelForCausalLM, GenerationConfig, LogitsProcessorList
+from torch import Tensor
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+)
 
 from longsumbench.api import Decoding
 from longsumbench.errors import DataError, UsageError
@@ -25,9 +34,38 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
 
+_IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
+
+
+class AnswerProcessor(LogitsProcessor):
+    """Applies the settings against repetition and copies to answers.
+
+    As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
+    that a summary could repeat no phrase of its source.
+
+    Args:
+        decoding: the settings.
+        ids: [B, L], the prompts.
+        mask: [B, L], 1 where a token is real.
+    """
+
+    def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
+        self.prompt_length, self.processors = ids.shape[1], LogitsProcessorList()
+        if decoding.repetition_penalty != 1:
+            self.processors.append(RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
+        if decoding.no_repeat_ngram:
+            self.processors.append(NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
+        if decoding.encoder_no_repeat_ngram:
+            self.processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Change the scores of the next token: [B·K, L + T], [B·K, V] → [B·K, V]."""
+        changed: Tensor = self.processors(input_ids[:, self.prompt_length :], scores)
+        return changed
+
 
 class TransformersEngine:
-    """A causal language model of transformers; see `Engine`.
+    """A causal language model of transformers; see `LanguageModel`.
 
     Raises:
         UsageError: the checkpoint or its revision does not exist, or it is of another kind.
@@ -124,28 +162,24 @@ class TransformersEngine:
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
         prompts = [chat_ids(self.tokenizer, one.messages, self.config) for one in requests]
-        longest = max(map(len, prompts))
-        # Nothing attends to the padding, but penalties of repetition count it: a prompt's own first token adds nothing.
-        ids = torch.tensor([prompt[:1] * (longest - len(prompt)) + prompt for prompt in prompts])
+        longest, padding = max(map(len, prompts)), next(iter(self.ends), 0)  # nothing attends to the padding
+        ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        device = self.network.device
         settings = GenerationConfig(
-            **generate_arguments(decoding, max(one.max_tokens for one in requests)),
+            **{**generate_arguments(decoding, max(one.max_tokens for one in requests)), **_IN_ANSWERS},
             forced_eos_token_id=self.ends if decoding.forced_eos else None,
             eos_token_id=self.ends or None,
-            pad_token_id=next(iter(self.ends), 0),
+            pad_token_id=padding,
         )
-        processors = LogitsProcessorList()
-        if decoding.encoder_no_repeat_ngram:
-            processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
         if decoding.temperature:
             torch.manual_seed(requests[0].seed)
-        device = self.network.device
         with ranked_search(self.network, decoding), without_defaults(self.network):
             outputs = self.network.generate(
                 input_ids=ids.to(device),
                 attention_mask=mask.to(device),
                 generation_config=settings,
-                logits_processor=processors,
+                logits_processor=LogitsProcessorList([AnswerProcessor(decoding, ids.to(device), mask.to(device))]),
             )
         forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
         answers = []

@@ -14,7 +14,7 @@ from longsumbench.models.prompt.prompts import fill_places
 from longsumbench.sentences import split_sentences
 
 CAUSE = "input_length"  # of every cut, in the ledger
-MARK = " […] "  # stands for the middle that was cut
+GAP_MARK = " […] "  # stands for the middle that was cut
 _BREAK = "\n\n"  # between paragraphs
 Span = tuple[int, int]  # characters: the first, and the last + 1
 
@@ -128,7 +128,7 @@ class LongText:
         room = min(self.room, len(self.offsets))
         while room > 0:
             kept = self._spans(policy, room)
-            text = MARK.join(self.passage.text[start:end].strip() for start, end in kept)
+            text = GAP_MARK.join(self.passage.text[start:end].strip() for start, end in kept)
             excess = self.count(text) - self.budget
             if excess <= 0:
                 return text, self.ledger(kept)

@@ -14,7 +14,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
-from longsumbench.models.prompt.truncation import CAUSE, MARK
+from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK
 from longsumbench.runs.run_id import config_identity
 
 KEEP = Decoding(keep_inputs="all", device="cpu")
@@ -75,7 +75,7 @@ def test_template_and_question_survive(
         assert "".join("".join(parts).split()) == "".join(whole.split())
     else:
         (text,) = kept
-        ends = text.split(MARK) if ledger.cuts and policy == "middle" else [text]
+        ends = text.split(GAP_MARK) if ledger.cuts and policy == "middle" else [text]
         assert all(end in whole for end in ends)
         assert (text == whole) == (ledger.cuts == ())
         words = sum(len(end.split()) for end in ends)

@@ -10,7 +10,7 @@ from support.language_models import chat_tokenizer
 from support.toys import WORDS
 
 from longsumbench.api import Document, Example, Section, Truncation
-from longsumbench.models.prompt.truncation import CAUSE, MARK, LongText, Passage
+from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, LongText, Passage
 
 TOKENIZERS = ("trained", "words")
 SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8).map(
@@ -67,7 +67,7 @@ def brute_force(text: LongText, kind: str, policy: str) -> str:
         head = {"end": number, "start": 0, "middle": -(-number // 2)}[policy]
         first = whole[: spans[head - 1][1]].strip() if head else ""
         last = whole[spans[len(spans) - (number - head)][0] :].strip() if number > head else ""
-        kept = MARK.join(part for part in (first, last) if part)
+        kept = GAP_MARK.join(part for part in (first, last) if part)
         if text.count(kept) <= text.budget:
             return kept
     return ""
@@ -92,7 +92,7 @@ def test_bytes_are_cut_within_the_budget(policy: str, paragraphs: list[list[str]
         return
     kept, _ = text.shortened(policy)
     assert text.count(kept) <= text.budget
-    ends = kept.split(MARK) if policy == "middle" else [kept]
+    ends = kept.split(GAP_MARK) if policy == "middle" else [kept]
     places = {"end": str.startswith, "start": str.endswith}
     assert all(end in text.passage.text for end in ends)
     assert policy == "middle" or places[policy](text.passage.text, kept)
@@ -118,7 +118,7 @@ def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[lis
     assert ledger.words == len(text.passage.text.split())
     assert ledger.tokens == len(spans_of_tokens(text.passage.text, kind))
     whole_words = 0
-    for place, part in enumerate(filter(None, kept.split(MARK) if policy == "middle" else [kept])):
+    for place, part in enumerate(filter(None, kept.split(GAP_MARK) if policy == "middle" else [kept])):
         words = len(part.split())
         ends_here = policy == "end" or (policy == "middle" and place == 0)
         rest = text.passage.text.partition(part)[2] if ends_here else text.passage.text.rpartition(part)[0]
@@ -126,7 +126,7 @@ def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[lis
         whole_words += words - bool(part and neighbour and not neighbour.isspace())
     assert ledger.words_seen == whole_words
     if kind == "words":
-        assert ledger.tokens_seen == len(spans_of_tokens(kept.replace(MARK, " "), kind))
+        assert ledger.tokens_seen == len(spans_of_tokens(kept.replace(GAP_MARK, " "), kind))
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
