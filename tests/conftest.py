@@ -20,6 +20,7 @@ settings.load_profile("any machine")
 ASKED_FOR = {
     "slow": "takes minutes",
     "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
+    "api_server": "needs `transformers serve` (pip install 'transformers[serving]') or `vllm`",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
 
@@ -30,18 +31,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow, --slurm and --latex."""
+    """Add --slow, --slurm, --api-server and --latex."""
     for name, what in ASKED_FOR.items():
-        parser.addoption(f"--{name}", action="store_true", help=f"also run what {what}")
+        parser.addoption(f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that are run only when asked for."""
     for name, what in ASKED_FOR.items():
-        if not config.getoption(f"--{name}"):
+        if not config.getoption(name):
             for item in items:
                 if item.get_closest_marker(name):
-                    item.add_marker(pytest.mark.skip(reason=f"--{name}: {what}"))
+                    item.add_marker(pytest.mark.skip(reason=f"--{name.replace('_', '-')}: {what}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -29,7 +29,7 @@ day.
 A run checks sizes and times of the files it uses. verify also compares their contents. The next run that needs a
 damaged stage builds it again and keeps the damaged files.
 The cache is the user's cache folder, or the folder in the environment variable LONGSUMBENCH_CACHE
-(docs/how-to/cache.md).
+(docs/how-to/cache.md). Its file requests.sqlite has the answers of language models' servers; prune leaves it.
 """
 
 

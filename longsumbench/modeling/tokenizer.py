@@ -152,8 +152,12 @@ def _texts(train: Iterable[Example]) -> Iterator[str]:
         yield from (" ".join(reference) for reference in example.references)
 
 
-def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(name: str | Path, of_system: bool = True) -> PreTrainedTokenizerBase:
     """Load a fast tokenizer by hub name or from a folder.
+
+    Args:
+        name: the folder, or the name on the hub.
+        of_system: True if it makes the inputs and targets of a network; False if it only counts.
 
     Raises:
         UsageError: the tokenizer does not exist, or has no fast version, no vocabulary, no padding or no end token.
@@ -166,7 +170,7 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
         raise UsageError(f"{named} has no fast version, which the suite needs")
     if not tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids:  # the library built one without files
         raise UsageError(f"{named} makes no token of any text: its vocabulary is missing; give another")
-    if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
+    if of_system and (tokenizer.pad_token_id is None or tokenizer.eos_token_id is None):
         raise UsageError(f"{named} lacks a padding or an end token, which a summarizer needs")
     return tokenizer
 

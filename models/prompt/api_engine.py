@@ -1,0 +1,329 @@
+"""ApiEngine: a language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one.
+
+    {model, messages, max_tokens, temperature, …}  --POST <base_url>/chat/completions-->  {choices, usage}
+
+The request cache has an answer as soon as it arrives. Faults that pass (HTTP 429 and 5xx, timeouts, broken connections,
+broken JSON) are retried. The key is read from an environment variable; it is sent to the server and nowhere else.
+"""
+
+import logging
+import os
+import random
+import re
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from multiprocessing.pool import ThreadPool
+from threading import Event
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longsumbench.api import Decoding
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.files import BadFile, digest, parse_json
+from longsumbench.formatting import escape_line
+from longsumbench.modeling.checkpoints import describe_error
+from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
+from longsumbench.models.prompt.request_cache import RequestCache
+
+_log = logging.getLogger(__name__)
+
+FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
+_LONGEST_WAIT = 60.0  # seconds
+_RETRIED = (408, 409, 425, 429)  # and all from 500 on
+_WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
+_UNREPORTED = 2  # failures of a request without a line
+_LONGEST_QUOTE = 300  # characters of what a server said
+_TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
+_LOCAL = (  # settings of `decode` that the API does not have
+    "num_beams",
+    "min_length",
+    "no_repeat_ngram",
+    "encoder_no_repeat_ngram",
+    "repetition_penalty",
+    "forced_eos",
+)
+_FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
+
+
+@dataclass(frozen=True)
+class _ReplyMessage:
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None  # thinking that the server has separated
+    reasoning: str | None = None  # another name for it
+
+
+@dataclass(frozen=True)
+class _Choice:
+    message: _ReplyMessage
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class _Usage:
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class _Reply:
+    choices: Annotated[list[_Choice], Meta(min_length=1)]
+    usage: _Usage | None = None
+
+
+class _Fault(Exception):
+    """A fault that may pass; `wait` is the time in seconds that the server asks for, None if it does not."""
+
+    def __init__(self, problem: str, wait: float | None = None) -> None:
+        super().__init__(problem)
+        self.wait = wait
+
+
+class ApiEngine:
+    """Asks a server, `model.parallel_requests` at once; see `Engine` for the methods.
+
+    Raises:
+        UsageError: a setting of the server or its tokenizer is missing or invalid.
+        EnvironmentProblem: a package is missing, or the request cache cannot be used.
+    """
+
+    context = None
+
+    def __init__(self, config: PromptConfig) -> None:
+        if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url or ""):  # the message shows no password
+            raise UsageError("model.base_url is not an address without a password or key, as http://localhost:8000/v1")
+        if config.checkpoint is None:
+            raise UsageError("model.checkpoint is missing: give the model's name at the server")
+        self._config, self._key = config, _read_key(config.key_variable)
+        self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
+        self._http = _import_httpx()
+        self._client = _open_client(self._http, config, self._key)
+        weakref.finalize(self, self._client.close)
+        self._cache = RequestCache.of_user()
+        self._limit = "max_tokens"  # its name in a request
+        self._reached = False  # True once the server has answered
+        self._cut_reported = False
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Return the number of tokens of a prompt with the chat template."""
+        return len(chat_ids(self.tokenizer, messages, self._config))
+
+    def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
+        """Yield the answers in the order of the requests.
+
+        Raises:
+            UsageError: the server does not accept a request, or the API has no such setting.
+            EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
+        """
+        _check_settings(decoding)
+        bodies = [self._body(request, decoding) for request in requests]
+        stopping = Event()
+        with ThreadPool(max(1, min(self._config.parallel_requests, len(bodies)))) as pool:
+            try:
+                replies = pool.imap(partial(self._reply, stopping=stopping), bodies)
+                for request, reply in zip(requests, replies, strict=True):
+                    yield self._read(request, reply)
+            finally:
+                stopping.set()
+
+    def identity(self) -> dict[str, Any]:
+        """Return the hash of the tokenizer, if there is one; a server does not identify its weights."""
+        return {"tokenizer": tokenizer_identity(self.tokenizer)} if self.tokenizer else {}
+
+    def facts(self) -> dict[str, Any]:
+        """Return the model's name at the server."""
+        return {"checkpoint": self._config.checkpoint, "engine": "api"}
+
+    def _body(self, request: Request, decoding: Decoding) -> dict[str, Any]:
+        """Return the JSON of a request: everything that decides the answer, except the address."""
+        body: dict[str, Any] = {
+            "model": self._config.checkpoint,
+            "messages": [dict(message) for message in request.messages],
+            "max_tokens": request.max_tokens,
+            "temperature": decoding.temperature,
+            "stream": False,
+        }
+        if decoding.temperature:
+            body |= {"top_p": decoding.top_p, "seed": request.seed}
+        if self._config.thinking is not None:
+            body["chat_template_kwargs"] = {"enable_thinking": self._config.thinking}
+        return body
+
+    def _reply(self, body: dict[str, Any], stopping: Event) -> _Reply:
+        """Return the reply to a request, from the cache or from the server."""
+        key = digest({"base_url": self._config.base_url, **body})
+        reply = self._cache.get(key)
+        if reply is None:
+            reply = self._ask(body, stopping)
+            self._cache.put(key, body["model"], reply)
+        return parse_json(reply, _Reply)
+
+    def _ask(self, body: dict[str, Any], stopping: Event) -> str:
+        """Send a request until it succeeds, `model.retries` times more at most."""
+        for attempt in count(1):
+            try:
+                return self._post(body)
+            except _Fault as fault:
+                if attempt > self._config.retries or stopping.is_set():
+                    raise self._lasting(f"failed {attempt} times ({fault})") from fault
+                backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+                wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_WAIT)
+                if attempt == _UNREPORTED + 1:
+                    _log.info(f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking")
+                stopping.wait(wait)
+        raise AssertionError("unreachable")
+
+    def _post(self, body: dict[str, Any]) -> str:
+        """Send a request once; return the server's JSON."""
+        sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
+        try:
+            response = self._client.post("chat/completions", json=sent)
+        except self._http.RequestError as error:
+            if isinstance(error, self._http.ConnectError) and not self._reached:  # it is not there at all
+                raise self._lasting(f"cannot be reached ({error})") from error
+            raise _Fault(describe_error(error)) from error
+        self._reached, status = True, response.status_code
+        if status in _RETRIED or status >= 500:
+            raise _Fault(f"HTTP {status}: {self._quote(response.text)}", _wait_asked_for(response.headers))
+        if status == 400 and "max_completion_tokens" in response.text and "max_tokens" in sent:
+            self._limit = "max_completion_tokens"  # newer models of OpenAI refuse the old name, others the new one
+            return self._post(body)
+        if status == 400 and "content_filter" in response.text:
+            return _FILTERED
+        if status != 200:
+            raise self._refusal(status, self._quote(response.text))
+        return self._checked(response.text)
+
+    def _checked(self, text: str) -> str:
+        """Return the JSON of a reply after checking it."""
+        try:
+            parse_json(text, _Reply)
+        except BadFile as error:
+            if text.lstrip().startswith("<"):
+                raise EnvironmentProblem(
+                    f"model.base_url={self._config.base_url} answers with a web page instead of JSON: correct the"
+                    " address, which usually ends in /v1"
+                ) from error
+            raise _Fault(f"its answer is not that of a chat model ({error}): {self._quote(text)}") from error
+        return text
+
+    def _read(self, request: Request, reply: _Reply) -> Answer:
+        choice, usage = reply.choices[0], reply.usage or _Usage()
+        message, text = choice.message, choice.message.content or ""
+        if thought := message.reasoning_content or message.reasoning:
+            text = f"{thought}{self._config.thinking_end}{text}" if text else thought
+        prompt_tokens, output_tokens = usage.prompt_tokens, usage.completion_tokens
+        if self.tokenizer:
+            sent = self.count(request.messages)
+            self._report_cut(prompt_tokens or sent, sent)
+            prompt_tokens = prompt_tokens or sent
+            output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return Answer(
+            text=text,
+            complete=choice.finish_reason != "length",
+            refused=choice.finish_reason == "content_filter" or bool(message.refusal),
+            prompt_tokens=prompt_tokens,
+            output_tokens=output_tokens,
+        )
+
+    def _report_cut(self, counted: int, sent: int) -> None:
+        """Warn once if the server counts far fewer tokens in a prompt than were sent, as Ollama does if it cuts it."""
+        if counted < _WHOLE * sent and not self._cut_reported:
+            self._cut_reported = True
+            problem = f"counted {counted:,} tokens in a prompt of {sent:,}"
+            advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
+            _log.warning(f"model.base_url={self._config.base_url} {problem}: {advice}")
+
+    def _lasting(self, problem: str) -> SuiteError:
+        advice = "check the server and the address, then run the same command again; finished answers are kept"
+        return EnvironmentProblem(f"model.base_url={self._config.base_url} {problem}: {advice}")
+
+    def _refusal(self, status: int, said: str) -> SuiteError:
+        """Return the error for a request that the server does not accept."""
+        config, where = self._config, f"model.base_url={self._config.base_url}"
+        if status in (401, 403):
+            name = f"the environment variable {config.key_variable}"
+            problem = f"refuses the key in {name}" if self._key else f"wants a key: put it into {name}"
+            return EnvironmentProblem(f"{where} {problem} (HTTP {status}); model.key_variable names another variable")
+        if status == 404:
+            advice = "correct model.checkpoint, or the address, which usually ends in /v1"
+            return UsageError(f"{where} has no model.checkpoint={config.checkpoint} (HTTP 404: {said}): {advice}")
+        if _TOO_LONG.search(said):
+            advice = "choose a smaller model.input_length or model.decode_length"
+            return UsageError(f"{where}: a prompt is too long for the model (HTTP {status}: {said}): {advice}")
+        return UsageError(f"{where} does not accept a request (HTTP {status}: {said}): correct the settings")
+
+    def _quote(self, text: str) -> str:
+        """Return what a server said, on one line, without the key."""
+        if text.lstrip().startswith("<"):
+            return "a web page"
+        hidden = text.replace(self._key, "<key>") if self._key else text
+        return escape_line(" ".join(hidden.split()))[:_LONGEST_QUOTE] or "no text"
+
+
+def _read_key(variable: str) -> str | None:
+    """Return the key in an environment variable; None if there is none.
+
+    Raises:
+        UsageError: no HTTP header can have this value; the message does not show it.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not re.fullmatch(r"[!-~]*", key):
+        raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
+    return key or None
+
+
+def _import_httpx() -> Any:
+    """Import the HTTP client's package.
+
+    Raises:
+        EnvironmentProblem: it is missing.
+    """
+    try:
+        import httpx2
+    except ImportError as error:
+        problem = f"model.engine=api needs the package httpx2 ({error})"
+        raise EnvironmentProblem(f"{problem}: pip install 'longsumbench[api]'") from error
+    return httpx2
+
+
+def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
+    """Return an HTTP client with as many connections as requests at once.
+
+    Raises:
+        UsageError: the address is invalid.
+    """
+    limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        return http.Client(base_url=config.base_url, headers=headers, timeout=config.timeout_seconds, limits=limits)
+    except http.InvalidURL as error:
+        raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
+
+
+def _check_settings(decoding: Decoding) -> None:
+    """Check that the API has the settings.
+
+    Raises:
+        UsageError: it lacks one that departs from its default.
+    """
+    usual = Decoding()
+    for name in _LOCAL:
+        value, default = getattr(decoding, name), getattr(usual, name)
+        if value != default:
+            advice = f"choose decode.{name}={default}, or model.engine=transformers"
+            raise UsageError(f"decode.{name}={value} is no setting of an OpenAI-compatible server: {advice}")
+
+
+def _wait_asked_for(headers: Any) -> float | None:
+    """Return the seconds in the header Retry-After; None if it is missing or a date."""
+    try:
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, ValueError):
+        return None

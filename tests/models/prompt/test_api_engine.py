@@ -1,0 +1,271 @@
+"""A language model behind a server: faults, limits, refusals, keys, and the request cache."""
+
+import logging
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question, stored_answers
+from support.tiny_causal import causal_folder
+from support.toys import start_python
+from support.waiting import wait_until
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.models.prompt.engine import Answer
+from longsumbench.models.prompt.request_cache import REQUESTS, RequestCache
+
+KEY = "sk-0a1b2c3d4e5f"
+
+
+@pytest.fixture(autouse=True)
+def request_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the request cache of this test alone; nothing waits before a retry."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
+    return tmp_path / "cache" / REQUESTS
+
+
+def texts(answers: Iterable[Answer]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def expected(numbers: Iterable[int]) -> list[str]:
+    return [f"text {number}" for number in numbers]
+
+
+def error_of(base_url: str, **settings: Any) -> SuiteError:
+    """Return the error with which a request ends; it is one line without the key."""
+    with pytest.raises(SuiteError) as caught:
+        ask(open_api(base_url, **settings), [0])
+    assert "\n" not in str(caught.value)
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+def failing(status: int, body: str) -> SuiteError:
+    """Return the error after a server has answered with a status."""
+    with api_server(fault=lambda number: (status, body)) as server:
+        error = error_of(server.base_url)
+        assert len(server.bodies) == 1, "asked again"
+    return error
+
+
+def test_answers_come_in_order_with_their_usage() -> None:
+    """Answers are in the order of the requests and have the server's counts; at most `parallel_requests` are open."""
+    with api_server() as server:
+        answers = ask(open_api(server.base_url, parallel_requests=4), range(50))
+    assert texts(answers) == expected(range(50))
+    assert answers[0] == Answer("text 0", complete=True, refused=False, prompt_tokens=3, output_tokens=2)
+    assert 1 <= server.most_at_once <= 4
+
+
+def test_requests_are_open_at_once() -> None:
+    """Until the first answer arrives, as many requests are open as `parallel_requests` says."""
+    with api_server(held=lambda number: True) as server:
+        engine = open_api(server.base_url, parallel_requests=5)
+        asker = threading.Thread(target=ask, args=(engine, range(20)))
+        asker.start()
+        wait_until(lambda: server.most_at_once == 5)
+        server.released.set()
+        asker.join()
+    assert server.most_at_once == 5
+
+
+def test_a_slow_answer_is_asked_for_again() -> None:
+    """After `timeout_seconds` without an answer, a request is sent again."""
+    with api_server(fault=lambda number: "slow" if number == 0 else None) as server:
+        assert texts(ask(open_api(server.base_url, timeout_seconds=0.5), [0])) == ["text 0"]
+    assert len(server.bodies) > 1
+
+
+def test_what_decides_the_answer_is_sent_and_cached() -> None:
+    """The same request is answered from the cache; another setting is another request."""
+    with api_server() as server:
+        engine = open_api(server.base_url)
+        for decoding in ({}, {}, {"temperature": 0.7}, {"temperature": 0.7}, {"temperature": 0.7, "top_p": 0.9}):
+            ask(engine, [3], **decoding)
+        ask(open_api(server.base_url, checkpoint="other"), [3])
+        ask(open_api(server.base_url, thinking=False), [3])
+    common = {"model": "tiny", "messages": list(question(3).messages), "max_tokens": 20, "stream": False}
+    assert server.bodies == [
+        {**common, "temperature": 0.0},
+        {**common, "temperature": 0.7, "top_p": 1.0, "seed": 3},
+        {**common, "temperature": 0.7, "top_p": 0.9, "seed": 3},
+        {**common, "temperature": 0.0, "model": "other"},
+        {**common, "temperature": 0.0, "chat_template_kwargs": {"enable_thinking": False}},
+    ]
+
+
+def test_finished_answers_survive_an_error() -> None:
+    """A request that fails for good ends the work; later, only that request is asked for."""
+    with api_server(fault=lambda number: (400, "no") if number == 7 else None) as server:
+        engine = open_api(server.base_url, parallel_requests=1)
+        with pytest.raises(UsageError):
+            ask(engine, range(8))
+        server.fault = lambda number: None
+        before = len(server.bodies)
+        assert texts(ask(engine, range(8))) == expected(range(8))
+        assert len(server.bodies) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("choice", "answer"),
+    [
+        ({"message": {"content": "cut o"}, "finish_reason": "length"}, Answer("cut o", False, False, 3, 2)),
+        ({"message": {"content": None}, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
+        ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
+        (
+            {"message": {"content": "a summary", "reasoning_content": "Let me see"}, "finish_reason": "stop"},
+            Answer("Let me see</think>a summary", True, False, 3, 2),
+        ),
+        ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me", False, False, 3, 2)),
+    ],
+)
+def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, Any], answer: Answer) -> None:
+    """An answer says if it stopped at its limit or was refused; thinking that the server separated is put back."""
+    with api_server(reply=lambda body: {"choices": [choice]}) as server:
+        assert ask(open_api(server.base_url), [0]) == [answer]
+
+
+def test_tokens_are_counted_where_the_server_does_not() -> None:
+    """Without usage, the model's tokenizer counts the prompt, with its chat template, and the answer."""
+    with api_server(reply=lambda body: {"usage": None}) as server:
+        engine = open_api(server.base_url, tokenizer=str(causal_folder()))
+        answer = ask(engine, [0])[0]
+    assert answer.prompt_tokens == engine.count(question(0).messages) > 20
+    assert answer.output_tokens == len(engine.tokenizer("text 0", add_special_tokens=False)["input_ids"])
+
+
+def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
+    """If the server counts far fewer tokens than were sent, one line says so, once."""
+    with api_server() as server:  # its tokens are words
+        ask(open_api(server.base_url, tokenizer=str(causal_folder())), range(5))
+    (line,) = log_lines
+    assert "counted 3 tokens in a prompt of" in line
+
+
+def test_a_filtered_prompt_is_a_refusal() -> None:
+    """A server that refuses a prompt by its content filter, with HTTP 400, does not end the run."""
+    with api_server(fault=lambda number: (400, '{"error": {"code": "content_filter"}}')) as server:
+        answer = ask(open_api(server.base_url), [0])[0]
+    assert (answer.text, answer.refused) == ("", True)
+
+
+def test_the_other_name_of_the_length_limit() -> None:
+    """A server that wants max_completion_tokens gets it."""
+    refused = (400, '{"error": {"message": "Use max_completion_tokens instead of max_tokens"}}')
+    with api_server(fault=lambda number: refused if "max_tokens" in server.bodies[number] else None) as server:
+        assert texts(ask(open_api(server.base_url, retries=0), range(4))) == expected(range(4))
+    assert server.bodies[-1]["max_completion_tokens"] == 20
+
+
+def test_a_key_is_sent_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The key reaches the server; no file, log line or error has it, even if the server repeats it."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    caplog.set_level(logging.DEBUG)
+    with api_server(fault=lambda number: (500, f"no such key: {KEY}") if number else None) as server:
+        ask(open_api(server.base_url), [1])
+        assert "<key>" in str(error_of(server.base_url))
+    for status in (400, 401, 403, 404):
+        assert KEY not in str(failing(status, f"no such key: {KEY}"))
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    assert log_lines
+    assert KEY not in "".join(log_lines) + caplog.text
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
+def test_an_impossible_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that no HTTP header can have is refused without showing it."""
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    with pytest.raises(UsageError, match=KEY_VARIABLE) as caught:
+        open_api("http://127.0.0.1:9/v1")
+    assert key not in str(caught.value)
+
+
+def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lasting error is one line that names the setting or the variable, and its exit code."""
+    assert f"wants a key: put it into the environment variable {KEY_VARIABLE}" in str(failing(401, "who?"))
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    assert f"refuses the key in the environment variable {KEY_VARIABLE}" in str(failing(403, "no"))
+    assert "model.checkpoint=tiny" in str(failing(404, '{"error": {"message": "no such model"}}'))
+    too_long = failing(400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}')
+    assert "model.input_length" in str(too_long)
+    assert "HTTP 422: unknown field" in str(failing(422, "unknown field"))
+    page = failing(200, "<html>Welcome</html>")
+    assert "a web page" in str(page)
+    assert [failing(401, "").exit_code, too_long.exit_code, page.exit_code] == [4, 2, 4]
+
+
+def test_a_server_that_is_not_there() -> None:
+    """Where no server answers, one line says so at once, without retries."""
+    with api_server() as server:
+        address = server.base_url
+    error = error_of(address, retries=1_000)
+    assert isinstance(error, EnvironmentProblem)
+    assert f"model.base_url={address} cannot be reached" in str(error)
+
+
+@pytest.mark.parametrize("fault", PASSING_FAULTS)
+def test_a_server_that_always_fails(fault: str) -> None:
+    """After `retries`, one line says what the server did last."""
+    with api_server(fault=lambda number: fault) as server:
+        error = error_of(server.base_url, retries=2)
+    assert len(server.bodies) == 3
+    assert isinstance(error, EnvironmentProblem)
+    assert "failed 3 times" in str(error)
+
+
+@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://localhost/v1?key=a", "http://[::x/v1"])
+def test_an_impossible_address(address: str | None) -> None:
+    """An address that is missing, has no scheme or has a key is refused before any request."""
+    with pytest.raises(UsageError, match=r"model\.base_url"):
+        open_api(address)  # type: ignore[arg-type]
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    """The message about an address with a password does not repeat it."""
+    with pytest.raises(UsageError) as caught:
+        open_api("http://user:secret@localhost/v1")
+    assert "secret" not in str(caught.value)
+
+
+def test_settings_that_servers_lack() -> None:
+    """A decoding setting that the API does not have is refused instead of ignored."""
+    with pytest.raises(UsageError, match=r"decode\.num_beams=4"):
+        ask(open_api("http://127.0.0.1:9/v1"), [0], num_beams=4)
+
+
+def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package, one line names the extra."""
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(EnvironmentProblem, match=r"pip install 'longsumbench\[api\]'"):
+        open_api("http://127.0.0.1:9/v1")
+
+
+def test_processes_share_a_request_cache(tmp_path: Path) -> None:
+    """Several processes write to one file at once; every answer is there."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom longsumbench.models.prompt.request_cache import RequestCache\n"
+        "for number in range(50):\n    RequestCache(Path(sys.argv[1])).put(f'{sys.argv[2]}-{number}', 'tiny', '{}')"
+    )
+    path = tmp_path / "requests.sqlite"
+    processes = [start_python(code, path, name) for name in range(4)]
+    for process in processes:
+        process.communicate()
+    assert [process.returncode for process in processes] == [0] * 4
+    assert stored_answers(path) == 200
+
+
+def test_a_damaged_request_cache(tmp_path: Path) -> None:
+    """A file that is no database is one line that names it."""
+    path = tmp_path / "requests.sqlite"
+    path.write_text("not a database" * 100, encoding="utf-8")
+    with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
+        RequestCache(path)

@@ -1,0 +1,196 @@
+"""`longsumbench run model=prompt model.engine=api` against a server: kills, keys, exit codes; and real servers."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, stored_answers
+from support.tiny_causal import CHAT_TEMPLATE
+from support.toys import ToySplit, start_python, write_jsonl
+from support.waiting import wait_until
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cli.main import main
+from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.prompt.request_cache import REQUESTS
+
+KEY = "sk-0a1b2c3d4e5f"
+NO_WAITS = "from longsumbench.models.prompt import api_engine\napi_engine.FIRST_WAIT = 0.0"
+COMMAND = f"import sys\n{NO_WAITS}\nfrom longsumbench.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the cache of this test alone; nothing waits before a retry."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr("longsumbench.models.prompt.api_engine.FIRST_WAIT", 0.0)
+    return tmp_path / "cache"
+
+
+def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> list[str]:
+    """Return the words of a run in a folder, which has the texts and the results."""
+    data = write_jsonl(folder / "texts", train=0, validation=0, test=examples)
+    model = ["engine=api", f"base_url={base_url}", "checkpoint=tiny", "length=20", "truncate=none"]
+    model = [f"model.{setting}" for setting in (*model, f"key_variable={KEY_VARIABLE}")]
+    rest = [f"results_dir={folder / 'results'}", "baselines=false", "score.resamples=100"]
+    return ["run", "model=prompt", *model, "dataset=jsonl", f"dataset.path={data}", *rest, *more]
+
+
+def predictions(folder: Path) -> list[str]:
+    """Return the summaries of the only run in a folder."""
+    (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
+    return [json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path) -> None:
+    """With a fault in a tenth of all requests and a SIGKILL, the server gives one answer for each example."""
+
+    def fault(number: int) -> str | None:
+        return PASSING_FAULTS[number // 10 % len(PASSING_FAULTS)] if number % 10 == 0 else None
+
+    with api_server(fault=fault, held=lambda number: number >= 90) as server:
+        words = run_words(tmp_path, server.base_url, examples=200)
+        process = start_python(COMMAND, *words)
+        wait_until(lambda: stored_answers(cache / REQUESTS) == 81, process)  # of the first 90, nine had a fault
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        server.held = lambda number: False
+        assert main(words) == 0
+        assert len(server.answered) == 200
+        assert set(server.answered.values()) == {1}
+        asked = len(server.bodies)
+        assert main([*words, "overwrite=true"]) == 0
+        assert len(server.bodies) == asked
+    assert len(predictions(tmp_path)) == 200
+    assert all(predictions(tmp_path))
+
+
+def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    """SIGTERM ends a run at once, while answers are outstanding."""
+    with api_server(held=lambda number: True) as server:
+        process = start_python(COMMAND, *run_words(tmp_path, server.base_url))
+        wait_until(lambda: len(server.bodies) == 4, process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        assert process.returncode == 130
+        assert not server.answered
+
+
+def test_no_file_and_no_output_has_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The server gets the key; results, cache and terminal never have it, also after errors that repeat it."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    for status in (401, 400, 500):
+        with api_server(fault=lambda number, status=status: (status, KEY)) as server:
+            assert main(run_words(tmp_path, server.base_url, "model.retries=3")) != 0
+    with api_server() as server:
+        assert main(run_words(tmp_path, server.base_url)) == 0
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    assert KEY not in "".join(capfd.readouterr())
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == REQUESTS for path in files)
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        ((401, "who are you?"), 4, KEY_VARIABLE),
+        ((404, "no such model"), 2, "model.checkpoint=tiny"),
+        ((200, "<html>"), 4, "a web page"),
+        ("cut", 4, "failed 2 times"),
+        ("reset", 4, "failed 2 times"),
+    ],
+)
+def test_a_server_that_fails_ends_the_run_with_one_line(
+    fault: object, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code says whether to correct the command (2) or the server (4)."""
+    with api_server(fault=lambda number: fault) as server:
+        assert main(run_words(tmp_path, server.base_url, "model.retries=1")) == code
+    assert said in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A server that is down ends the run with exit code 4 and a line that names the address."""
+    with api_server() as server:
+        address = server.base_url
+    assert main(run_words(tmp_path, address)) == 4
+    assert f"model.base_url={address} cannot be reached" in capsys.readouterr().err
+
+
+def write_llama(folder: Path) -> Path:
+    """Write a Llama of random weights whose sizes vLLM supports on a CPU; return its folder."""
+    import torch
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+    tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
+    tokenizer.chat_template = CHAT_TEMPLATE
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    torch.manual_seed(1)
+    network = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes, **ids))
+    network.generation_config = GenerationConfig(**ids)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def real_server(name: str, folder: Path, log: Path) -> Iterator[str]:
+    """Run the server of transformers or vLLM with a model, and yield its address."""
+    program = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        pytest.skip(f"no {name} is installed")
+    port = free_port()
+    more = {"transformers": ["--device", "cpu"], "vllm": ["--dtype", "float32", "--enforce-eager"]}[name]
+    command = [program, "serve", str(folder), "--host", "127.0.0.1", "--port", str(port), *more]
+    options = {"start_new_session": True, "text": True, "env": {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1"}}
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, **options)
+    try:
+        wait_until(lambda: is_healthy(port), process)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def is_healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.api_server
+@pytest.mark.parametrize("name", ["transformers", "vllm"])
+def test_a_real_server_writes_what_transformers_writes(name: str, tmp_path: Path) -> None:
+    """The summaries of a model behind a server are those of the same model in this process."""
+    model = write_llama(tmp_path / "model")
+    common = ["model.truncate=end", "model.input_length=400", "model.decode_length=24", f"model.checkpoint={model}"]
+    with real_server(name, model, tmp_path / "server.log") as base_url:
+        assert main(run_words(tmp_path / "api", base_url, *common, f"model.tokenizer={model}")) == 0
+    local = ["model.engine=transformers", "model.base_url=null"]
+    assert main(run_words(tmp_path / "local", base_url, *common, *local)) == 0
+    texts = [
+        [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in predictions(tmp_path / name)] for name in ("api", "local")
+    ]
+    assert texts[0] == texts[1]  # vLLM leaves out half a character at the end

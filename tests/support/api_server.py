@@ -1,0 +1,197 @@
+"""A server of a language model on loopback, in the form of OpenAI's, with faults; and an engine that asks it."""
+
+import json
+import socket
+import sqlite3
+import struct
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from longsumbench.api import Decoding, build_settings
+from longsumbench.models.prompt.api_engine import ApiEngine
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.engine import Answer, Request
+
+Message = Mapping[str, str]
+PASSING_FAULTS = ("busy", "error", "reset", "cut", "broken")  # a client asks again; so it does after "slow"
+KEY_VARIABLE = "A_KEY_FOR_TESTS"
+
+
+def last_words(messages: Sequence[Message]) -> str:
+    """Answer with the end of the last message."""
+    return " ".join(messages[-1]["content"].split()[-12:])
+
+
+@dataclass
+class ApiServer:
+    """What a server answers, and what it was sent.
+
+    Attributes:
+        base_url: its address, as in `model.base_url`.
+        answer: messages → the text of the answer.
+        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow", (status, body) or None.
+        reply: what replaces parts of the JSON of a good answer.
+        held: number of a request → True if its answer waits until `released` is set.
+        bodies: the JSON of all requests.
+        keys: their headers "Authorization".
+        answered: the last message → how often it got a good answer.
+        most_at_once: the highest number of requests that it had at the same time.
+    """
+
+    base_url: str = ""
+    answer: Callable[[Sequence[Message]], str] = last_words
+    fault: Callable[[int], Any] = lambda number: None
+    reply: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {}
+    held: Callable[[int], bool] = lambda number: False
+    released: threading.Event = field(default_factory=threading.Event)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    answered: Counter[str] = field(default_factory=Counter)
+    most_at_once: int = 0
+    _now: int = 0
+    _numbers: Iterator[int] = field(default_factory=count)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, body: dict[str, Any], key: str | None) -> int:
+        """Note a request and return its number."""
+        with self._lock:
+            self.bodies.append(body)
+            self.keys.append(key)
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+            return next(self._numbers)
+
+    def leave(self, question: str | None) -> None:
+        """Note the end of a request, and what got a good answer."""
+        with self._lock:
+            self._now -= 1
+            self.answered.update([question] if question is not None else [])
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON of a good answer; a token is a word."""
+        text = self.answer(body["messages"])
+        sizes = (sum(len(one["content"].split()) for one in body["messages"]), len(text.split()))
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "model": body["model"],
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+            "usage": dict(zip(("prompt_tokens", "completion_tokens"), sizes, strict=True)),
+            **self.reply(body),
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: ApiServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        number = self.state.take(body, self.headers["authorization"])
+        question = None
+        try:
+            if self.state.held(number):
+                self.state.released.wait()
+            fault = self.state.fault(number) if self.path.endswith("/v1/chat/completions") else (404, "Not Found")
+            if fault is None:
+                self._send(200, json.dumps(self.state.completion(body)))
+                question = body["messages"][-1]["content"]
+            else:
+                self._fail(fault)
+        finally:
+            self.state.leave(question)
+
+    def _fail(self, fault: Any) -> None:
+        if isinstance(fault, tuple):
+            self._send(*fault)
+        elif fault == "busy":
+            self._send(429, '{"error": {"message": "too many requests"}}', {"Retry-After": "0"})
+        elif fault == "error":
+            self._send(500, '{"error": {"message": "out of memory"}}', {"Retry-After": "0"})
+        elif fault == "broken":
+            self._send(200, '{"choices": [{"message": {"content": "half of')
+        elif fault == "slow":
+            self.state.released.wait()
+        elif fault == "cut":
+            self._send(200, '{"choices": ', {}, missing=100)
+        else:
+            assert fault == "reset", fault
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if fault in ("slow", "cut", "reset"):
+            self.close_connection = True
+            self.connection.close()
+
+    def _send(self, status: int, text: str, headers: Mapping[str, str] | None = None, missing: int = 0) -> None:
+        content = text.encode()
+        self.send_response(status)
+        kind = "text/html" if text.startswith("<") else "application/json"
+        length = str(len(content) + missing)
+        for name, value in {"Content-Type": kind, "Content-Length": length, **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+        self.wfile.flush()
+
+    def handle(self) -> None:
+        with suppress(OSError, ValueError):  # the client is gone, or the connection was closed here
+            super().handle()
+
+    def finish(self) -> None:
+        with suppress(OSError, ValueError):
+            super().finish()
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def api_server(**settings: Any) -> Iterator[ApiServer]:
+    """Run a server; `settings` are attributes of `ApiServer`."""
+    state = ApiServer(**settings)
+    handler = type("Handler", (_Handler,), {"state": state})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield state
+        finally:
+            state.released.set()
+            server.shutdown()
+            thread.join()
+
+
+def open_api(base_url: str, **settings: Any) -> ApiEngine:
+    """Return an engine that asks a server; no key is set unless a test sets it."""
+    values = {"base_url": base_url, "checkpoint": "tiny", "key_variable": KEY_VARIABLE, "truncate": "none"}
+    return ApiEngine(build_settings(PromptConfig, {"engine": "api", **values, **settings}, "model."))
+
+
+def question(number: int) -> Request:
+    """Return a request whose good answer is "text <number>"."""
+    messages = ({"role": "system", "content": "Summarize."}, {"role": "user", "content": f"text {number}"})
+    return Request(messages, seed=number, max_tokens=20)
+
+
+def ask(engine: ApiEngine, numbers: Iterable[int], **decoding: Any) -> list[Answer]:
+    """Return the answers to some of these requests."""
+    return list(engine.answer([question(number) for number in numbers], Decoding(**decoding)))
+
+
+def stored_answers(path: Path) -> int:
+    """Return the number of answers in a request cache, which may not be there yet."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as database:
+        try:
+            return int(database.execute("SELECT count(*) FROM answers").fetchone()[0])
+        except sqlite3.OperationalError:  # the table is about to be made
+            return 0
