@@ -9,6 +9,8 @@
         'model.saliency_layers=null,[]' train.eval_steps=500 $SLOWER
     longsumbench run -m dataset=probe model=hierarchical_transformer,flat_transformer train.eval_steps=1000 $SLOWER
     longsumbench run -m dataset=probe model=hierarchical_transformer model.global_layers=0 train.eval_steps=1000 $SLOWER
+    longsumbench run -m dataset=probe dataset.filler=sumpubmed dataset.path=FOLDER dataset.document_length=512
+        model.tokenizer=words model.vocabulary_size=4000 seed=1,2,3 …   (docs/findings.md)
     python benchmarks/probe_claims.py [--check | --write] [--results-dir results/reference]
 
 Without an option the tables are printed. --check compares them with those of the two files and names what differs;
@@ -27,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,6 +67,9 @@ class Claim:
     steps: int = 1_500
     document_length: int | None = None
     training: tuple[tuple[str, float], ...] = ()  # settings that differ from RECIPE
+    filler: str | None = None
+    examples: int = EXAMPLES
+    seeds: tuple[int, ...] = SEEDS
 
     def fits(self, record: RunRecord) -> bool:
         """Return whether a run, whatever its seed, is one of these."""
@@ -73,10 +79,16 @@ class Claim:
         recipe = record.config["train"]
         return (
             (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")
-            and (record.split, record.n) == ("test", EXAMPLES)
-            and texts == ({"document_length": self.document_length} if self.document_length else {})
+            and (record.split, record.n) == ("test", self.examples)
+            and texts == self.texts
             and recipe == {**recipe, **RECIPE, **dict(self.training), "max_steps": self.steps}
         )
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """The settings of the generated texts that differ from the defaults."""
+        chosen = {"document_length": self.document_length, "filler": self.filler}
+        return {name: value for name, value in chosen.items() if value}
 
     def __str__(self) -> str:
         length = f", {self.document_length} tokens" if self.document_length else ""
@@ -149,6 +161,31 @@ HIERARCHICAL = {
     Claim("hierarchical_transformer", "global_layers=0", **SLOWER): "the same, `model.global_layers=0`",
     Claim("flat_transformer", **SLOWER): "`flat_transformer`",
 }
+PROSE_WORDS = "tokenizer=words,vocabulary_size=4000"
+ONE_SEED = {"seeds": (1,)}
+PROSE = {
+    Claim(model, variant + PROSE_WORDS, document_length=512, filler="sumpubmed", **others): head
+    for model, variant, others, head in (
+        ("seal", "extractive_length=128,", {}, ("`seal`", "128")),
+        ("ea", "extractive_length=128,", {}, ("`ea`", "128")),
+        ("seal", "", ONE_SEED, ("`seal`, one seed", "256")),
+        ("ea", "", ONE_SEED, ("`ea`, one seed", "256")),
+        ("trunc", "", ONE_SEED, ("`trunc`, one seed", "the first 256")),
+        ("pagesum", "", {**EARLIER, **ONE_SEED}, ("`pagesum`, 3,000 steps, one seed", "all, a page at a time")),
+    )
+}
+SHORT = {"document_length": 256, "training": (("batch_words", 1_024),), "examples": 200}
+SAME_SIZE = {
+    Claim("pagesum", "", **SHORT): "`pagesum`, pages of at most 256 tokens, one a section",
+    **{
+        Claim("seq2seq", f"checkpoint={folder},init=random", **SHORT): f"`seq2seq`: {name}"
+        for folder, name in {
+            "longt5-d1a52790": "LongT5, transient-global, neighbourhood of 128",
+            "bart-126dfecd": "BART",
+            "led-6092dadb": "LED, window of 128",
+        }.items()
+    },
+}
 HOW_THEY_READ = {  # rows of the README's table
     TRUNC: "the first 256 tokens; facts after them",
     Claim("ca"): "compresses all of them to 256 vectors",
@@ -156,7 +193,7 @@ HOW_THEY_READ = {  # rows of the README's table
     Claim("seal", "extractive_length=128"): "selects 128 tokens for every segment of the summary",
     PAGESUM: "page by page, with twice the training steps",
 }
-CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL)
+CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL, *PROSE, *SAME_SIZE)
 AT_LENGTHS = {  # model → how its row begins
     "pagesum": "`pagesum`, pages of 128 tokens",
     "hierarchical_transformer": "`hierarchical_transformer`, paragraphs of 128 tokens",
@@ -175,7 +212,7 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
-    tables = (readme_table, seal_table, etads_table, hierarchical_table)
+    tables = (readme_table, seal_table, etads_table, hierarchical_table, prose_table, same_size_table)
     found = [*(table(runs) for table in tables), lengths_table(results)]
     sentences = [*seal_sentences(runs), *other_sentences(runs)]
     if not (options.check or options.write):
@@ -207,13 +244,13 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
     """Return the runs of each claim, in the order of their seeds; end the command where one is missing."""
     records, runs, missing = list(results.records("probe")), Runs(), []
     for claim in claims:
-        fitting = [record for record in records if claim.fits(record)]
+        fitting = [record for record in records if claim.fits(record) and record.seed in claim.seeds]
         paths = {record.seed: results.run_folder(record) / "scores.csv" for record in fitting}
-        lacking = [seed for seed in SEEDS if seed not in paths or not paths[seed].is_file()]
+        lacking = [seed for seed in claim.seeds if seed not in paths or not paths[seed].is_file()]
         if lacking:
             missing.append(f"{claim}, seed {', '.join(map(str, lacking))}")
-        elif len(fitting) > len(SEEDS):
-            sys.exit(f"{claim}: {len(fitting)} runs instead of {len(SEEDS)} (one a seed); remove those not meant")
+        elif len(fitting) > len(claim.seeds):
+            sys.exit(f"{claim}: {len(fitting)} runs instead of {len(claim.seeds)} (one a seed); remove those not meant")
         else:
             ordered = sorted(fitting, key=lambda record: record.seed or 0)
             runs[claim] = [Run(record, read_scores(paths[record.seed])) for record in ordered]
@@ -254,6 +291,18 @@ def hierarchical_table(runs: Runs) -> Table:
     """Return what the Hierarchical Transformer and its baseline find."""
     rows = [(head, *kinds(runs[claim])) for claim, head in HIERARCHICAL.items()]
     return Table(FINDINGS, ("system", *KINDS), rows)
+
+
+def prose_table(runs: Runs) -> Table:
+    """Return what SEAL's family and PageSum find among the sentences of papers."""
+    rows = [(*head, *kinds(runs[claim])) for claim, head in PROSE.items()]
+    return Table(FINDINGS, ("system, prose of SumPubMed", "tokens the decoder sees", *KINDS), rows)
+
+
+def same_size_table(runs: Runs) -> Table:
+    """Return what encoder-decoders of one size find, from random weights."""
+    rows = [(head, *kinds(runs[claim])) for claim, head in SAME_SIZE.items()]
+    return Table(FINDINGS, ("architecture", *KINDS), rows)
 
 
 def by_distance(runs: Runs) -> Table:

@@ -1,8 +1,8 @@
-"""Seq2seq beside transformers' own `generate` and `Seq2SeqTrainer`: the ratio of their speeds, on the same batches.
+"""Seq2seq against transformers' own `generate` and `Seq2SeqTrainer`: the ratio of their speeds, on the same batches.
 
     python benchmarks/seq2seq.py [--only decoding training] [--size base] [--repeats 3] [--steps 20] [--device cpu]
 
-Random weights of BART, float32, generated reports of up to 512 tokens. Both ways take turns in one process, behind a
+Random weights of BART, float32, generated reports of up to 512 tokens. Both ways take turns in one process, after a
 first turn that does not count; a ratio is the median of those of the turns, and above 1 the suite is faster.
 
 decoding: from texts to summaries of 32 tokens with four beams, in batches sorted by length; the library's way is
@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=tuple(MEASURED), default=tuple(MEASURED))
     parser.add_argument("--size", choices=tuple(SIZES), default="small", help="of BART")
-    parser.add_argument("--repeats", type=int, default=3, help="turns behind a first one that does not count")
+    parser.add_argument("--repeats", type=int, default=3, help="turns after a first one that does not count")
     parser.add_argument("--batches", type=int, default=4, help="of decoding")
     parser.add_argument("--steps", type=int, default=20, help="of training")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))

@@ -100,7 +100,7 @@ from .system import (
     System as System,
     check_search as check_search,
     check_trained_part as check_trained_part,
-    depends_on_seed as depends_on_seed,
+    deciding_parts as deciding_parts,
     read_checkpoint as read_checkpoint,
     read_saved as read_saved,
     sees_reference as sees_reference,

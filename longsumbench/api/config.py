@@ -308,13 +308,14 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
 
 
 def _within_limits(model: Any) -> dict[str, Any]:
-    usual, limit = usual_decoding(model), getattr(model, "decode_length", math.inf)
+    usual, limit = dict(usual_decoding(model) or {}), getattr(model, "decode_length", math.inf)
     return usual | {name: min(usual[name], limit) for name in _LENGTHS if name in usual}
 
 
-def usual_decoding(model: Any) -> dict[str, Any]:
-    """Return the values of `decode.*` on a checkpoint's card: those of the optional `Config.usual_decoding`."""
-    return dict(getattr(model, "usual_decoding", dict)())
+def usual_decoding(model: Any) -> Mapping[str, Any] | None:
+    """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
+    found: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    return found
 
 
 def describe_card(config: RunConfig, given: Collection[str]) -> str:
@@ -325,7 +326,7 @@ def describe_card(config: RunConfig, given: Collection[str]) -> str:
         given: the names of the settings of `decode` that YAML files or the command line set.
     """
     model, usual, notes = config.model, usual_decoding(config.model), []
-    if not hasattr(model, "usual_decoding"):
+    if usual is None:
         return ""
     if lacking := [name for name in _ON_CARDS if name not in usual and name not in given]:
         used = {name: getattr(config.decode, name) for name in lacking} | {"max_length": model.decode_length}
@@ -333,6 +334,8 @@ def describe_card(config: RunConfig, given: Collection[str]) -> str:
     for name in _LENGTHS:
         if name not in given and usual.get(name, 0) > model.decode_length:
             notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
+    if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
+        notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
     return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
 
 

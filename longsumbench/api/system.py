@@ -189,6 +189,7 @@ class System(ABC):
         supports_length_norms: True if its beam search can rank by every `decode.length_norm`.
         shares_work: True if several processes can train it, and write its summaries, together.
         extracts: True if it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
+        runs_untrained: True if it summarizes with `train.max_steps=0`, by the weights of a checkpoint.
         trains_scorer: True if what scores the source can be trained alone (`train.only=scorer`).
         version: increases when the same settings give another outcome.
     """
@@ -202,6 +203,7 @@ class System(ABC):
     supports_length_norms: bool = False
     shares_work: ClassVar[bool] = False
     extracts: bool = False
+    runs_untrained: ClassVar[bool] = False
     trains_scorer: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
@@ -314,9 +316,15 @@ def sees_reference(system: System, decode: Decoding) -> bool:
     return system.oracle or as_long
 
 
-def depends_on_seed(system: System, decode: Decoding) -> bool:
-    """Return True if the seed decides the summaries: by the system's own draws, or by sampling."""
-    return "seed" in system.decided_by or ("decode" in system.decided_by and decode.temperature > 0)
+def deciding_parts(system: System, train: Recipe, decode: Decoding) -> frozenset[str]:
+    """Return the parts of the configuration that decide a run's outcome, as in `System.decided_by`.
+
+    A checkpoint that is used as it is does not depend on the training, and no search without samples on the seed.
+    """
+    parts = system.decided_by
+    if system.runs_untrained and not train.max_steps:
+        parts -= {"seed", "train"}
+    return parts | {"seed"} if "decode" in parts and decode.temperature > 0 else parts
 
 
 def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None:

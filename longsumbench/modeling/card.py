@@ -57,9 +57,7 @@ def card_decoding(name: str | None, setting: str, revision: str | None = None) -
     """
     if not name:
         return {}
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        folder = _fetched(name, setting, revision)
+    folder = _card_folder(name, setting, revision)
     try:
         values, ignored = _translate(_read(folder / _CONFIG), _read(folder / _GENERATION))
         build_settings(Decoding, values, "")
@@ -80,6 +78,16 @@ def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tupl
     return values, [key for key, idle in _NOT_OURS.items() if card.get(key, idle) not in (idle, [], {})]
 
 
+def card_prefix(name: str | None, setting: str, revision: str | None = None) -> str:
+    """Return the text with which inputs of summarization begin by a card ("summarize: " of T5); else an empty one.
+
+    Arguments and errors are those of `card_decoding`.
+    """
+    config = _read(_card_folder(name, setting, revision) / _CONFIG) if name else {}
+    task = (config.get("task_specific_params") or {}).get("summarization") or {}
+    return str(task.get("prefix") or config.get("prefix") or "").strip()
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return read_json(path, dict[str, Any])
@@ -87,6 +95,12 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except BadFile as error:
         raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
+
+
+@cache
+def _card_folder(name: str, setting: str, revision: str | None) -> Path:
+    folder = Path(name).expanduser()
+    return folder if folder.is_dir() else _fetched(name, setting, revision)
 
 
 def _fetched(name: str, setting: str, revision: str | None) -> Path:

@@ -146,7 +146,8 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
         config = load_config(kind, folder, named)
     with reading_checkpoint(named):
         build = getattr(kind, "from_config", kind)
-        check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), named)
+        if "device_map" not in options:  # else it may use the memory of several devices
+            check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), named)
         reporting = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller reports what is missing
         options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
         network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)

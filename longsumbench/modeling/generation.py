@@ -92,9 +92,10 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
             mask: True where a token is real, in the shape of `ids`.
         """
         super().__init__(size, ids[:, :0].reshape(len(ids), 0))
-        for found, units, real in zip(self.generated_ngrams, ids, mask, strict=True):
-            for unit, there in zip(units.view(-1, ids.shape[-1]), real.view(-1, ids.shape[-1]), strict=True):
-                tokens = unit[there.bool()].tolist()
+        length = ids.shape[-1]
+        for found, units, masks in zip(self.generated_ngrams, ids, mask, strict=True):
+            for unit, unit_mask in zip(units.view(-1, length), masks.view(-1, length), strict=True):
+                tokens = unit[unit_mask.bool()].tolist()
                 for ngram in zip(*(tokens[start:] for start in range(size)), strict=False):
                     found.setdefault(ngram[:-1], []).append(ngram[-1])
 
@@ -161,6 +162,7 @@ def decode(
     with ranked_search(model, decoding), without_defaults(model):
         outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
-    lengths = [ids.index(config.eos_token_id) if config.eos_token_id in ids else len(ids) for ids in rows]
+    ends = set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}
+    lengths = [next((place for place, token in enumerate(ids) if token in ends), len(ids)) for ids in rows]
     last = longest_output(decoding, limit) - 1 if decoding.forced_eos else longest_output(decoding, limit)
     return [ids[:length] for ids, length in zip(rows, lengths, strict=True)], [length < last for length in lengths]

@@ -14,7 +14,7 @@ _LINES = ("-", "--", "-.", ":")
 # A system's place decides its colour and its marker; new systems are added at the end
 _SYSTEMS = (
     *("seal", "pagesum", "hierarchical_transformer", "ca", "ea", "tdmca", "trunc"),
-    *("etads", "lead", "random", "lexrank", "oracle", "flat_transformer", "ranker", "seq2seq"),
+    *("etads", "lead", "random", "lexrank", "oracle", "flat_transformer", "ranker", "seq2seq", "prompt"),
 )
 
 

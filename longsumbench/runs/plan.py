@@ -254,10 +254,11 @@ def _of_experiment(
 def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
     """Return overrides, with the model and the dataset of a recipe that is chosen by name and names them.
 
-    `model/recipe=NAME` thus needs no `model=` and no `dataset=`; those that are typed win.
+    `model/recipe=NAME` of such a recipe needs no `model=` and no `dataset=`; a dataset that is typed wins.
 
     Raises:
         UnknownName: there is no such recipe.
+        UsageError: the recipe is for another model; or it names none, and none is typed.
     """
     typed = dict(word.partition("=")[::2] for word in overrides)
     if (name := typed.get(_RECIPES)) is None:
@@ -267,6 +268,11 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
         raise UnknownName("recipe", name, files)
     content = OmegaConf.load(files[name])
     chosen = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
+    wanted = typed.get("model", chosen["model"])
+    if wanted is None:
+        raise UsageError(f"model/recipe={name} names no model: add model= and dataset=")
+    if wanted != (chosen["model"] or wanted):
+        raise UsageError(f"model/recipe={name} is for model={chosen['model']}, not model={wanted}: leave one out")
     return [*overrides, *(f"{group}={named}" for group, named in chosen.items() if named and group not in typed)]
 
 

@@ -8,7 +8,7 @@ from longsumbench.api import (
     DatasetSettings,
     RunConfig,
     System,
-    depends_on_seed,
+    deciding_parts,
     outcome_settings,
     registry,
     settings_deciding,
@@ -47,9 +47,10 @@ def _outcome(config: RunConfig, system: System) -> dict[str, Any]:
         "limit": config.decode.limit,
         "score": outcome_settings(config.score),
     }
-    for section in system.decided_by - {"seed"}:
+    parts = deciding_parts(system, config.train, config.decode)
+    for section in parts - {"seed"}:
         settings[section] = outcome_settings(getattr(config, section))
-    if depends_on_seed(system, config.decode):
+    if "seed" in parts:
         settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
     return settings
 

@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_WAIT = 60.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
+_FAILED = ("error", "abort")  # values of `finish_reason` of an answer that the server could not end
 _WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
@@ -86,7 +87,7 @@ class _Fault(Exception):
 
 
 class ApiEngine:
-    """Asks a server, `model.parallel_requests` at once; see `Engine` for the methods.
+    """Asks a server, `model.parallel_requests` at once; see `LanguageModel` for the methods.
 
     Raises:
         UsageError: a setting of the server or its tokenizer is missing or invalid.
@@ -96,7 +97,9 @@ class ApiEngine:
     context = None
 
     def __init__(self, config: PromptConfig) -> None:
-        if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url or ""):  # the message shows no password
+        if config.base_url is None:
+            raise UsageError("model.base_url is missing: give the server's address (http://localhost:8000/v1)")
+        if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url):  # the message shows no password
             raise UsageError("model.base_url is not an address without a password or key, as http://localhost:8000/v1")
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
@@ -108,7 +111,7 @@ class ApiEngine:
         self._cache = RequestCache.of_user()
         self._limit = "max_tokens"  # its name in a request
         self._reached = False  # True once the server has answered
-        self._cut_reported = False
+        self._cut_reported = self._uncounted_reported = False
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template."""
@@ -203,7 +206,7 @@ class ApiEngine:
     def _checked(self, text: str) -> str:
         """Return the JSON of a reply after checking it."""
         try:
-            parse_json(text, _Reply)
+            reply = parse_json(text, _Reply)
         except BadFile as error:
             if text.lstrip().startswith("<"):
                 raise EnvironmentProblem(
@@ -211,23 +214,28 @@ class ApiEngine:
                     " address, which usually ends in /v1"
                 ) from error
             raise _Fault(f"its answer is not that of a chat model ({error}): {self._quote(text)}") from error
+        if (reason := reply.choices[0].finish_reason) in _FAILED:
+            raise _Fault(f"finish_reason={reason}: {self._quote(text)}")
         return text
 
     def _read(self, request: Request, reply: _Reply) -> Answer:
         choice, usage = reply.choices[0], reply.usage or _Usage()
         message, text = choice.message, choice.message.content or ""
         if thought := message.reasoning_content or message.reasoning:
-            text = f"{thought}{self._config.thinking_end}{text}" if text else thought
+            text = f"{thought}{self._config.thinking_end}{text}"
         prompt_tokens, output_tokens = usage.prompt_tokens, usage.completion_tokens
         if self.tokenizer:
             sent = self.count(request.messages)
             self._report_cut(prompt_tokens or sent, sent)
             prompt_tokens = prompt_tokens or sent
             output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        elif reply.usage is None:
+            self._report_uncounted()
+        refused = choice.finish_reason == "content_filter" or bool(message.refusal)
         return Answer(
-            text=text,
+            text="" if refused else text,
             complete=choice.finish_reason != "length",
-            refused=choice.finish_reason == "content_filter" or bool(message.refusal),
+            refused=refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
         )
@@ -239,6 +247,13 @@ class ApiEngine:
             problem = f"counted {counted:,} tokens in a prompt of {sent:,}"
             advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
             _log.warning(f"model.base_url={self._config.base_url} {problem}: {advice}")
+
+    def _report_uncounted(self) -> None:
+        """Warn once that nothing counts the tokens."""
+        if not self._uncounted_reported:
+            self._uncounted_reported = True
+            problem = "gives no token counts (usage), so token counts and price stay 0"
+            _log.warning(f"model.base_url={self._config.base_url} {problem}: add model.tokenizer to count them")
 
     def _lasting(self, problem: str) -> SuiteError:
         advice = "check the server and the address, then run the same command again; finished answers are kept"

@@ -10,7 +10,7 @@ _Engine = Annotated[str, OneOf("transformers", "api")]
 _Dtype = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 _Template = Annotated[str, OneOf("model", "none")]
 _Words = Annotated[str, OneOf("train", number_of="words")]
-Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
+_Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
 _Parallel = Annotated[int, Between(1, 10_000)]
@@ -35,15 +35,17 @@ class PromptConfig:
     prompt: Text | None = setting(
         None, "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is"
     )
-    length: _Words = setting("train", "that the prompt asks for: a number | train: the mean target", "words")
-    shots: _Shots = setting(0, "before the text, drawn from the training split", "examples")
-    truncate: Truncate = setting(
+    length: _Words = setting(
+        "train", "length to ask for: a number | train: mean length of the training targets", "words"
+    )
+    shots: _Shots = setting(0, "number of training examples before the text")
+    truncate: _Truncate = setting(
         "end", "what is cut from a long text: end | middle | start | none (refuse) | stages (summarize parts first)"
     )
     input_length: TokenCount | None = setting(
         None, "longest prompt, with the chat template; null: the model's positions less decode_length", "tokens"
     )
-    decode_length: TargetTokens = setting(512, "longest answer, thinking included", "tokens")
+    decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
     base_url: Text | None = setting(None, "of engine=api: address of the server (http://localhost:8000/v1)")
     key_variable: Text = setting(
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
@@ -59,12 +61,24 @@ class PromptConfig:
     )
 
     def __post_init__(self) -> None:
-        for name in ("tokenizer", "base_url"):
+        for name in ("tokenizer", "base_url", "input_price", "output_price"):
             if self.engine != "api" and (given := getattr(self, name)) is not None:
                 raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")
+        for name in ("revision", "dtype", "device_map"):
+            if self.engine == "api" and (given := getattr(self, name)) is not None:
+                raise UsageError(f"model.{name}={given} is a setting of model.engine=transformers: leave it out")
+        if self.engine == "api" and self.chat_template == "none":
+            raise UsageError("model.chat_template=none is a setting of model.engine=transformers: leave it out")
+        if (self.input_price is None) != (self.output_price is None):
+            raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):
             wanted = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
             raise UsageError(
                 f"{wanted} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
                 " model.truncate=none model.shots=0"
+            )
+        if self.engine == "api" and self.tokenizer is None and self.input_length is not None:
+            raise UsageError(
+                f"model.input_length={self.input_length} counts tokens: add model.tokenizer=<folder or hub name of the"
+                " model's tokenizer>, or leave it out"
             )

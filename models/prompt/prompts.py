@@ -69,7 +69,7 @@ def fill_places(template: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
-def prompt_file(name: str) -> Path:
+def _prompt_file(name: str) -> Path:
     """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path.
 
     Raises:
@@ -90,7 +90,7 @@ def read_prompt(name: str) -> Prompt:
         UsageError: the file cannot be read, is no prompt, has no place for the document, or an unknown place; the
             message names the file.
     """
-    path = prompt_file(name)
+    path = _prompt_file(name)
     try:
         content: Any = yaml.safe_load(read_text(path))
         if isinstance(content, dict) and (unknown := content.keys() - _FILLED.keys()):

@@ -5,6 +5,7 @@
 With `model.truncate=stages`, the answers about the parts of a text are the text of the next requests.
 """
 
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,10 @@ from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Re
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
 
+_log = logging.getLogger(__name__)
+
+_SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
+_TOKENS_PER_WORD = 1.5  # about, of an answer
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
 
@@ -93,6 +98,7 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
+        self._sent: set[str] = set()  # names of the prompts that were sent
         if config.shots:
             self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
 
@@ -144,9 +150,14 @@ class PromptSystem(System):
         return {**super().identity(), **self.engine.identity(), "prompt": hashes}
 
     def facts(self) -> dict[str, Any]:
-        """Return facts about the model, and the name and the hash of the prompt."""
-        name = self.config.prompt or _fitting_prompt(self.state.get("queried"), self.state.get("multi_document"))
-        return {**self.engine.facts(), "prompt": Path(name).stem, "prompt_hash": self.prompts[name].hash}
+        """Return facts about the model, and the prompts that were sent; before any was, the fitting one."""
+        fitting = self.config.prompt or _fitting_prompt(self.state.get("queried"), self.state.get("multi_document"))
+        names = sorted(self._sent or {fitting})
+        return {
+            **self.engine.facts(),
+            "prompt": ", ".join(Path(name).stem for name in names),
+            "prompt_hash": ", ".join(self.prompts[name].hash for name in names),
+        }
 
     def check_examples(self, examples: Iterable[Example]) -> None:
         """Check that prompts have room for texts and, with `model.truncate=none`, that the texts fit.
@@ -172,11 +183,10 @@ class PromptSystem(System):
     def _too_long(self, tokens: int, example: str, which: str = "a prompt is") -> UsageError:
         """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
         whole = self.config.truncate == "none"
-        size = f"that of example '{example}' has {tokens:,} tokens {'with' if whole else 'without'} its text"
         advice = f"choose {'another model.truncate, ' if whole else ''}a larger model.input_length"
         return UsageError(
-            f"model.truncate={self.config.truncate}: {which} too long: {size}, of at most {self.budget:,} with it;"
-            f" {advice}, a shorter model.prompt or fewer model.shots"
+            f"{which} too long: example '{example}' needs {tokens:,} tokens{'' if whole else ' without its text'},"
+            f" model.input_length allows {self.budget:,}; {advice}, a shorter model.prompt or fewer model.shots"
         )
 
     def fit(self, context: FitContext) -> FitReport:
@@ -198,10 +208,13 @@ class PromptSystem(System):
             if self.config.length == "train" or self.config.shots:
                 setting = "length=train" if self.config.length == "train" else f"shots={self.config.shots}"
                 raise DataError(f"model.{setting} needs a train split: choose model.length=<words> model.shots=0")
-            return
-        if self.config.length == "train":
+        elif self.config.length == "train":
             self.state["length"] = mean_target_words(train)
-        if self.config.shots:
+        words = self.state["length"] if self.config.length == "train" else int(self.config.length)
+        if words * _TOKENS_PER_WORD > self.config.decode_length:
+            problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
+            _log.warning(f"{problem}: choose at least {round(words * _TOKENS_PER_WORD):,}, or a smaller model.length")
+        if self.config.shots and train is not None:
             self.state["shots"] = self._drawn_shots(train, context.recipe.seed)
 
     def _drawn_shots(self, train: Split, seed: int) -> list[Message]:
@@ -235,6 +248,7 @@ class PromptSystem(System):
         dialogues = [self._dialogue(example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
+            self._sent.update(self._prompt_name(dialogue.example) for dialogue in waiting)
             requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
@@ -265,7 +279,7 @@ class PromptSystem(System):
             return Dialogue(example, None, [self._messages(example, passage.text)])
         text = self._long_text(example, passage)
         if text.excess <= 0 or policy == "stages":
-            return self._stage(Dialogue(example, text.whole()[1], []), text)
+            return self._stage(Dialogue(example, text.ledger([(0, len(passage.text))]), []), text)
         if policy == "none":
             raise self._too_long(text.budget + text.excess, example.id)
         kept, ledger = text.shortened(policy)
@@ -293,7 +307,7 @@ class PromptSystem(System):
         if not passage.text:
             return
         before, text = dialogue.tokens, self._long_text(dialogue.example, passage)
-        if text.excess > 0 and len(text.offsets) >= before:  # it would never end
+        if text.excess > 0 and len(text.offsets) > _SHORTER * before:  # it might never end
             dialogue.text, dialogue.complete = "\n".join(texts), False
             return
         self._stage(dialogue, text)
@@ -340,9 +354,12 @@ class PromptSystem(System):
             counts["price"] = dollars / 1_000_000
         return counts
 
-    def _prompt_of(self, example: Example) -> Prompt:
+    def _prompt_name(self, example: Example) -> str:
         several = self.state.get("multi_document", len(example.documents) > 1)
-        return self.prompts[self.config.prompt or _fitting_prompt(bool(example.query), several)]
+        return self.config.prompt or _fitting_prompt(bool(example.query), several)
+
+    def _prompt_of(self, example: Example) -> Prompt:
+        return self.prompts[self._prompt_name(example)]
 
     def _passage(self, example: Example) -> Passage:
         return Passage.of_example(example, self._prompt_of(example).label)

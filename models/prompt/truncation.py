@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from longsumbench.api import Cut, Document, Example, Truncation
@@ -100,7 +101,7 @@ class LongText:
         self.offsets: list[Span] = [tuple(span) for span in encoded["offset_mapping"]]
         self.room = budget - count("")  # tokens for the text; about, as tokens merge at the text's borders
 
-    @property
+    @cached_property
     def excess(self) -> int:
         """Tokens of the prompt with the whole text beyond the budget; not above 0 if it fits."""
         return self.count(self.passage.text) - self.budget
@@ -111,10 +112,6 @@ class LongText:
         tokens_cut, words_cut = (len(whole) - _number_within(whole, kept) for whole in (self.offsets, words))
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
-
-    def whole(self) -> tuple[str, Truncation]:
-        """Return the whole text and its ledger, without cuts."""
-        return self.passage.text, self.ledger([(0, len(self.passage.text))])
 
     def shortened(self, policy: str) -> tuple[str, Truncation]:
         """Cut the text so that the prompt is within its budget.
@@ -145,7 +142,8 @@ class LongText:
     def parts(self) -> list[str]:
         """Divide the text into parts whose prompts are within the budget; empty if there is no room for any.
 
-        A part ends at the last paragraph that fits, else at the last sentence, else between two tokens.
+        A part ends at the last paragraph that fits if that fills at least half of the room, else at the last sentence,
+        else between two tokens. So the name of a section stays with its text.
         """
         room = self.room
         while room > 0:
@@ -163,13 +161,15 @@ class LongText:
         spans: list[Span] = []
         begin = 0
         while begin < length:
-            beyond = bisect_left(starts, begin) + room  # the first token that does not fit
+            first = bisect_left(starts, begin)
+            beyond = first + room  # the first token that does not fit
             end = length
             if beyond < len(starts):
                 limit = max(starts[beyond], begin + 1)
-                borders = (self.passage.paragraphs, self.passage.sentences)
-                found = (border[place - 1] for border in borders if (place := bisect_right(border, limit)))
-                end = next((border for border in found if border > begin), limit)
+                middle = max(starts[first + room // 2], begin + 1)
+                borders = ((self.passage.paragraphs, middle), (self.passage.sentences, begin + 1))
+                found = ((border[bisect_right(border, limit) - 1], least) for border, least in borders)
+                end = next((border for border, least in found if border >= least), limit)
             spans.append((begin, end))
             begin = end
         return spans

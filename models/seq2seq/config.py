@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setting
 from longsumbench.errors import UsageError
-from longsumbench.modeling.card import card_decoding
+from longsumbench.modeling.card import card_decoding, card_prefix
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
@@ -43,12 +43,20 @@ class Seq2SeqConfig:
         None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
     )
 
+    released: Text | None = setting(None, "date of the checkpoint (2020-04-10), for tables", decides="nothing")
+
     def __post_init__(self) -> None:
         if self.global_attention == "separator" and self.separator is None:
-            raise UsageError("model.global_attention=separator needs the token: set model.separator (<doc-sep>)")
+            raise UsageError(
+                "model.global_attention=separator needs a token: add \"model.separator='<doc-sep>'\" or so"
+            )
 
-    def usual_decoding(self) -> Mapping[str, Any]:
+    def usual_decoding(self) -> Mapping[str, Any] | None:
         """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""
         if self.init == "random":
-            return {}
+            return None
         return card_decoding(self.checkpoint, "model.checkpoint", self.revision)
+
+    def usual_prefix(self) -> str:
+        """Return the prefix that the checkpoint's card has; errors are those of `card_decoding`."""
+        return card_prefix(self.checkpoint, "model.checkpoint", self.revision)

@@ -13,6 +13,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
+from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
 from longsumbench.api import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
@@ -148,6 +150,10 @@ class Seq2SeqNetwork(Network):
         model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
         if not hasattr(model.config, "initializer_factor"):
             xavier(model, model.config.d_model)
+        if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
+            for part in model.modules():
+                if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
+                    part.weight.data *= model.config.d_model**-0.5
         return model
 
     def writer(self, folder: Path, named: str) -> PreTrainedModel:
@@ -160,7 +166,8 @@ class Seq2SeqNetwork(Network):
         config = self._load_config(folder, named)
         safe = weights_format(folder) != "bin"
         model, missing, _ = load_network(self.Model, folder, named, config, use_safetensors=safe, **options)
-        if missing:
+        computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
+        if missing := missing - computed:  # PEGASUS computes its positions; its first checkpoints lack them
             raise DataError(f"{named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
         return self._ready(model)
 
@@ -199,7 +206,12 @@ class Seq2SeqNetwork(Network):
         """Return facts about the checkpoint for the record."""
         folder, name = self.initial_folder(), str(self.config.checkpoint)
         shown = Path(name).expanduser().resolve().name if Path(name).expanduser().is_dir() else name
-        return {"checkpoint": shown, "revision": resolved_revision(folder), "weights": weights_format(folder)}
+        return {
+            "released": self.config.released,
+            "checkpoint": shown,
+            "revision": resolved_revision(folder),
+            "weights": weights_format(folder),
+        }
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved.

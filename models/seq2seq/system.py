@@ -24,6 +24,7 @@ from longsumbench.models.seq2seq.reader import TextReader
 class Seq2Seq(NeuralSystem):
     """An encoder-decoder of transformers: it reads the start of all text, and is used as it is or trained further."""
 
+    runs_untrained = True
     Config, Reader, Network = Seq2SeqConfig, TextReader, Seq2SeqNetwork
     config: Seq2SeqConfig
     reader: TextReader

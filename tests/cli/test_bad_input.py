@@ -284,7 +284,7 @@ def test_a_full_disk_loses_nothing(
 def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Running out of memory ends with exit code 4 and what to make smaller."""
 
-    def exhausted(*_: Any) -> None:
+    def exhausted(*_: Any, **__: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
@@ -330,7 +330,7 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_: {}["no\nsuch"])
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: {}["no\nsuch"])
     told = fails(70, f"dataset.path={toy}")
     match = re.search(r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", told)
     assert match is not None
@@ -372,7 +372,7 @@ def test_a_log_that_cannot_be_written_hides_no_bug(
 ) -> None:
     """The line says so, and how the traceback can be seen."""
     monkeypatch.setattr("longsumbench.runs.bug_report.cache_folder", lambda: toy / "test.jsonl")
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_: 1 / 0)
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: 1 / 0)
     assert main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path}"]) == 70
     error = capsys.readouterr().err.splitlines()[-1]
     assert "ZeroDivisionError: division by zero; its traceback, which cannot be written to" in error

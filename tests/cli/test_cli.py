@@ -266,7 +266,7 @@ def test_an_interrupt_ends_with_130(
 ) -> None:
     """Ctrl-C ends a command, a sweep too, with one line and no table."""
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", interrupted)

@@ -12,7 +12,7 @@ from longsumbench.api import Decoding, build_settings, catalogue, registry, reso
 from longsumbench.cli.completers import complete_override
 from longsumbench.cli.main import main
 from longsumbench.conf import CONF
-from longsumbench.errors import UnknownName
+from longsumbench.errors import UnknownName, UsageError
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.runs.plan import compose, hydra_session, plan, with_recipe
 
@@ -108,6 +108,19 @@ def test_an_unknown_recipe_is_refused() -> None:
     """A name without a file is an error with the nearest name."""
     with pytest.raises(UnknownName, match=r"unknown recipe 'led-large-16384-arxiv' \(did you mean 'led-large-1638"):
         plan(["model/recipe=led-large-16384-arxiv"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["model=pagesum", "model/recipe=bart-large-cnn-cnn_dailymail"], r"is for model=seq2seq, not model=pagesum"),
+        (["model/recipe=pagesum-arxiv"], r"names no model: add model= and dataset="),
+    ],
+)
+def test_a_recipe_goes_with_its_model(words: list[str], message: str) -> None:
+    """A recipe of another model, or one that names none alone, would run something that nobody meant."""
+    with pytest.raises(UsageError, match=message):
+        plan(words)
 
 
 def test_recipes_are_listed_and_completed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,12 +117,13 @@ def test_finished_answers_survive_an_error() -> None:
     [
         ({"message": {"content": "cut o"}, "finish_reason": "length"}, Answer("cut o", False, False, 3, 2)),
         ({"message": {"content": None}, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
+        ({"message": {"content": "half o"}, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
         ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
         (
             {"message": {"content": "a summary", "reasoning_content": "Let me see"}, "finish_reason": "stop"},
             Answer("Let me see</think>a summary", True, False, 3, 2),
         ),
-        ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me", False, False, 3, 2)),
+        ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me</think>", False, False, 3, 2)),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, Any], answer: Answer) -> None:
@@ -146,6 +147,27 @@ def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
         ask(open_api(server.base_url, tokenizer=str(causal_folder())), range(5))
     (line,) = log_lines
     assert "counted 3 tokens in a prompt of" in line
+
+
+def test_a_server_without_counts_is_reported(log_lines: list[str]) -> None:
+    """If neither the server nor a tokenizer counts tokens, one line says so, once."""
+    with api_server(reply=lambda body: {"usage": None}) as server:
+        answers = ask(open_api(server.base_url), range(5))
+    assert {(one.prompt_tokens, one.output_tokens) for one in answers} == {(0, 0)}
+    (line,) = log_lines
+    assert "token counts and price stay 0" in line
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_an_answer_that_the_server_could_not_end(reason: str, request_cache: Path) -> None:
+    """It is asked for again, and never stored."""
+    broken = (200, f'{{"choices": [{{"message": {{"content": "half"}}, "finish_reason": "{reason}"}}]}}')
+    with api_server(fault=lambda number: broken if number < 2 else None) as server:
+        engine = open_api(server.base_url, retries=1)
+        with pytest.raises(EnvironmentProblem, match=f"finish_reason={reason}"):
+            ask(engine, [0])
+        assert stored_answers(request_cache) == 0
+        assert texts(ask(engine, [0])) == ["text 0"]
 
 
 def test_a_filtered_prompt_is_a_refusal() -> None:
@@ -227,6 +249,12 @@ def test_an_impossible_address(address: str | None) -> None:
     """An address that is missing, has no scheme or has a key is refused before any request."""
     with pytest.raises(UsageError, match=r"model\.base_url"):
         open_api(address)  # type: ignore[arg-type]
+
+
+def test_a_missing_address_is_named() -> None:
+    """Without an address, one line gives an example of one."""
+    with pytest.raises(UsageError, match=r"model\.base_url is missing: give the server's address"):
+        open_api(None)  # type: ignore[arg-type]
 
 
 def test_a_password_in_the_address_is_not_shown() -> None:

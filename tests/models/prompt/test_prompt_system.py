@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
 from support.toys import WORDS, ToySplit, tiny_recipe
 
-from longsumbench.api import Decoding, Example, FitContext, RunConfig, Summary, depends_on_seed
+from longsumbench.api import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.prompts import read_prompt
@@ -17,6 +17,7 @@ from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK
 from longsumbench.runs.run_id import config_identity
 
+API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
 SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8).map(
     lambda words: " ".join(words) + "."
@@ -139,6 +140,7 @@ def test_a_batch_is_answered_round_by_round() -> None:
         ("Well: mihit.</think>A summary.", "A summary.", "Well: mihit.</think>", True),
         ("One.</think>Two.</think>A summary.", "A summary.", "One.</think>Two.</think>", True),
         ("<think>Well: mihit. Or", "", "<think>Well: mihit. Or", False),
+        ("Let me</think>", "", "Let me</think>", True),
         ("<think>All of it.</think>", "", "<think>All of it.</think>", True),
     ],
 )
@@ -167,7 +169,9 @@ def test_refusals_and_prices_are_counted() -> None:
     assert (summary.text, summary.counts["refused"]) == ("", 1)
     assert "price" not in summary.counts
     engine = EchoEngine(reply=lambda text: "lohit mihit")
-    (summary,) = summarize(prompted(engine, input_price=2.0, output_price=10.0), text_example([["kadan."]]))
+    (summary,) = summarize(
+        prompted(engine, engine="api", tokenizer="t", input_price=2.0, output_price=10.0), text_example([["kadan."]])
+    )
     sent, answered = engine.count(engine.asked[0].messages), len(engine.tokenizer("lohit mihit")["input_ids"])
     assert summary.counts["price"] == pytest.approx((2 * sent + 10 * answered) / 1e6)
 
@@ -223,6 +227,42 @@ def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path
     assert system.facts()["prompt_hash"] == read_prompt(name).hash
 
 
+@pytest.mark.parametrize("queried", [False, True])
+def test_facts_name_the_prompts_that_were_sent(queried: bool, tmp_path: Path) -> None:
+    """With a test split alone, or examples without a query among others, facts name what was sent."""
+    system = prompted(EchoEngine())
+    several = text_example([["kadan."]], [["mihit."]])
+    train = ToySplit("train", [], queried=True) if queried else None
+    system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
+    asked = [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])] if queried else [several]
+    names = ["document", "query"] if queried else ["documents"]
+    summarize(system, *asked)
+    assert system.facts()["prompt"] == ", ".join(names)
+    assert system.facts()["prompt_hash"] == ", ".join(read_prompt(name).hash for name in names)
+
+
+@pytest.mark.parametrize(("words", "reported"), [(66, False), (67, True)])
+def test_a_limit_below_the_length_is_reported(words: int, reported: bool, tmp_path: Path, log_lines: list[str]) -> None:
+    """If an answer of the length that is asked for would not fit into model.decode_length, one line says so."""
+    fitted(prompted(EchoEngine(), length=str(words), decode_length=100), tmp_path)
+    assert any("model.decode_length=100 is short for" in line for line in log_lines) == reported
+
+
+def test_stages_end_unless_answers_are_a_fifth_shorter() -> None:
+    """Answers that are only a little shorter than their text are not summarized again."""
+
+    def shorter(text: str) -> str:
+        words = kept_text(text, "document", None).split()
+        return " ".join(words[: -(-len(words) * 9 // 10)])
+
+    engine = EchoEngine(reply=shorter)
+    system = prompted(engine, truncate="stages", input_length=220, decode_length=9_000)
+    (summary,) = summarize(system, text_example([[f"{word} " * 20 + "end."] for word in WORDS]))
+    assert summary.counts["requests"] == len(engine.asked) > 1
+    assert len(summary.text.split()) > 0.8 * 21 * len(WORDS)
+    assert not summary.complete
+
+
 def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
     """Examples of the training split are earlier turns with their own lengths; the seed draws them; the text is cut."""
     train = {one.sentences().__next__() for one in ToySplit.of("train", 24)}
@@ -266,7 +306,8 @@ def test_the_seed_decides_only_where_it_is_used() -> None:
     assert prompted(EchoEngine()).decided_by == {"decode"}
     for shots, temperature, depends in ((0, 0.0, False), (1, 0.0, True), (0, 0.7, True)):
         decoding = Decoding(temperature=temperature)
-        assert depends_on_seed(prompted(EchoEngine(), shots=shots), decoding) == depends
+        parts = deciding_parts(prompted(EchoEngine(), shots=shots), Recipe(), decoding)
+        assert ("seed" in parts) == depends
         config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
         ids = {config_identity(replace(config, seed=seed), prompted(EchoEngine(), shots=shots)) for seed in (1, 2)}
         assert (len(ids) == 2) == depends
@@ -314,12 +355,16 @@ def test_what_does_not_fit_is_refused_before_any_request() -> None:
     engine = EchoEngine()
     tokens = engine.count(read_prompt("document").messages("kadan " * 499 + "kadan", None, 50))
     problem = refused(prompted(engine, truncate="none", input_length=400), short, long)
-    assert f"1 of 2 prompts are too long: that of example 'long' has {tokens} tokens with its text" in problem
-    assert "at most 400" in problem
+    assert (
+        f"1 of 2 prompts are too long: example 'long' needs {tokens} tokens, model.input_length allows 400; choose"
+        in problem
+    )
     empty = engine.count(read_prompt("document").messages("", None, 50))
     for policy in ("end", "start", "middle", "stages"):
         problem = refused(prompted(EchoEngine(), truncate=policy, input_length=empty), short)
-        assert f"that of example 'one' has {empty} tokens without its text, of at most {empty} with it" in problem
+        assert (
+            f"example 'one' needs {empty} tokens without its text, model.input_length allows {empty}; choose" in problem
+        )
 
 
 def test_lengths_beyond_the_positions_are_refused() -> None:
@@ -363,6 +408,13 @@ def test_a_query_that_is_missing_is_named() -> None:
         ({"engine": "api", "truncate": "none", "shots": 1}, "model.shots=1 counts tokens: add model.tokenizer="),
         ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
         ({"tokenizer": "gpt2"}, "model.tokenizer=gpt2 is a setting of model.engine=api"),
+        ({"input_price": 1.0}, "model.input_price=1.0 is a setting of model.engine=api"),
+        ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
+        ({**API, "revision": "main"}, "model.revision=main is a setting of model.engine=transformers"),
+        ({**API, "dtype": "float16"}, "model.dtype=float16 is a setting of model.engine=transformers"),
+        ({**API, "device_map": "auto"}, "model.device_map=auto is a setting of model.engine=transformers"),
+        ({**API, "chat_template": "none"}, "model.chat_template=none is a setting of model.engine=transformers"),
+        ({**API, "truncate": "none", "input_length": 9, "tokenizer": None}, "model.input_length=9 counts tokens"),
         ({"truncate": "both"}, "model.truncate=both"),
         ({"length": "reference"}, "model.length=reference"),
     ],

@@ -107,9 +107,8 @@ def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[lis
     """Tokens and whole words that are kept, counted in the text itself, and those in the ledger are the document."""
     text = long_text(paragraphs, kind, room)
     if text.excess <= 0:
-        assert text.whole() == (
-            text.passage.text,
-            Truncation(len(spans_of_tokens(text.passage.text, kind)), len(text.passage.text.split())),
+        assert text.ledger([(0, len(text.passage.text))]) == Truncation(
+            len(spans_of_tokens(text.passage.text, kind)), len(text.passage.text.split())
         )
         return
     kept, ledger = text.shortened(policy)
@@ -148,6 +147,13 @@ def test_parts_end_at_paragraphs_if_they_can() -> None:
     short, sentence = ["kadan kadan."], "lohit lohit lohit lohit."
     text = long_text([short, short, short, [sentence] * 3], "words", 11)
     assert text.parts() == ["kadan kadan.\n\nkadan kadan.\n\nkadan kadan.", f"{sentence} {sentence}", sentence]
+
+
+def test_a_heading_stays_with_its_text() -> None:
+    """A heading before a paragraph that fits into no part is in one part with the paragraph's first sentences."""
+    sentence = "lohit lohit lohit lohit."
+    text = long_text([["kadan"], [sentence] * 4], "words", 11)
+    assert text.parts() == [f"kadan\n\n{sentence} {sentence}", f"{sentence} {sentence}"]
 
 
 def test_a_sentence_of_any_length_is_divided() -> None:

@@ -10,15 +10,17 @@ import pytest
 import torch
 from huggingface_hub.errors import RevisionNotFoundError
 from requests import Response
+from safetensors.torch import load_file, save_file
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import build_tiny, example, tiny_recipe, write_jsonl
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from longsumbench.api import Decoding, FitContext
+from longsumbench.api import Decoding, FitContext, Recipe, deciding_parts
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.system import Seq2Seq
 from longsumbench.runs.record import Results
 
@@ -88,6 +90,7 @@ def test_facts(bart: Path) -> None:
     system = opened(bart, input_length=None)
     parameters = sum(weight.numel() for weight in system.model.parameters())
     assert system.facts() == {
+        "released": None,
         "checkpoint": "bart",
         "revision": None,
         "weights": "safetensors",
@@ -236,7 +239,7 @@ def test_what_cannot_be_opened_ends_in_one_line(
 
 def test_a_separator_of_the_mask_is_needed() -> None:
     """Global attention on separators needs one."""
-    with pytest.raises(UsageError, match=r"model\.global_attention=separator needs the token: set model\.separator"):
+    with pytest.raises(UsageError, match=r"model\.global_attention=separator needs a token: add .*model\.separator="):
         build_tiny("seq2seq", global_attention="separator")
 
 
@@ -249,3 +252,26 @@ def test_leds_last_window_is_whole(tmp_path: Path) -> None:
     (summary,) = system.summarize([long], GREEDY)
     assert summary.truncation is not None
     assert summary.truncation.tokens_seen == 54
+
+
+def test_positions_that_pegasus_computes_may_be_missing(tmp_path: Path) -> None:
+    """The first checkpoints of PEGASUS lack them; any other missing weight is an error."""
+    whole, lacking = write_seq2seq(tmp_path / "whole", "pegasus"), write_seq2seq(tmp_path / "lacking", "pegasus")
+    weights = load_file(lacking / "model.safetensors")
+    positions = [name for name in weights if "embed_positions" in name]
+    kept = {name: weight for name, weight in weights.items() if name not in positions}
+    save_file(kept, lacking / "model.safetensors", {"format": "pt"})
+    found, expected = (opened(folder).model.state_dict() for folder in (lacking, whole))
+    assert all(torch.equal(weight, found[name]) for name, weight in expected.items())
+    del kept[next(name for name in kept if name.endswith("fc1.weight"))]
+    save_file(kept, lacking / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DataError, match="weights are missing"):
+        opened(lacking)
+
+
+def test_a_checkpoint_as_it_is_needs_no_seed(bart: Path) -> None:
+    """Another seed or recipe is the same run, as long as nothing is trained or sampled."""
+    system = Seq2Seq(Seq2SeqConfig(checkpoint=str(bart)))
+    assert deciding_parts(system, Recipe(max_steps=0), Decoding()) == {"decode"}
+    assert deciding_parts(system, Recipe(max_steps=0), Decoding(temperature=1.0)) == {"decode", "seed"}
+    assert deciding_parts(system, Recipe(max_steps=1), Decoding()) == {"decode", "seed", "train"}

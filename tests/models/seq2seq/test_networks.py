@@ -191,3 +191,15 @@ def test_settings_of_the_card_do_not_act_unseen(folder: Path, tmp_path: Path) ->
     model.generation_config.update(num_beams=2, no_repeat_ngram_size=1, min_length=7, length_penalty=5.0)
     model.save_pretrained(copy)
     assert written(opened(copy)) == written(opened(folder))
+
+
+@pytest.mark.parametrize("architecture", ["bart", "led"])
+def test_random_positions_are_as_large_as_random_tokens(architecture: str, tmp_path: Path) -> None:
+    """What a network adds to its tokens does not drown them, with scaled tokens and without."""
+    folder = write_seq2seq(tmp_path / architecture, architecture)
+    system = build_tiny("seq2seq", checkpoint=str(folder), init="random", input_length=LENGTH)
+    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=1), ArtifactCache(tmp_path)))
+    encoder = system.model.get_encoder()
+    tokens = encoder.embed_tokens(torch.arange(4, 30))
+    positions = encoder.embed_positions.weight[2:30]
+    assert 0.3 < positions.std() / tokens.std() < 3
