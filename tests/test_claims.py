@@ -248,7 +248,7 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
     for measure in EXTRACTS.MEASURES:
         for name, _, _, *cells in EXTRACTS.table(compared, measure).rows:
             ahead = [re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells]
-            assert ahead[1] and ahead[2], (name, cells)
+            assert all(ahead[1:3]), (name, cells)
             not_ahead |= {(name, measure)} if not ahead[0] else set()
             behind_ranker |= set() if all(ahead[3:]) else {name}
     assert not_ahead == {("proposals, `ea`", "rouge1")}
