@@ -55,8 +55,10 @@ def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> Iterator[tuple[
 def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
     """Return the words of a command line that sets one key, on toy data."""
     start = [f"model={model}", "dataset=jsonl", f"dataset.path={folder}"]
-    needed = {"pagesum": "model.init=random", "seq2seq": f"model.checkpoint={tiny_checkpoint()}"}.get(model, "")
-    return [*start, *([needed] if needed and key != needed.partition("=")[0] else []), f"{key}={value}"]
+    server = ("engine=api", "checkpoint=tiny", "base_url=http://localhost:9/v1", "truncate=none", "length=20")
+    needed = {"pagesum": ("init=random",), "seq2seq": (f"checkpoint={tiny_checkpoint()}",), "prompt": server}
+    given = (f"model.{word}" for word in needed.get(model, ()))
+    return [*start, *(word for word in given if word.partition("=")[0] != key), f"{key}={value}"]
 
 
 @pytest.fixture
