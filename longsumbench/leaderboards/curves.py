@@ -190,11 +190,6 @@ def parse_number(value: str) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def format_value(value: str) -> str:
-    """Return a setting's value for display; paths are reduced to their last name."""
-    return checkpoint_name(value)
-
-
 def short_name(key: str) -> str:
     """Return a setting's name without "model."."""
     return key.removeprefix("model.")
@@ -346,7 +341,7 @@ def _labels(curves: Sequence[Curve]) -> list[str]:
                 key for key in keys if not _usual(curve.settings[key], [other.get(key, NO_SETTING) for other in same])
             ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys
-        values = [f"{key.partition('.')[2]}={format_value(curve.settings[key])}" for key in keys]
+        values = [f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}" for key in keys]
         names.append(" ".join([curve.first.model, *values[:_MOST_DIFFERENCES]]))
     return [
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"

@@ -15,7 +15,7 @@ from longsumbench.models.prompt.prompts import fill_places
 from longsumbench.sentences import split_sentences
 
 CAUSE = "input_length"  # of every cut, in the ledger
-GAP_MARK = " […] "  # stands for the middle that was cut
+GAP_MARK = " […] "  # in the place of the middle that was cut
 _BREAK = "\n\n"  # between paragraphs
 Span = tuple[int, int]  # characters: the first, and the last + 1
 

@@ -83,7 +83,7 @@ def test_a_block_of_checkpoints_says_so() -> None:
 
 @pytest.mark.parametrize("others", [[LEAD, ORACLE], [SEAL, LEAD], [LEAD, SEAL, record("ea", 20, fit=TRAINED)]])
 def test_runs_of_one_kind_share_a_block(others: list[RunRecord]) -> None:
-    """With baselines alone, checkpoints stand in one block; so do trained systems, a trained checkpoint included."""
+    """With baselines alone, checkpoints are one block; so are trained systems, a trained checkpoint included."""
     fit = TRAINED if SEAL in others else record("lead", 1).fit
     assert len(table_of(*others, bart(fit=fit)).comparable) == 1
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, format_value, short_name, sweep_of
+from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, short_name, sweep_of
 from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
+from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import Results, source_seen
@@ -89,7 +90,7 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     point = curve.points[tuple(place)]
     first = point.runs[0]
     row: dict[str, Any] = {"system": curve.label, "model": first.model}
-    row |= {short_name(key): format_value(value) for key, value in zip(sweep.keys, place, strict=True)}
+    row |= {short_name(key): checkpoint_name(value) for key, value in zip(sweep.keys, place, strict=True)}
     row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():

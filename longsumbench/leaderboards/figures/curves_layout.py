@@ -14,8 +14,8 @@ from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, format_value, parse_number, short_name
-from longsumbench.leaderboards.notes import PLANTED, caution
+from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, parse_number, short_name
+from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID
 
@@ -107,7 +107,7 @@ def tick_name(value: str) -> str:
     """Return the tick label of a value; long fractions are rounded."""
     found = parse_number(value)
     if found is None or found.is_integer() or len(value) <= _LONG_NUMBER:
-        return format_value(value)
+        return checkpoint_name(value)
     return f"{found:.4g}"
 
 
@@ -165,7 +165,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
         tuple(
-            "" if value == NO_SETTING or other is None else f"{short_name(sweep.keys[other])}={format_value(value)}"
+            "" if value == NO_SETTING or other is None else f"{short_name(sweep.keys[other])}={checkpoint_name(value)}"
             for value in values
         ),
         tuple(lines[:MOST_CURVES]),
@@ -245,7 +245,7 @@ def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: S
 
 def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
     """Return "name=value" of the second setting; empty if there is none."""
-    return "" if other is None or value == NO_SETTING else f"{short_name(sweep.keys[other])}={format_value(value)}"
+    return "" if other is None or value == NO_SETTING else f"{short_name(sweep.keys[other])}={checkpoint_name(value)}"
 
 
 def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
@@ -261,7 +261,7 @@ def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
     notes += [
-        f"{short_name(key)} is {format_value(value)}, or null if {axes} {verb} it no meaning."
+        f"{short_name(key)} is {checkpoint_name(value)}, or null if {axes} {verb} it no meaning."
         for key, value in follows.items()
     ]
     if num_lines > MOST_CURVES:
