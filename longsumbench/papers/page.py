@@ -1,0 +1,112 @@
+"""What a kind of artifact receives and returns; the page is written as Markdown, CSV and HTML."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pandas as pd
+
+from longsumbench.api import DatasetSettings
+from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.report.tables import Block
+from longsumbench.runs.plan import Planned
+from longsumbench.runs.record import Results, RunRecord
+
+REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
+
+
+class RowRuns(NamedTuple):
+    """The runs of a row on one dataset.
+
+    Attributes:
+        label: label of the row.
+        dataset: the paper's name of the dataset.
+        points: as planned, one for each seed.
+        records: of each point; None if its run is not finished.
+    """
+
+    label: str
+    row: Row
+    dataset: str
+    points: tuple[Planned, ...]
+    records: tuple[RunRecord | None, ...]
+
+    @property
+    def finished(self) -> tuple[RunRecord, ...]:
+        """Records of the finished runs."""
+        return tuple(record for record in self.records if record is not None)
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a kind needs to make the page of an artifact.
+
+    Attributes:
+        artifact: the table or figure.
+        scale: "paper", "small", "probe", ….
+        datasets: the paper's name of a dataset → settings of the dataset that is read at this scale.
+        rows: one for each row and dataset, in the order of the artifact.
+        options: settings of this kind, as typed or by default.
+        changes: sentences about typed overrides that make the result incomparable with the paper's or with others.
+        results: the results folder.
+    """
+
+    artifact: Artifact
+    scale: str
+    datasets: Mapping[str, DatasetSettings]
+    rows: tuple[RowRuns, ...]
+    options: Mapping[str, str | int | float | None]
+    changes: tuple[str, ...]
+    results: Results
+
+    @property
+    def missing(self) -> tuple[Planned, ...]:
+        """Points without a finished run."""
+        pairs = [pair for row in self.rows for pair in zip(row.points, row.records, strict=True)]
+        return tuple(point for point, record in pairs if record is None)
+
+
+class Verdict(NamedTuple):
+    """Whether a claimed ordering holds in our runs.
+
+    Attributes:
+        claim, measure, dataset: what is claimed, on which measure and on which of the paper's datasets.
+        outcome: REPRODUCED (the difference is positive and significant), REVERSED (negative and significant),
+            UNDECIDED (not significant) or NOT_TESTED (runs are missing, or the system is not in the suite).
+        difference, low, high: the first row minus the second, with its 95 % interval, 0–100; None if not tested.
+        p: corrected p-value (Holm); None if not tested.
+        reason: what was tested ("400 examples, 3 seeds"), or why nothing was.
+    """
+
+    claim: str
+    measure: str
+    dataset: str
+    outcome: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The content of an artifact's files.
+
+    Attributes:
+        blocks: tables; drawn on the terminal, in Markdown and in HTML.
+        numbers: all numbers, one per row, for the CSV file.
+        verdicts: one for each claimed ordering, measure and dataset.
+        conditions: in which conditions ours differ from the paper's (data, size, steps, ROUGE kind), a sentence each.
+        pictures: file name → content (PNG or SVG).
+        details: HTML below the tables, escaped: example texts, views of evidence.
+        text: Markdown with the same details.
+    """
+
+    blocks: tuple[Block, ...] = ()
+    numbers: pd.DataFrame = field(default_factory=pd.DataFrame)
+    verdicts: tuple[Verdict, ...] = ()
+    conditions: tuple[str, ...] = ()
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    details: str = ""
+    text: str = ""
