@@ -16,7 +16,7 @@ from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
 _NAMES = (
-    *("run", "leaderboard", "status", "summarize", "score", "imports", "compare"),
+    *("run", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
     *("inspect", "stats", "analyze", "dataset", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(

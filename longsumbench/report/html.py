@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 
-from longsumbench.report.tables import TIED, Tied
+from longsumbench.report.tables import TIED, Stressed, Tied
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9; }
@@ -50,22 +51,27 @@ def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "")
     )
 
 
-def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]], groups: Sequence[str] = ()) -> str:
     """Return a table, which scrolls if it is wider than the page.
 
     Args:
         names: names of the columns.
         align: "l" or "r" for each column.
-        rows: cells, as text; `Tied` cells are marked.
+        rows: cells, as text; `Stressed` cells are bold, `Tied` cells are marked.
+        groups: a heading over each column; neighbours with the same one share it. Empty: none.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
+    over = "".join(f'<th colspan="{len(list(of))}">{escape(name)}</th>' for name, of in groupby(groups))
     head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
+    heads = (f"<tr>{over}</tr>" if over else "") + f"<tr>{head}</tr>"
     body = "\n".join(
         "<tr>" + "".join(f"<td{side}>{_cell(cell)}</td>" for side, cell in zip(sides, row, strict=True)) + "</tr>"
         for row in rows
     )
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+    return f'<div class="scroll"><table>\n<thead>{heads}</thead>\n<tbody>\n{body}\n</tbody></table></div>'
 
 
 def _cell(cell: str) -> str:
+    if isinstance(cell, Stressed):
+        return f"<strong>{escape(cell)}</strong>"
     return f"{escape(cell)} {TIED}" if isinstance(cell, Tied) else escape(cell)

@@ -168,7 +168,7 @@ def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
     for place in map(block.columns.index, reversed(optional)):
         if sum(least[one] for one in (*kept, place)) + _GAP * len(kept) <= width:
             kept.add(place)
-    left_out = [_on_one_line(name) for name in optional if block.columns.index(name) not in kept]
+    left_out = [on_one_line(name) for name in optional if block.columns.index(name) not in kept]
     block = block.select(sorted(kept))
     widths = _narrowest(block)
     room = width - sum(widths) - _GAP * (len(widths) - 1)
@@ -187,7 +187,8 @@ def _natural(block: Block) -> list[int]:
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
 
 
-def _on_one_line(name: str) -> str:
+def on_one_line(name: str) -> str:
+    """Return the name of a column without its line breaks."""
     return re.sub(r"(?<=[-_])\n", "", name).replace("\n", " ")
 
 
@@ -236,7 +237,7 @@ def _draw_text(block: Block) -> str:
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as Markdown, ending with a line break."""
-    parts = [f"# {_escape_markdown(title)}"]
+    parts = [f"# {escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
         drawn = _draw_markdown(block) if block.rows else ""
         heading = block.heading and f"## {block.heading}"
@@ -247,20 +248,21 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 def _escaped_for_markdown(block: Block) -> Block:
     notes, footnotes, columns = (
-        tuple(map(_escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
+        tuple(map(escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
     )
-    rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
-    heading = _escape_markdown(block.heading)
+    rows = [[type(cell)(escape_markdown(cell)) for cell in row] for row in block.rows]
+    heading = escape_markdown(block.heading)
     return replace(block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes)
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Escape the special characters of Markdown."""
     return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def _draw_markdown(block: Block) -> str:
     cells = [[_MARKDOWN_MARKS.put(cell) for cell in row] for row in block.rows]
-    names = [_on_one_line(name) for name in block.columns]
+    names = [on_one_line(name) for name in block.columns]
     alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]
     return tabulate(cells, names, "github", colalign=alignment, disable_numparse=True)
 

@@ -100,27 +100,42 @@ def plan(
         UsageError: an override is invalid.
         EnvironmentProblem: the texts are not cached and the hub is unreachable; or a metric lacks a package or model.
     """
-    overrides = [as_hydra(word) for word in words]
+    return plan_lines([words], sweep, config_dir, probe)[0]
+
+
+def plan_lines(
+    lines: Sequence[Sequence[str]], sweep: bool = True, config_dir: str | None = None, probe: bool = False
+) -> list[list[Planned]]:
+    """Compose and check the points of several command lines, those of a sweep together; arguments as of `plan`.
+
+    Raises:
+        UsageError: an override is invalid.
+        EnvironmentProblem: as `plan`.
+    """
     with hydra_session(config_dir):
         named = [
-            (point, with_recipe(typed, config_dir))
-            for name, chosen in expand(overrides, sweep)
+            (number, point, with_recipe(typed, config_dir))
+            for number, words in enumerate(lines)
+            for name, chosen in expand([as_hydra(word) for word in words], sweep)
             for point, typed in _of_experiment(name, chosen, sweep, config_dir)
         ]
         tracked = track(named, "planning", len(named), "points") if sweep else named
-        composed = [compose(chosen, config_dir) for _, chosen in tracked]
+        composed = [compose(chosen, config_dir) for _, _, chosen in tracked]
         if probe:
             _check_datasets(composed)
         if sweep:
-            typed = {format_override(word).partition("=")[0] for _, chosen in named for word in chosen}
+            typed = {format_override(word).partition("=")[0] for _, _, chosen in named for word in chosen}
             _drop_foreign_settings(composed, typed)
         pairs = zip(named, composed, strict=True)
-        points = [_settle_point(name, chosen, made, config_dir, probe) for (name, chosen), made in pairs]
+        points = [_settle_point(name, chosen, made, config_dir, probe) for (_, name, chosen), made in pairs]
         _check_metrics(points, probe)
         warnings = [describe_card(point.config, made.decode) for point, made in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
-        return points
+        found: list[list[Planned]] = [[] for _ in lines]
+        for (number, _, _), point in zip(named, points, strict=True):
+            found[number].append(point)
+        return found
 
 
 def plan_dataset(words: Sequence[str]) -> DatasetSettings:

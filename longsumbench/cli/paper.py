@@ -1,0 +1,72 @@
+"""`longsumbench paper`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.errors import UsageError
+from longsumbench.formatting import print_text
+
+if TYPE_CHECKING:
+    from longsumbench.papers.page import Job, Page
+
+_LIST = "list"
+_HELP = """\
+Make a table or figure of the papers: the published numbers, ours, their differences, and which orderings hold.
+
+  longsumbench paper list                       all tables and figures, and what was run here
+  longsumbench paper seal-table2                its miniature, in minutes or hours on a laptop
+  longsumbench paper seal-table2 scale=paper    the paper's sizes and data; needs a GPU, and the hub or path.NAME=FOLDER
+  longsumbench paper seal-table2 scale=paper path.arxiv=FOLDER path.pubmed=FOLDER path.search2wiki=FOLDER
+  longsumbench paper seal-table2 hydra/launcher=joblib       in parallel, on all cores (or slurm_gpu, as run -m)
+  longsumbench paper seal-table2 --no-run       only the page of the runs that are finished
+
+scales:    paper | small (real texts) | probe (generated reports); `list` shows those of each, the default first
+settings:  path.DATASET=FOLDER, the texts of a dataset; those of the table itself, such as bert=FOLDER; and all settings
+           of `longsumbench run -m` (seed=1  train.max_steps=100), which then hold for all runs of the table
+
+It plans the runs, runs those that are missing as one sweep, and writes NAME.md, .csv, .html, .json and pictures into
+results/papers/, of the scale typed last. Tables share runs: a run that another table made is found. The same command
+continues after an interrupt. Until then, the page shows what is finished, and names what is missing.
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("artifact", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings")
+    command.add_argument("--no-run", action="store_true", help="run nothing: show what is finished")
+    add_results_dir(command)
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """Make the artifact in the first process; other processes that torchrun started take part in its runs."""
+    if options.artifact == _LIST:
+        if options.overrides:
+            raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
+        from longsumbench.papers.listing import list_artifacts
+
+        print_text(list_artifacts(results_of(options)))
+        return
+    from longsumbench.papers.artifacts import find_artifact
+    from longsumbench.progress import phase
+
+    find_artifact(options.artifact)  # before the slow imports
+    with phase("loading the libraries"):
+        from longsumbench.modeling.processes import first_process
+        from longsumbench.papers.make import make_artifact
+        from longsumbench.runs.pipeline import take_part
+    with first_process(take_part) as first:
+        if first:
+            make_artifact(options.artifact, options.overrides, not options.no_run, options.results_dir, _show)
+
+
+def _show(job: "Job", page: "Page", files: Sequence[Path]) -> None:
+    from longsumbench.papers.write import render_terminal
+
+    print_text(render_terminal(job, page), "", *files)
+
+
+_INTERRUPTED = "the page shows the finished runs, and the same command continues"
+paper_command = Command("paper", "make a table or figure of the papers", _HELP, _add_arguments, _execute, _INTERRUPTED)

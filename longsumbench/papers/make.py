@@ -1,0 +1,93 @@
+"""Make a table or figure of a paper: run what is missing as an ordinary sweep, then write its files."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from longsumbench.errors import PointsFailed, UsageError
+from longsumbench.formatting import format_count
+from longsumbench.papers.artifacts import find_artifact
+from longsumbench.papers.kinds import PLANNED_ONLY, make_page
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.write import write_page
+from longsumbench.runs.record import Results
+from longsumbench.sweeps.launchers import HERE, choose_engine
+from longsumbench.sweeps.run import updating_tables
+from longsumbench.sweeps.sweep import Launch
+
+_Show = Callable[[Job, Page, Sequence[Path]], None]
+
+
+def make_artifact(
+    name: str,
+    words: Sequence[str] = (),
+    run: bool = True,
+    results_dir: str | Path = "results",
+    show: _Show = lambda *_: None,
+) -> list[Path]:
+    """Make a table or figure: run what is missing, then write its files from all that is finished.
+
+    Args:
+        name: the artifact ("seal-table2").
+        words: as typed after it.
+        run: False to run nothing.
+        results_dir: the results folder.
+        show: is given the finished job, the page and its files, also if runs failed.
+
+    Returns:
+        The files, the Markdown file first.
+
+    Raises:
+        UsageError: the artifact is unknown, or a word is invalid.
+        PointsFailed: some runs failed or could not start; the files show the others.
+        EnvironmentProblem: no dataset can be read.
+    """
+    artifact = find_artifact(name)
+    typed = sort_words(artifact, words)
+    kept = [word for word in words if word not in typed.launcher and not word.startswith("scale=")]
+    job = plan_artifact(artifact, typed.scale, kept, Results.writable(str(results_dir)))
+    launch, problem = None, None
+    if run and artifact.kind not in PLANNED_ONLY:
+        launch, problem = _plan_missing(job, typed, ("longsumbench", "paper", name, *words))
+    try:
+        if launch is not None:
+            with updating_tables(launch):
+                launch.start()
+    finally:  # after an interrupt, too: the page of what is there
+        job = find_finished(job)
+        page = make_page(job)
+        files = write_page(job, page, kept)
+        show(job, page, files)
+    if problem is not None:
+        raise problem
+    return files
+
+
+def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
+    """Return the launch of the runs that are not finished, and the reason why some of them cannot start.
+
+    Raises:
+        SuiteError: none of them can start: no texts, or no such launcher.
+    """
+    engine = choose_engine(typed.launcher, True)
+    if engine.sweeper != HERE:
+        raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
+    missing = job.missing
+    lacking = {row.dataset for row in job.rows if None in row.records}
+    problems = {name: problem for name in lacking if (problem := texts_problem(job.datasets[name]))}
+    points = [
+        point
+        for row in job.rows
+        for point, record in zip(row.points, row.records, strict=True)
+        if record is None and row.dataset not in problems
+    ]
+    if not missing:
+        return None, None
+    if not points:
+        raise next(iter(problems.values()))
+    words = [job.artifact.name, f"scale={job.scale}", *typed.overrides]
+    launch = Launch(points, command, True, engine, words)
+    if not problems:
+        return launch, None
+    reasons = "; ".join(f"{problem}" for problem in problems.values())
+    return launch, PointsFailed(f"{format_count(len(missing) - len(points), 'run')} not started: {reasons}")

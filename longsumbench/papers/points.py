@@ -1,0 +1,265 @@
+"""The runs of a table or figure: planned from its description, and matched with finished runs.
+
+Artifact + scale + typed words --plan_artifact--> Job: for each row and dataset its points and their records
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from longsumbench.api import SECTIONS, DatasetSettings, RunConfig, names_deciding, registry
+from longsumbench.api.settings import SAME_RUN
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.reading.hub import check_copy_or_network
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
+from longsumbench.files import digest
+from longsumbench.papers.artifacts import PAPER, Artifact
+from longsumbench.papers.page import Job, RowRuns
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import Planned, plan_lines
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_files import build_run_config
+from longsumbench.runs.run_id import config_identity
+
+_PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
+_CHOOSES_MODEL = {"model", "model/recipe"}
+_UNTRAINED = "model=lead"  # for a line that only chooses a dataset
+
+
+class TypedWords(NamedTuple):
+    """The typed words of `longsumbench paper NAME`, sorted by what they change.
+
+    Attributes:
+        scale: the scale.
+        paths: our name of a dataset → its folder or file.
+        options: settings of the kind of artifact.
+        overrides: added to every point.
+        launcher: words about Hydra's launcher.
+    """
+
+    scale: str
+    paths: Mapping[str, str]
+    options: Mapping[str, str | int | float | None]
+    overrides: tuple[str, ...]
+    launcher: tuple[str, ...]
+
+
+def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
+    """Sort the typed words of an artifact.
+
+    Raises:
+        UsageError: a word is invalid, or the artifact lacks the scale.
+    """
+    scale, options = artifact.default, dict(artifact.options)
+    paths: dict[str, str] = {}
+    overrides, launcher = [], []
+    for word in words:
+        key, sign, value = word.lstrip("+").partition("=")
+        if not sign:
+            raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
+        if key == "results_dir":
+            raise UsageError(f"'{word}': write --results-dir {value}")
+        if key == "scale":
+            scale = value
+        elif key.startswith(_PATH):
+            paths[key.removeprefix(_PATH)] = value
+        elif key in options:
+            options[key] = _typed_option(key, value, artifact.options[key])
+        elif key.startswith(("hydra/", "hydra.")):
+            launcher.append(word)
+        else:
+            overrides.append(word)
+    if scale not in artifact.scales:
+        raise UsageError(f"{artifact.name} has no scale={scale}: choose one of {', '.join(artifact.scales)}")
+    known = {_dataset_name(at[scale]) for at in artifact.datasets.values() if scale in at}
+    if unknown := sorted(paths.keys() - known):
+        near, has = did_you_mean(unknown[0], known), ", ".join(f"{_PATH}{name}=" for name in sorted(known))
+        raise UsageError(f"{artifact.name} at scale={scale} does not read '{unknown[0]}'{near}; it has: {has}")
+    if len(known) > 1 and (typed := next((word for word in overrides if word.startswith("dataset.path=")), None)):
+        raise UsageError(f"'{typed}' is for several datasets: write {' or '.join(f'{_PATH}{name}=' for name in known)}")
+    return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher))
+
+
+def plan_artifact(
+    artifact: Artifact, scale: str, words: Sequence[str], results: Results, config_dir: str | None = None
+) -> Job:
+    """Plan the runs of a table or figure, and find those that are finished. No texts are read.
+
+    Args:
+        artifact: the table or figure.
+        scale: one of its scales.
+        words: typed words: overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
+        results: the results folder.
+        config_dir: a folder with more YAML files.
+
+    Raises:
+        UsageError: a word is invalid, or the artifact lacks the scale.
+    """
+    typed = sort_words(artifact, [*words, f"scale={scale}"])
+    always = format_overrides({"results_dir": str(results.root), "baselines": False})
+    datasets = {name: at[scale] for name, at in artifact.datasets.items() if scale in at}
+    lines: list[list[str]] = []
+    places = []  # of the lines of rows: label, dataset
+    for dataset, chosen in datasets.items():
+        path = typed.paths.get(_dataset_name(chosen))
+        reading = [*shlex.split(artifact.scales[scale]), *shlex.split(chosen)]
+        after = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
+        lines.append(_last_of_each([_UNTRAINED, *reading, *after]))
+        places.append(("", dataset))
+        for label, row in artifact.rows.items():
+            if (row.datasets and dataset not in row.datasets) or (row.at and scale not in row.at):
+                continue
+            line = _last_of_each([*reading, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *after])
+            if _CHOOSES_MODEL & {word.partition("=")[0] for word in line}:  # other rows need no run
+                lines.append(line)
+                places.append((label, dataset))
+    planned = plan_lines(lines, config_dir=config_dir)
+    pairs = list(zip(places, planned, strict=True))
+    settings = {dataset: points[0].config.dataset for (label, dataset), points in pairs if not label}
+    named = [
+        (label, dataset, tuple(_name_point(point, label, dataset) for point in points))
+        for (label, dataset), points in pairs
+        if label
+    ]
+    records = _Finished(results)
+    rows = tuple(
+        RowRuns(label, artifact.rows[label], dataset, points, tuple(map(records.find, points)))
+        for label, dataset, points in named
+    )
+    return Job(artifact, scale, settings, rows, typed.options, _describe_changes(artifact, typed), results)
+
+
+def find_finished(job: Job) -> Job:
+    """Return a job with the records that are finished by now."""
+    records = _Finished(job.results)
+    rows = tuple(row._replace(records=tuple(map(records.find, row.points))) for row in job.rows)
+    return replace(job, rows=rows)
+
+
+def texts_problem(settings: DatasetSettings) -> SuiteError | None:
+    """Return why the texts of a dataset cannot be read, and which word to type; None if nothing is known against it."""
+    corpus, name = registry.corpora.load(str(settings.reader)), settings.name
+    advice = f"add {_PATH}{name}=FOLDER"
+    if settings.path is not None:
+        if not Path(settings.path).expanduser().exists():
+            return UsageError(f"{_PATH}{name}={settings.path}: no such file or folder")
+    elif corpus.built_in is None and corpus.hub is None:
+        return UsageError(f"dataset '{name}' is read from files: {advice}")
+    elif corpus.built_in is None:
+        try:
+            check_copy_or_network(corpus, user_cache())
+        except EnvironmentProblem:
+            reason = "is not on this machine, and the Hugging Face hub cannot be reached"
+            return EnvironmentProblem(f"dataset '{name}' {reason}: {advice}")
+    return None
+
+
+class _Finished:
+    """The finished runs of a results folder, by what decides their outcome."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._records: dict[tuple[str, str], list[RunRecord]] = {}
+        self._read: set[str] = set()
+        self._identities: dict[tuple[str, str | None], str | None] = {}
+
+    def find(self, point: Planned) -> RunRecord | None:
+        """Return the record of a point, of several runs the one that finished last; None if there is none."""
+        config = point.config
+        wanted, metrics = _outcome_identity(config), set(config.score.metrics)
+        found = [
+            record
+            for record in self._of(config.dataset.name, config.model.name)
+            if metrics <= set(record.measured_by) and self._identity(record, config) == wanted
+        ]
+        return max(found, key=lambda record: (record.finished, record.run_id), default=None)
+
+    def _of(self, dataset: str, model: str) -> Sequence[RunRecord]:
+        if dataset not in self._read:
+            self._read.add(dataset)
+            for record in self._results.records(dataset):
+                if not record.imported:
+                    self._records.setdefault((dataset, record.model), []).append(record)
+        return self._records.get((dataset, model), ())
+
+    def _identity(self, record: RunRecord, config: RunConfig) -> str | None:
+        key = (record.run_id, config.dataset.path)
+        if key not in self._identities:
+            self._identities[key] = _identity_at(record, config)
+        return self._identities[key]
+
+
+def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
+    """Return the identity of a finished run with the folders of a point; None if its settings are of another version.
+
+    A run is the same wherever its texts and its results are.
+    """
+    values = {**record.config, "results_dir": config.results_dir}
+    values["dataset"] = {**values["dataset"], "path": config.dataset.path}
+    try:
+        return _outcome_identity(build_run_config(values))
+    except UsageError:
+        return None
+
+
+def _outcome_identity(config: RunConfig) -> str:
+    """Return a hash of the settings of a run, without its requested metrics."""
+    config = replace(config, score=replace(config.score, metrics=[]))
+    try:
+        return config_identity(config, registry.systems.load(config.model.name)(config.model))
+    except EnvironmentProblem:  # a checkpoint that is not on this machine
+        return digest(asdict(config))
+
+
+def _last_of_each(words: Iterable[str]) -> list[str]:
+    """Return overrides with one word for each setting, the last one."""
+    last: dict[str, str] = {}
+    for word in words:
+        key = word.lstrip("+").partition("=")[0]
+        last.pop(key, None)
+        last[key] = word
+    return list(last.values())
+
+
+def _name_point(point: Planned, label: str, dataset: str) -> Planned:
+    return replace(point, name=" ".join(filter(None, [f"{label} on {dataset}", point.name])))
+
+
+def _dataset_name(line: str) -> str:
+    """Return NAME of `dataset=NAME` in a line of overrides; empty without one."""
+    chosen = dict(word.partition("=")[::2] for word in shlex.split(line))
+    return chosen.get("dataset.name", chosen.get("dataset", ""))
+
+
+def _typed_option(key: str, value: str, default: str | int | float | None) -> str | int | float | None:
+    """Return the value of an option, of the type of its default."""
+    if value == "null":
+        return None
+    if default is None or isinstance(default, str):
+        return value
+    try:
+        return type(default)(value)
+    except ValueError as error:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        raise UsageError(f"'{key}={value}' is not {kind}") from error
+
+
+def _describe_changes(artifact: Artifact, typed: TypedWords) -> tuple[str, ...]:
+    """Return a sentence for each typed override that makes the result another one than the artifact's."""
+    scale = artifact.scales[typed.scale]
+    own = {word.partition("=")[0]: word for word in shlex.split(scale)}
+    nothing = set(names_deciding(RunConfig, *SAME_RUN))
+    nothing |= {
+        f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
+    }
+    sentences = []
+    for word in typed.overrides:
+        key = word.lstrip("+").partition("=")[0]
+        if key in nothing:
+            continue
+        usual = f"instead of {own[key]}" if key in own else "which is no setting of this artifact"
+        compared = "the paper's numbers" if typed.scale == PAPER else "the runs of this artifact that others made"
+        sentences.append(f"Typed: {word.lstrip('+')}, {usual}. This page is not comparable with {compared}.")
+    return tuple(sentences)
