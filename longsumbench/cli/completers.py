@@ -118,6 +118,13 @@ def complete_sweep(parsed_args: argparse.Namespace, **others: Any) -> _Found:
     return [path.name for path in _results(parsed_args).glob("sweeps/*")]
 
 
+def complete_artifact(**others: Any) -> _Found:
+    """Return the names of the papers' tables and figures, and `list`."""
+    from longsumbench.papers.artifacts import read_artifacts
+
+    return ["list", *read_artifacts()]
+
+
 def complete_own_dataset(parsed_args: argparse.Namespace, **others: Any) -> _Found:
     """Return the user's datasets for `dataset remove`."""
     return dataset_files() if parsed_args.action == "remove" else ()
@@ -133,5 +140,6 @@ _COMPLETERS: dict[str, Callable[..., Any]] = {
     "filters": complete_filter,
     "dataset": complete_listed_dataset,
     "sweep": complete_sweep,
+    "artifact": complete_artifact,
     "name": complete_own_dataset,
 }

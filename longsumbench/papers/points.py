@@ -20,7 +20,6 @@ from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import Results, RunRecord
-from longsumbench.runs.run_files import build_run_config
 from longsumbench.runs.run_id import config_identity
 
 _PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
@@ -196,11 +195,13 @@ def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
 
     A run is the same wherever its texts and its results are.
     """
-    values = {**record.config, "results_dir": config.results_dir}
-    values["dataset"] = {**values["dataset"], "path": config.dataset.path}
-    try:
-        return _outcome_identity(build_run_config(values))
-    except UsageError:
+    rest = {**record.config, "results_dir": config.results_dir}
+    rest["dataset"] = {**rest["dataset"], "path": config.dataset.path}
+    schemas = {"model": type(config.model), **SECTIONS}
+    try:  # values in a record were checked when it was written
+        sections = {name: schema(**rest.pop(name)) for name, schema in schemas.items()}
+        return _outcome_identity(RunConfig(**rest, **sections))
+    except (TypeError, KeyError, UsageError):
         return None
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,7 @@ def write_run_config(config: RunConfig, folder: Path) -> None:
 
 def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
-    return build_run_config(OmegaConf.to_container(OmegaConf.load(folder / "config.yaml")))  # type: ignore[arg-type]
-
-
-def build_run_config(values: Mapping[str, Any]) -> RunConfig:
-    """Build the configuration of a run from plain values, as its `config.yaml` and its record have them.
-
-    Raises:
-        UsageError: a setting no longer exists, or a value is invalid.
-    """
-    rest: dict[str, Any] = dict(values)
+    rest: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
     schemas = {"model": registry.systems.load(rest["model"]["name"]).Config, **SECTIONS}
     groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
     config: RunConfig = build_settings(RunConfig, rest, "", groups)

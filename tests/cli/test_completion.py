@@ -38,6 +38,8 @@ LINES = {
     "list runs state=fin": "finished",
     "list settings lexr": "lexrank",
     "dataset remove mi": "mine",
+    "paper seal-table2": "seal-table2",
+    "paper seal-table2 scale=pro": "probe",
 }
 
 

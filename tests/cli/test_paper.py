@@ -1,0 +1,73 @@
+"""`longsumbench paper`: what is printed, and how it ends."""
+
+from pathlib import Path
+
+import pytest
+from support.artifacts import offer, toy_artifact
+from support.toys import write_jsonl
+
+from longsumbench.cli.main import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder, with one table of the papers."""
+    offer(monkeypatch, toy_artifact())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_table_is_printed_with_its_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables, the verdicts and the paths of the files are on stdout; overrides may follow flags."""
+    texts = write_jsonl(folder / "texts")
+    assert main(["paper", "toy-table1", "--results-dir", "r", f"path.toys={texts}", "score.resamples=100"]) == 0
+    said = capsys.readouterr().out
+    assert "Orderings that the paper claims" in said
+    assert said.splitlines()[-5:] == [
+        f"r/papers/toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")
+    ]
+    assert main(["paper", "list", "--results-dir", "r"]) == 0
+    assert "1 reproduced, 1 undecided" in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_run_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page names what is missing, and the exit code is 0."""
+    assert main(["paper", "toy-table1", "--no-run"]) == 0
+    assert "0 of 3 runs finished." in capsys.readouterr().out
+    assert not list(folder.glob("results/runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "problem"),
+    [
+        (["toy-tabel1"], 2, "unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1"),
+        (["toy-table1", "scale=small"], 2, "toy-table1 has no scale=small: choose one of probe, paper"),
+        (["toy-table1"], 2, "dataset 'toys' is read from files: add path.toys=FOLDER"),
+        (["toy-table1", "path.toys=gone"], 2, "path.toys=gone: no such file or folder"),
+        (["toy-table1", "model.lenght=3"], 2, "unknown setting 'model.lenght' (did you mean 'length'?)"),
+        (["list", "seed=1"], 2, "'seed=1' is an extra argument: longsumbench paper list"),
+        (["toy-table1", "--norun"], 2, "unknown flag '--norun' (did you mean '--no-run'?)"),
+    ],
+)
+def test_wrong_usage(
+    words: list[str], code: int, problem: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what is wrong and what to write; nothing is written."""
+    assert main(["paper", *words]) == code
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].startswith(f"longsumbench: {problem}")
+    assert not list(folder.glob("results/papers/*"))
+
+
+def test_an_interrupt(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is printed, the last line says how to continue, and the exit code is that of all interrupts."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", interrupted)
+    texts = write_jsonl(folder / "texts")
+    assert main(["paper", "toy-table1", f"path.toys={texts}", "score.resamples=100"]) == 130
+    said = capsys.readouterr()
+    assert "1 of 3 runs finished" in said.out
+    assert said.err.splitlines()[-1].endswith("the page shows the finished runs, and the same command continues")

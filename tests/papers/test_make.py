@@ -1,0 +1,141 @@
+"""A table is made of what is finished, after running what is missing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.artifacts import TOYS, offer, toy_artifact
+from support.toys import write_jsonl
+
+from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
+from longsumbench.papers.artifacts import Row
+from longsumbench.papers.kinds import KINDS, make_page
+from longsumbench.papers.make import make_artifact
+from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.write import Written, read_written
+from longsumbench.runs.record import Results
+
+RANDOM = "longsumbench.models.baselines.system.Random.summarize"
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words that give the texts of the tables toy-table1 and toy-table2, which share the row Random."""
+    other = toy_artifact("toy-table2", rows={"Chance": Row("model=random"), "Oracle": Row("model=oracle")})
+    offer(monkeypatch, toy_artifact(), other)
+    return [f"path.toys={write_jsonl(tmp_path / 'texts')}", "score.resamples=100"]
+
+
+def make(folder: Path, words: Sequence[str], name: str = "toy-table1", run: bool = True) -> list[Path]:
+    """Make a table with the results folder `folder / "r"`."""
+    return make_artifact(name, words, run, folder / "r")
+
+
+def written(folder: Path, name: str = "toy-table1") -> Written:
+    """Return what the files of a table show."""
+    found = read_written(Results(folder / "r"), name)
+    assert found is not None
+    return found
+
+
+def finish_times(folder: Path) -> dict[str, int]:
+    """Return run id → time of its record."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("r/runs/*/*/*/record.json")}
+
+
+def test_a_table_runs_what_is_missing_and_writes_its_files(typed: list[str], tmp_path: Path) -> None:
+    """Three runs, since Lead has no seed; the files show them, and the sweep's state and leaderboard are ordinary."""
+    names = [path.name for path in make(tmp_path, typed)]
+    assert names == [f"toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")]
+    assert written(tmp_path).missing == ()
+    assert set(written(tmp_path).runs) == set(finish_times(tmp_path))
+    assert len(finish_times(tmp_path)) == 3
+    assert (tmp_path / "r" / "leaderboard" / "toys.md").is_file()
+
+
+def test_tables_share_runs(typed: list[str], tmp_path: Path) -> None:
+    """A run of two tables is run once, and a table that is complete runs nothing."""
+    make(tmp_path, typed)
+    before = finish_times(tmp_path)
+    make(tmp_path, typed, "toy-table2")
+    after = finish_times(tmp_path)
+    assert {run: after[run] for run in before} == before
+    assert len(after) == len(before) + 1  # Oracle
+    shared = set(written(tmp_path).runs) & set(written(tmp_path, "toy-table2").runs)
+    assert len(shared) == 2
+    make(tmp_path, typed)
+    assert finish_times(tmp_path) == after
+
+
+def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path: Path) -> None:
+    """With `run=False` nothing runs, no texts are needed, and the missing runs are named."""
+    (page, *_) = make(tmp_path, [], run=False)
+    assert finish_times(tmp_path) == {}
+    assert written(tmp_path).missing == ("Lead on Toys seed=1", "Random on Toys seed=1", "Random on Toys seed=2")
+    assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text(encoding="utf-8")
+
+
+def test_a_failed_run_is_continued_by_the_same_command(
+    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are on the page; the next command runs only what is missing."""
+
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RANDOM, exhausted)
+        with pytest.raises(PointsFailed, match="out of memory"):
+            make(tmp_path, typed)
+    assert written(tmp_path).missing == ("Random on Toys seed=1", "Random on Toys seed=2")
+    (lead,) = before = finish_times(tmp_path)
+    assert written(tmp_path).runs == (lead,)
+    make(tmp_path, typed)
+    assert written(tmp_path).missing == ()
+    assert finish_times(tmp_path)[lead] == before[lead]
+
+
+def test_an_interrupt_leaves_a_page(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C the page has the finished runs."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RANDOM, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path, typed)
+    assert len(written(tmp_path).runs) == 1
+    assert len(written(tmp_path).missing) == 2
+
+
+def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs on other texts are made, and the error names the word to type; without any texts no page is written."""
+
+    def unreachable(*_: object) -> None:
+        raise EnvironmentProblem("no network")
+
+    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
+    far = {"arXiv": {"probe": "dataset=arxiv"}}
+    offer(monkeypatch, toy_artifact("both", datasets={**TOYS, **far}), toy_artifact("far", datasets=far))
+    with pytest.raises(PointsFailed, match=r"4 runs not started: .*add path.arxiv=FOLDER"):
+        make(tmp_path, typed, "both")
+    assert len(written(tmp_path, "both").runs) == 3
+    with pytest.raises(EnvironmentProblem, match=r"add path.arxiv=FOLDER"):
+        make(tmp_path, [], "far")
+    assert read_written(Results(tmp_path / "r"), "far") is None
+
+
+def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
+    """An unknown table has a nearest name; a table has its settings, so that no sweeper chooses them."""
+    with pytest.raises(UnknownName, match="did you mean 'toy-table1'"):
+        make(tmp_path, typed, "toy-tabel1")
+    with pytest.raises(UsageError, match="hydra/sweeper=optuna chooses settings"):
+        make(tmp_path, [*typed, "hydra/sweeper=optuna"])
+
+
+def test_kinds_have_a_page(tmp_path: Path) -> None:
+    """A kind is a module with a function; another name is an error."""
+    assert len(set(KINDS)) == 12
+    job = plan_artifact(toy_artifact(kind="dimension"), "probe", [], Results(tmp_path))
+    with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
+        make_page(job)

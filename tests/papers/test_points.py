@@ -1,0 +1,203 @@
+"""The runs of a table: planned from its rows, datasets and typed words, and matched with finished runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.artifacts import TOYS, toy_artifact
+from support.toys import write_jsonl
+
+from longsumbench.api import DatasetSettings
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.page import Job
+from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.record import Results, RunRecord
+
+TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
+
+
+def planned(artifact: Artifact, folder: Path, *words: str, scale: str = "probe") -> Job:
+    """Plan an artifact with the results folder `folder / "r"`."""
+    return plan_artifact(artifact, scale, words, Results(folder / "r"))
+
+
+def run_all(job: Job) -> list[RunRecord]:
+    """Run the missing points of a job."""
+    return [run_point(Point(point.config)) for point in job.missing]
+
+
+def seeds_of(job: Job) -> list[tuple[str, str, list[int]]]:
+    """Return label, dataset and seeds of the points."""
+    return [(row.label, row.dataset, [point.config.seed for point in row.points]) for row in job.rows]
+
+
+def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> None:
+    """One entry for each dataset and row, in their order, with a point for each seed; results go to one folder."""
+    job = planned(toy_artifact(datasets=TWO), tmp_path)
+    both = [(label, [1, 2]) for label in ("Lead", "Random")]
+    assert seeds_of(job) == [(label, dataset, seeds) for dataset in ("Toys", "Generated") for label, seeds in both]
+    configs = [point.config for row in job.rows for point in row.points]
+    assert {(config.results_dir, config.baselines) for config in configs} == {(str(tmp_path / "r"), False)}
+    assert [point.name for point in job.rows[1].points] == ["Random on Toys seed=1", "Random on Toys seed=2"]
+    assert {name: settings.name for name, settings in job.datasets.items()} == {"Toys": "toys", "Generated": "probe"}
+    assert job.missing == tuple(point for row in job.rows for point in row.points)
+
+
+def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
+    """A row without the scale, or of another dataset, is absent; so is a dataset without the scale."""
+    rows = {
+        "Everywhere": Row("model=lead"),
+        "Paper": Row("model=lead", at={"paper": "model.length=9"}),
+        "Generated only": Row("model=random", datasets=("Generated",)),
+        "Printed only": Row(),
+    }
+    datasets = {**TOYS, "Generated": {"paper": "dataset=probe"}}
+    artifact = toy_artifact(rows=rows, datasets=datasets)
+    assert [(row.label, row.dataset) for row in planned(artifact, tmp_path).rows] == [("Everywhere", "Toys")]
+    job = planned(artifact, tmp_path, scale="paper")
+    toys, generated = ["Everywhere", "Paper"], ["Everywhere", "Paper", "Generated only"]
+    expected = [*((label, "Toys") for label in toys), *((label, "Generated") for label in generated)]
+    assert [(row.label, row.dataset) for row in job.rows] == expected
+    assert [row.points[0].config.model.length for row in job.rows[:2]] == ["train", "9"]
+
+
+def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
+    """A typed setting wins over the scale, the dataset and the row; folders go to the points on their dataset."""
+    artifact = toy_artifact(datasets=TWO, rows={"Lead": Row("model=lead model.length=5")})
+    job = planned(artifact, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts")
+    assert seeds_of(job) == [("Lead", "Toys", [7]), ("Lead", "Generated", [7])]
+    configs = [row.points[0].config for row in job.rows]
+    assert [config.model.length for config in configs] == ["9", "9"]
+    assert [config.dataset.path for config in configs] == [f"{tmp_path}/my texts", None]
+    assert job.datasets["Toys"].path == f"{tmp_path}/my texts"
+
+
+def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: Path) -> None:
+    """As in a sweep over models."""
+    job = planned(toy_artifact(), tmp_path, "model.length=9")
+    assert job.rows[0].points[0].config.model.length == "9"
+
+
+def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
+    """Settings of the kind are no settings of the runs; null is None."""
+    artifact = toy_artifact(options={"example": 0, "bert": None, "share": 0.5, "rank": "tfidf"})
+    assert planned(artifact, tmp_path).options == artifact.options
+    job = planned(artifact, tmp_path, "example=3", "bert=some/folder", "share=1", "rank=null")
+    assert job.options == {"example": 3, "bert": "some/folder", "share": 1.0, "rank": None}
+    assert job.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["scale=small"], "toy-table1 has no scale=small: choose one of probe, paper"),
+        (["path.toy=x"], "does not read 'toy' (did you mean 'toys'?); it has: path.probe=, path.toys="),
+        (["results_dir=x"], "'results_dir=x': write --results-dir x"),
+        (["example=two"], "'example=two' is not a whole number"),
+        (["dataset.path=x"], "'dataset.path=x' is for several datasets: write path."),
+        (["seed"], "'seed' is not an override: write key=value"),
+    ],
+)
+def test_wrong_words(words: list[str], problem: str) -> None:
+    """One line says what is wrong, and what to write."""
+    with pytest.raises(UsageError) as caught:
+        sort_words(toy_artifact(datasets=TWO, options={"example": 0}), words)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentences"),
+    [
+        ([], []),
+        (["device=cpu", "path.toys=x", "dataset.workers=2", "decode.evidence=all", "hydra/launcher=joblib"], []),
+        (["seed=1"], ["seed=1, instead of seed=1,2."]),
+        (["seed=1", "dataset.limit=3"], ["seed=1, instead", "dataset.limit=3, which is no setting of this artifact."]),
+    ],
+)
+def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str], tmp_path: Path) -> None:
+    """A typed setting that decides the outcome is named; one that does not, is not."""
+    changes = planned(toy_artifact(), tmp_path, *words).changes
+    assert len(changes) == len(sentences)
+    assert all(text in change for change, text in zip(changes, sentences, strict=True))
+
+
+def test_finished_runs_are_found(tmp_path: Path) -> None:
+    """A point has the record of its run, also where the texts and the results moved; other settings are other runs."""
+    texts, words = write_jsonl(tmp_path / "texts"), ["score.resamples=100"]
+    job = planned(toy_artifact(), tmp_path, f"path.toys={texts}", *words)
+    made = {record.run_id for record in run_all(job)}
+    job = find_finished(job)
+    assert job.missing == ()
+    lead, random = job.rows
+    assert [record.run_id for record in lead.finished] == [lead.finished[0].run_id] * 2  # a run without a seed
+    assert [record.seed for record in random.finished] == [1, 2]
+    assert {record.run_id for row in job.rows for record in row.finished} == made
+    (tmp_path / "r").rename(tmp_path / "s")
+    moved = plan_artifact(toy_artifact(), "probe", ["path.toys=elsewhere", *words], Results(tmp_path / "s"))
+    assert moved.missing == ()
+    other = plan_artifact(toy_artifact(), "probe", ["score.resamples=200"], Results(tmp_path / "s"))
+    assert len(other.missing) == 4
+
+
+def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
+    """Of several runs of a point, such as on texts that changed, the last one is its record."""
+    texts = write_jsonl(tmp_path / "texts")
+    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    results = Results(tmp_path / "r")
+    (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    for run_id, finished in (("aaa", "2021-01-01T00:00:00+00:00"), ("bbb", "2020-01-01T00:00:00+00:00")):
+        other = replace(record, run_id=run_id, finished=finished)
+        other.write(results.run_folder(other))
+    assert planned(artifact, tmp_path).rows[0].finished == (record,)
+    later = replace(record, run_id="ccc", finished="2999-01-01T00:00:00+00:00")
+    later.write(results.run_folder(later))
+    assert planned(artifact, tmp_path).rows[0].finished == (later,)
+
+
+@pytest.mark.parametrize(
+    "change", [{"score": {"metrics": ["gone"]}, "gone": 1}, {"model": {"name": "lead", "gone": 1}}]
+)
+def test_a_record_of_another_version_is_no_run_of_the_table(change: dict[str, Any], tmp_path: Path) -> None:
+    """A record with settings that no longer exist matches no point, and is no error."""
+    texts = write_jsonl(tmp_path / "texts")
+    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    replace(record, config={**record.config, **change}).write(Results(tmp_path / "r").run_folder(record))
+    assert planned(artifact, tmp_path).rows[0].finished == ()
+
+
+def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:
+    """A run with more metrics than the point asks for is its run; one with fewer is not."""
+    texts = write_jsonl(tmp_path / "texts")
+    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    asking = ("score.metrics=[novel_ngrams]", f"path.toys={texts}")
+    assert len(planned(artifact, tmp_path, *asking).missing) == 1
+    run_all(planned(artifact, tmp_path, *asking))
+    assert planned(artifact, tmp_path, *asking).missing == ()
+    assert planned(artifact, tmp_path).missing == ()
+
+
+def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of files only, of a hub out of reach, or of a wrong folder; generated texts have no problem."""
+
+    def unreachable(*_: object) -> None:
+        raise EnvironmentProblem("no network")
+
+    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
+    assert texts_problem(DatasetSettings("probe")) is None
+    assert texts_problem(DatasetSettings("sumpubmed", path=str(tmp_path))) is None
+    problems: Sequence[tuple[DatasetSettings, str, int]] = [
+        (DatasetSettings("sumpubmed"), "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER", 2),
+        (DatasetSettings("arxiv"), "hub cannot be reached: add path.arxiv=FOLDER", 4),
+        (DatasetSettings("arxiv", path="gone"), "path.arxiv=gone: no such file or folder", 2),
+    ]
+    for settings, words, code in problems:
+        problem = texts_problem(settings)
+        assert problem is not None
+        assert words in str(problem)
+        assert problem.exit_code == code

@@ -1,0 +1,131 @@
+"""The files of a table: Markdown, CSV, HTML, JSON and pictures, the same bytes for the same runs."""
+
+import base64
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.artifacts import runs_page, toy_artifact
+from support.run_records import record
+
+from longsumbench.errors import DataError
+from longsumbench.papers.artifacts import Row
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.write import Written, read_written, render_terminal, write_page
+from longsumbench.report.tables import Block, Stressed
+from longsumbench.runs.record import Results, StepSeconds
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """The rows Lead and Random; the run of Lead is finished and took 90 seconds."""
+    artifact = toy_artifact(
+        rows={"Lead": Row("model=lead"), "Random": Row("model=random")},
+        scales={"probe": "seed=1"},
+        not_given=("The paper does not give *the seed*.",),
+        notes=("A note.",),
+    )
+    planned = plan_artifact(artifact, "probe", ["seed=2"], Results(tmp_path))
+    made = record("lead", 30.0, timings=StepSeconds(total=90.0))
+    lead, random = planned.rows
+    return replace(planned, rows=(lead._replace(records=(made,)), random))
+
+
+def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
+    """It has the title, the paper, the command, the runs, what differs, the picture, the tables and the verdicts."""
+    path = write_page(job, runs_page(job), ["seed=2"])[0]
+    text = path.read_text(encoding="utf-8")
+    expected = [
+        "# TOY, Table 1: Lead and Random",
+        "Nobody 2020, TOY, Table 1.",
+        "    longsumbench paper toy-table1 scale=probe seed=2",
+        "1 of 2 runs finished; together they took 90 s on an unknown machine.",
+        "Missing: Random on Toys. The same command, without --no-run, continues.",
+        "## What differs from the paper",
+        "* Typed: seed=2, instead of seed=1.",
+        "* Other texts: \\<toys>.",
+        "![TOY, Table 1: Lead and Random](toy-table1-a.png)",
+        "## Runs",
+        "| Lead   | Toys      | lead00000000 |",
+        "## Orderings that the paper claims",
+        "| Lead > Random ",
+        "+4.25 (+1.50 to +7.00)",
+        "\\< 0.001 | 8 examples, 2 seeds",
+        "## What the paper does not give",
+        "* The paper does not give \\*the seed\\*.",
+        "## Notes",
+    ]
+    places = [text.find(part) for part in expected]
+    assert -1 not in places, expected[places.index(-1)]
+    assert places == sorted(places)
+
+
+def test_the_html_page_needs_no_other_file(job: Job) -> None:
+    """Its picture is embedded, its texts are escaped, and the details of the page are in it as they are."""
+    page = replace(runs_page(job), details="<em>details</em>")
+    (html,) = (path for path in write_page(job, page) if path.suffix == ".html")
+    text = html.read_text(encoding="utf-8")
+    assert f"data:image/png;base64,{base64.b64encode(b'png').decode()}" in text
+    assert "Other texts: &lt;toys&gt;." in text
+    assert "Lead &gt; &lt;b&gt;" in text
+    assert "<em>details</em>" in text
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_html_tables_have_groups_and_bold_cells(job: Job) -> None:
+    """Neighbouring columns share the heading of their group, and the best cell is bold."""
+    block = Block("", (), ("a", "b", "c"), "lrr", [["x", Stressed("1<"), "2"]], groups=("", "R", "R"))
+    (html,) = (path for path in write_page(job, Page((block,))) if path.suffix == ".html")
+    text = html.read_text(encoding="utf-8")
+    assert '<tr><th colspan="1"></th><th colspan="2">R</th></tr><tr>' in text
+    assert "<strong>1&lt;</strong>" in text
+
+
+def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:
+    """Byte for byte, also in another folder."""
+    first = {path.name: path.read_bytes() for path in write_page(job, runs_page(job), ["seed=2"])}
+    moved = replace(job, results=Results(tmp_path / "other"))
+    assert first == {path.name: path.read_bytes() for path in write_page(moved, runs_page(moved), ["seed=2"])}
+    assert set(first) == {f"toy-table1{end}" for end in (".md", ".csv", ".html", ".json", "-a.png")}
+
+
+def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> None:
+    """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
+    write_page(job, runs_page(job), ["seed=2"])
+    verdicts = {"reproduced": 1, "undecided": 1}
+    expected = Written("toy-table1", "probe", ("seed=2",), ("lead00000000",), ("Random on Toys",), 90.0, verdicts)
+    assert read_written(Results(tmp_path), "toy-table1") == expected
+    assert read_written(Results(tmp_path), "toy-table2") is None
+    (tmp_path / "papers" / "toy-table1.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(DataError, match="the same `longsumbench paper toy-table1` writes it again"):
+        read_written(Results(tmp_path), "toy-table1")
+
+
+def test_files_of_an_earlier_page_are_deleted(job: Job, tmp_path: Path) -> None:
+    """A page without pictures and numbers leaves none of an earlier one; files of other tables stay."""
+    write_page(job, runs_page(job))
+    other = tmp_path / "papers" / "toy-table11.md"
+    other.write_text("", encoding="utf-8")
+    left = write_page(job, Page(numbers=pd.DataFrame()))
+    assert sorted((tmp_path / "papers").iterdir()) == sorted([*left, other])
+
+
+def test_folders_of_this_machine_are_not_written(job: Job, tmp_path: Path) -> None:
+    """Paths of texts become FOLDER, other folders their last name; names of the hub stay."""
+    model = tmp_path / "models" / "bert"
+    model.mkdir(parents=True)
+    write_page(job, runs_page(job), [f"path.toys={tmp_path}", f"bert={model}", "encoder=google/bert"])
+    found = read_written(Results(tmp_path), "toy-table1")
+    assert found is not None
+    assert found.words == ("path.toys=FOLDER", "bert=bert", "encoder=google/bert")
+    texts = [path.read_bytes() for path in (tmp_path / "papers").iterdir()]
+    assert not any(str(tmp_path).encode() in text for text in texts)
+
+
+def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
+    """The same content as the page, without the notes."""
+    text = render_terminal(job, runs_page(job))
+    for part in ("TOY, Table 1", "Runs", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
+        assert part in text

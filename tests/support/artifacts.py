@@ -1,0 +1,54 @@
+"""Made-up tables of papers: rows that need no training, on a small dataset of one's own files."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from longsumbench.papers import artifacts, listing
+from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.page import REPRODUCED, UNDECIDED, Job, Page, Verdict
+from longsumbench.report.tables import Block
+
+TOYS = {"Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}}
+
+
+def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
+    """Return a table with the rows Lead and Random on the dataset "Toys", which is read from `path.toys=`."""
+    about: dict[str, Any] = {
+        "kind": "scores",
+        "title": "Lead and Random",
+        "default": "probe",
+        "scales": {"probe": "seed=1,2", "paper": "score.resamples=100"},
+        "datasets": TOYS,
+        "rows": {"Lead": Row("model=lead"), "Random": Row("model=random")},
+        "name": name,
+        "prints": "Table 1",
+        "source": "zhao2020seal",
+        "citation": "Nobody 2020, TOY",
+    }
+    return Artifact(**{**about, **changes})
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
+    """Let the suite have these artifacts only, with a page that lists the runs."""
+    found = {artifact.name: artifact for artifact in offered}
+    for module in (artifacts, listing):
+        monkeypatch.setattr(module, "read_artifacts", lambda: found)
+    kind = ModuleType("longsumbench.papers.scores")
+    kind.scores_page = runs_page  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, kind.__name__, kind)
+
+
+def runs_page(job: Job) -> Page:
+    """Return a page with the ids of the runs, two verdicts and a picture."""
+    rows = [[row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows]
+    verdicts = (
+        Verdict("Lead > Random", "rouge1", "Toys", REPRODUCED, 4.25, 1.5, 7.0, 0.0004, "8 examples, 2 seeds"),
+        Verdict("Lead > <b>", "rouge1", "Toys", UNDECIDED, reason="no runs of <b>"),
+    )
+    numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
+    blocks = (Block("Runs", (), ("row", "dataset", "runs"), "lll", rows),)
+    return Page(blocks, numbers, verdicts, ("Other texts: <toys>.",), {f"{job.artifact.name}-a.png": b"png"})
