@@ -45,9 +45,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.artifact == _LIST:
         if options.overrides:
             raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
-        from longsumbench.papers.listing import list_artifacts
+        from longsumbench.papers.listing import render_artifacts
 
-        print_text(list_artifacts(results_of(options)))
+        print_text(render_artifacts(results_of(options)))
         return
     from longsumbench.papers.artifacts import find_artifact
     from longsumbench.progress import phase

@@ -10,7 +10,7 @@ from longsumbench.errors import UnknownName
 from longsumbench.papers.page import Job, Page
 
 # Each has a module of this name with the function NAME_page.
-KINDS = (
+ARTIFACT_KINDS = (
     *("scores", "curves", "dimensions", "sizes", "similarity", "fusions", "coherence", "rank_recall"),
     *("evidence", "examples", "case_study", "questions"),
 )
@@ -24,7 +24,7 @@ def make_page(job: Job) -> Page:
         UnknownName: there is no such kind.
     """
     kind = job.artifact.kind
-    if kind not in KINDS:
-        raise UnknownName("kind of artifact", kind, KINDS)
+    if kind not in ARTIFACT_KINDS:
+        raise UnknownName("kind of artifact", kind, ARTIFACT_KINDS)
     page: Callable[[Job], Page] = getattr(import_module(f"longsumbench.papers.{kind}"), f"{kind}_page")
     return page(job)

@@ -7,7 +7,7 @@ from longsumbench.leaderboards.published import read_published_table
 from longsumbench.papers.artifacts import Artifact, read_artifacts
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED
-from longsumbench.papers.write import Written, read_written
+from longsumbench.papers.write import MadePage, read_written
 from longsumbench.report.tables import Block, terminal
 from longsumbench.runs.record import Results
 
@@ -15,7 +15,7 @@ _OUTCOMES = (REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED)
 _COLUMNS = ("name", "what it shows", "printed\nnumbers", "scales", "made here")
 
 
-def list_artifacts(results: Results) -> str:
+def render_artifacts(results: Results) -> str:
     """Render the list for the terminal.
 
     Raises:
@@ -49,12 +49,12 @@ def describe_status(results: Results, artifact: Artifact) -> str:
     return "; ".join(filter(None, [written.scale, _runs(artifact, written), describe_verdicts(written)]))
 
 
-def describe_verdicts(written: Written) -> str:
+def describe_verdicts(written: MadePage) -> str:
     """Return the number of claims with each outcome: "3 reproduced, 1 undecided"; empty without claims."""
     return ", ".join(f"{written.verdicts[one]} {one}" for one in _OUTCOMES if one in written.verdicts)
 
 
-def _runs(artifact: Artifact, written: Written) -> str:
+def _runs(artifact: Artifact, written: MadePage) -> str:
     finished, every = len(written.runs), len(written.runs) + len(written.missing)
     if artifact.kind in PLANNED_ONLY or not every:
         return ""

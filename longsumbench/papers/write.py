@@ -31,7 +31,7 @@ pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-ra
 """
 
 
-class Written(msgspec.Struct, frozen=True):
+class MadePage(msgspec.Struct, frozen=True):
     """The content of NAME.json: what the files of an artifact show.
 
     Attributes:
@@ -57,7 +57,7 @@ def files_folder(results: Results) -> Path:
     return results.root / _FOLDER
 
 
-def read_written(results: Results, name: str) -> Written | None:
+def read_written(results: Results, name: str) -> MadePage | None:
     """Return what the files of an artifact show; None if there are none.
 
     Raises:
@@ -65,7 +65,7 @@ def read_written(results: Results, name: str) -> Written | None:
     """
     path = files_folder(results) / f"{name}.json"
     try:
-        return read_json(path, Written)
+        return read_json(path, MadePage)
     except FileNotFoundError:
         return None
     except BadFile as error:
@@ -103,10 +103,10 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
     return [folder / file for file in contents]
 
 
-def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> Written:
+def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
     """Return what the files of an artifact show."""
     runs = finished_runs(job)
-    return Written(
+    return MadePage(
         job.artifact.name,
         job.scale,
         tuple(words),

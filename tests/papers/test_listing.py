@@ -7,8 +7,8 @@ from support.artifacts import offer, toy_artifact
 
 from longsumbench.files import write_atomically
 from longsumbench.papers.artifacts import find_artifact
-from longsumbench.papers.listing import count_printed, describe_status, list_artifacts
-from longsumbench.papers.write import Written
+from longsumbench.papers.listing import count_printed, describe_status, render_artifacts
+from longsumbench.papers.write import MadePage
 from longsumbench.runs.record import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": ["a", "b"], "missing": %s, "seconds": 150, "verdicts": %s}'
@@ -20,7 +20,7 @@ def test_a_line_for_each_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     verdicts = '{"undecided": 1, "reproduced": 3}'
     write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ("[]", verdicts))
     monkeypatch.setenv("COLUMNS", "200")
-    lines = list_artifacts(Results(tmp_path)).splitlines()
+    lines = render_artifacts(Results(tmp_path)).splitlines()
     assert lines[-2].split("  ")[0] == "toy-table1"
     for part in ("Lead and Random", "30", "probe, paper", "probe; 2 runs, 2.5 min; 3 reproduced, 1 undecided"):
         assert part in lines[-2]
@@ -40,4 +40,4 @@ def test_printed_numbers_are_counted_by_source_and_table() -> None:
     """SEAL's Table 2 prints 20 rows of three numbers and two more; a table of a longer number is another one."""
     assert count_printed(find_artifact("seal-table2")) == 62
     assert count_printed(toy_artifact(prints="Table 99")) == 0
-    assert Written("x", "probe").verdicts == {}
+    assert MadePage("x", "probe").verdicts == {}

@@ -9,10 +9,10 @@ from support.toys import write_jsonl
 
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.artifacts import Row
-from longsumbench.papers.kinds import KINDS, make_page
+from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
 from longsumbench.papers.make import make_artifact
 from longsumbench.papers.points import plan_artifact
-from longsumbench.papers.write import Written, read_written
+from longsumbench.papers.write import MadePage, read_written
 from longsumbench.runs.record import Results
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"
@@ -31,7 +31,7 @@ def make(folder: Path, words: Sequence[str], name: str = "toy-table1", run: bool
     return make_artifact(name, words, run, folder / "r")
 
 
-def written(folder: Path, name: str = "toy-table1") -> Written:
+def written(folder: Path, name: str = "toy-table1") -> MadePage:
     """Return what the files of a table show."""
     found = read_written(Results(folder / "r"), name)
     assert found is not None
@@ -135,7 +135,7 @@ def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
 
 def test_kinds_have_a_page(tmp_path: Path) -> None:
     """A kind is a module with a function; another name is an error."""
-    assert len(set(KINDS)) == 12
+    assert len(set(ARTIFACT_KINDS)) == 12
     job = plan_artifact(toy_artifact(kind="dimension"), "probe", [], Results(tmp_path))
     with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
         make_page(job)
