@@ -1,6 +1,7 @@
 """The list of all tables and figures: their scales, the numbers that the papers print, and what was run here."""
 
 import re
+import textwrap
 
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.published import read_published_table
@@ -8,30 +9,31 @@ from longsumbench.papers.artifacts import Artifact, read_artifacts
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED
 from longsumbench.papers.write import MadePage, read_written
-from longsumbench.report.tables import Block, terminal
+from longsumbench.report.tables import terminal_width
 from longsumbench.runs.record import Results
 
 _OUTCOMES = (REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED)
-_COLUMNS = ("name", "what it shows", "printed\nnumbers", "scales", "made here")
 
 
 def render_artifacts(results: Results) -> str:
-    """Render the list for the terminal.
+    """Render the list for the terminal: two lines for each artifact.
 
     Raises:
         DataError: a file of `conf/paper`, or of the results, is damaged.
     """
-    rows = [
-        [
-            name,
-            artifact.title,
-            str(count_printed(artifact) or ""),
-            _scales(artifact),
-            describe_status(results, artifact),
-        ]
-        for name, artifact in read_artifacts().items()
-    ]
-    return terminal("", [Block("", (), _COLUMNS, "llrll", rows, optional=("printed\nnumbers",))]).strip()
+    artifacts = read_artifacts()
+    width = max(map(len, artifacts)) + 2
+    lines = []
+    for name, artifact in artifacts.items():
+        printed = count_printed(artifact)
+        status = describe_status(results, artifact)
+        facts = [f"scale={'|'.join(_scales(artifact))}"]
+        facts += [format_count(printed, "printed number")] if printed else []
+        facts += [f"made here: {status}"] if status else []
+        texts = (artifact.title, "; ".join(facts))
+        wrapped = [line for text in texts for line in textwrap.wrap(text, terminal_width() - width)]
+        lines += [f"{start:{width}}{line}" for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False)]
+    return "\n".join(lines)
 
 
 def count_printed(artifact: Artifact) -> int:
@@ -46,7 +48,7 @@ def describe_status(results: Results, artifact: Artifact) -> str:
     written = read_written(results, artifact.name)
     if written is None:
         return ""
-    return "; ".join(filter(None, [written.scale, _runs(artifact, written), describe_verdicts(written)]))
+    return ", ".join(filter(None, [written.scale, _runs(artifact, written), describe_verdicts(written)]))
 
 
 def describe_verdicts(written: MadePage) -> str:
@@ -62,6 +64,5 @@ def _runs(artifact: Artifact, written: MadePage) -> str:
     return f"{counted}, {format_duration(written.seconds)}" if finished else counted
 
 
-def _scales(artifact: Artifact) -> str:
-    others = [scale for scale in artifact.scales if scale != artifact.default]
-    return ", ".join([artifact.default, *others])
+def _scales(artifact: Artifact) -> list[str]:
+    return [artifact.default, *(scale for scale in artifact.scales if scale != artifact.default)]

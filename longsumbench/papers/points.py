@@ -4,7 +4,7 @@ Artifact + scale + typed words --plan_artifact--> Job: for each row and dataset 
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from longsumbench.runs.run_id import config_identity
 _PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
 _CHOOSES_MODEL = {"model", "model/recipe"}
 _UNTRAINED = "model=lead"  # for a line that only chooses a dataset
+_Place = tuple[str, str]  # label of a row, and dataset
 
 
 class TypedWords(NamedTuple):
@@ -97,37 +98,61 @@ def plan_artifact(
         UsageError: a word is invalid, or the artifact lacks the scale.
     """
     typed = sort_words(artifact, [*words, f"scale={scale}"])
-    always = format_overrides({"results_dir": str(results.root), "baselines": False})
-    datasets = {name: at[scale] for name, at in artifact.datasets.items() if scale in at}
-    lines: list[list[str]] = []
-    places = []  # of the lines of rows: label, dataset
-    for dataset, chosen in datasets.items():
-        path = typed.paths.get(_dataset_name(chosen))
-        reading = [*shlex.split(artifact.scales[scale]), *shlex.split(chosen)]
-        after = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
-        lines.append(_last_of_each([_UNTRAINED, *reading, *after]))
-        places.append(("", dataset))
-        for label, row in artifact.rows.items():
-            if (row.datasets and dataset not in row.datasets) or (row.at and scale not in row.at):
-                continue
-            line = _last_of_each([*reading, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *after])
-            if _CHOOSES_MODEL & {word.partition("=")[0] for word in line}:  # other rows need no run
-                lines.append(line)
-                places.append((label, dataset))
-    planned = plan_lines(lines, config_dir=config_dir)
-    pairs = list(zip(places, planned, strict=True))
-    settings = {dataset: points[0].config.dataset for (label, dataset), points in pairs if not label}
-    named = [
-        (label, dataset, tuple(_name_point(point, label, dataset) for point in points))
-        for (label, dataset), points in pairs
-        if label
-    ]
+    lines = dict(_lines(artifact, typed, results))
+    planned, problems = _plan_available(lines, config_dir)
     records = _Finished(results)
-    rows = tuple(
-        RowRuns(label, artifact.rows[label], dataset, points, tuple(map(records.find, points)))
-        for label, dataset, points in named
-    )
-    return Job(artifact, scale, settings, rows, typed.options, _describe_changes(artifact, typed), results)
+    rows: list[RowRuns] = []
+    settings: dict[str, DatasetSettings] = {}
+    for (label, dataset), points in planned.items():
+        settings.setdefault(dataset, points[0].config.dataset)
+        if label:
+            named = tuple(_name_point(point, label, dataset) for point in points)
+            rows.append(RowRuns(label, artifact.rows[label], dataset, named, tuple(map(records.find, named))))
+    left_out = [f"{label} on {dataset} is left out: {problem}." for (label, dataset), problem in problems.items()]
+    changes = (*_describe_changes(artifact, typed), *left_out)
+    return Job(artifact, scale, settings, tuple(rows), typed.options, changes, results)
+
+
+def _lines(artifact: Artifact, typed: TypedWords, results: Results) -> Iterator[tuple[_Place, list[str]]]:
+    """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
+    scale, own = typed.scale, shlex.split(artifact.scales[typed.scale])
+    always = format_overrides({"results_dir": str(results.root), "baselines": False})
+    for dataset, chosen in ((name, shlex.split(at[scale])) for name, at in artifact.datasets.items() if scale in at):
+        path = typed.paths.get(_dataset_name(artifact.datasets[dataset][scale]))
+        after = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
+        runs = []
+        for label, row in artifact.rows.items():
+            if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
+                words = [*own, *chosen, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *after]
+                runs.append((label, _last_of_each(words)))
+        runs = [
+            (label, line) for label, line in runs if _CHOOSES_MODEL & set(map(_key, line))
+        ]  # others are only printed
+        for label, line in runs:
+            yield (label, dataset), line
+        if not runs:
+            words = [word for word in own if not _key(word).startswith("model")]
+            yield ("", dataset), _last_of_each([_UNTRAINED, *words, *chosen, *after])
+
+
+def _plan_available(
+    lines: Mapping[_Place, list[str]], config_dir: str | None
+) -> tuple[dict[_Place, list[Planned]], dict[_Place, EnvironmentProblem]]:
+    """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
+    try:
+        return dict(zip(lines, plan_lines(list(lines.values()), config_dir=config_dir), strict=True)), {}
+    except EnvironmentProblem:
+        pass
+    problems = {}
+    for place, line in lines.items():
+        try:
+            plan_lines([line], config_dir=config_dir)
+        except EnvironmentProblem as problem:
+            problems[place] = problem
+        except UsageError:  # a setting that other rows have
+            continue
+    rest = {place: line for place, line in lines.items() if place not in problems}
+    return dict(zip(rest, plan_lines(list(rest.values()), config_dir=config_dir), strict=True)), problems
 
 
 def find_finished(job: Job) -> Job:
@@ -218,10 +243,14 @@ def _last_of_each(words: Iterable[str]) -> list[str]:
     """Return overrides with one word for each setting, the last one."""
     last: dict[str, str] = {}
     for word in words:
-        key = word.lstrip("+").partition("=")[0]
-        last.pop(key, None)
-        last[key] = word
+        last.pop(_key(word), None)
+        last[_key(word)] = word
     return list(last.values())
+
+
+def _key(word: str) -> str:
+    """Return the setting of an override."""
+    return word.lstrip("+").partition("=")[0]
 
 
 def _name_point(point: Planned, label: str, dataset: str) -> Planned:
@@ -250,14 +279,14 @@ def _typed_option(key: str, value: str, default: str | int | float | None) -> st
 def _describe_changes(artifact: Artifact, typed: TypedWords) -> tuple[str, ...]:
     """Return a sentence for each typed override that makes the result another one than the artifact's."""
     scale = artifact.scales[typed.scale]
-    own = {word.partition("=")[0]: word for word in shlex.split(scale)}
+    own = {_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
     nothing |= {
         f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
     }
     sentences = []
     for word in typed.overrides:
-        key = word.lstrip("+").partition("=")[0]
+        key = _key(word)
         if key in nothing:
             continue
         usual = f"instead of {own[key]}" if key in own else "which is no setting of this artifact"

@@ -112,25 +112,29 @@ def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
         tuple(words),
         tuple(run.run_id for run in runs),
         missing_names(job),
-        round(sum(run.timings.total for run in runs), 1),
+        round(sum((run.timings.total for run in runs), 0.0), 1),
         dict(Counter(verdict.outcome for verdict in page.verdicts)),
     )
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
-    """Return the finished runs of an artifact, each once."""
+    """Return the finished runs of an artifact, each once; none of a kind whose points are only planned."""
+    if job.artifact.kind in PLANNED_ONLY:
+        return []
     return list({run.run_id: run for row in job.rows for run in row.finished}.values())
 
 
 def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
+    if job.artifact.kind in PLANNED_ONLY:
+        return ()
     return tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
 
 
 def describe_runs_of(job: Job) -> list[str]:
     """Describe which runs are finished, what they took, and which are missing; empty without runs."""
     runs, missing = finished_runs(job), missing_names(job)
-    if job.artifact.kind in PLANNED_ONLY or not (runs or missing):
+    if not (runs or missing):
         return []
     counted = f"{len(runs)} of {format_count(len(runs) + len(missing), 'run')} finished"
     took = format_duration(sum(run.timings.total for run in runs))

@@ -15,6 +15,7 @@ from longsumbench.papers.artifacts import Artifact, Row
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import Results, RunRecord
 
 TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
@@ -201,3 +202,27 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
         assert problem is not None
         assert words in str(problem)
         assert problem.exit_code == code
+
+
+def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other rows are planned, with the settings that only some rows have; a sentence has the reason."""
+
+    def plan_without_oracle(lines: Sequence[Sequence[str]], **others: Any) -> list[list[Planned]]:
+        if any("model=oracle" in line for line in lines):
+            raise EnvironmentProblem("no copy of the checkpoint")
+        return plan_lines(lines, **others)
+
+    monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
+    rows = {"Lead": Row("model=lead"), "Random": Row("model=random"), "Far": Row("model=oracle")}
+    job = planned(toy_artifact(rows=rows), tmp_path, "model.length=9")
+    assert [row.label for row in job.rows] == ["Lead", "Random"]
+    assert job.changes[-1] == "Far on Toys is left out: no copy of the checkpoint."
+
+
+def test_a_table_without_runs_has_datasets(tmp_path: Path) -> None:
+    """Rows that choose no model have no points; the settings of the datasets are those of the scale."""
+    scales = {"probe": "dataset.document_length=64 model.snippet_length=16"}
+    artifact = toy_artifact(rows={"tf-idf": Row()}, scales=scales, datasets={"G": {"probe": "dataset=probe"}})
+    job = planned(artifact, tmp_path)
+    assert job.rows == ()
+    assert job.datasets["G"].document_length == 64
