@@ -20,7 +20,7 @@ Without arguments, compare systems on short generated reports and on real texts,
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
   longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
   torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point with four processes
-  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      the points that an experiment defines
+  longsumbench run -m experiment=first-probe                             the points that an experiment defines
 
 groups:    model=NAME  dataset=NAME  scale={scales}  (longsumbench list models|datasets|scales)
            experiment=NAME, settings that belong together                                (longsumbench list experiments)

@@ -210,29 +210,6 @@ def test_a_misspelt_word_of_a_sweep(own_sweep: Callable[[str], str]) -> None:
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep('["model.norm=\'post"]'))
 
 
-BASIC, ALL = [], [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("table", "expected"),
-    [
-        (2, [(4, 4, focus, saliency) for saliency in (BASIC, ALL) for focus in (BASIC, ALL)]),
-        (4, [(depth, 4, [], []) for depth in (2, 4, 6)] + [(4, depth, [], []) for depth in (2, 4, 6)]),
-        (5, [(4, 4, [], saliency) for saliency in (BASIC, [1, 2], [3, 4], ALL)]),
-        (6, [(4, 4, focus, []) for focus in (BASIC, [1, 2], [3, 4], ALL)]),
-    ],
-)
-def test_the_tables_of_etads(table: int, expected: list[tuple[int, int, list[int], list[int]]]) -> None:
-    """Each table is one command, at any scale; what two rows or tables share is one run."""
-    for scale in ("tiny", "paper"):
-        points = plan([f"experiment=etads-table{table}", f"scale={scale}"], sweep=True)
-        models = [one.config.model for one in points]
-        sizes = [(one.encoder_layers, one.decoder_layers, one.focus_layers, one.saliency_layers) for one in models]
-        assert sizes == expected
-        different = 5 if table == 4 else 4
-        assert len({one.identity for one in points}) == len({one.variant for one in points}) == different
-
-
 def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> None:
     """Points come in the order of the words; what some systems lack is left out for them, said in one line."""
     points = plan(SWEEP, sweep=True)
