@@ -69,7 +69,7 @@ def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
 
 def _pairs(job: Job) -> list[_Pair]:
     """Return the rows with a finished run that exist at the paper's scale."""
-    if PAPER not in job.artifact.scales or job.scale == PAPER:
+    if PAPER not in job.artifact.scales:
         return []
     finished = [row for row in job.rows if row.finished]
     rows = {row.label: row.row for row in finished}  # others may need checkpoints that are not on this machine
@@ -96,10 +96,12 @@ def _texts(job: Job, ours: Ours, dataset: str) -> str:
     settings, first = job.datasets[dataset], runs[0]
     texts = f"{settings.name} (local files)" if settings.path else settings.name
     sentence = f"{dataset}: ours are {format_count(first.n, 'example')} of the {first.split} split of {texts}"
+    lengths = []
     if ledger := next((run.source for run in runs if run.source and run.source.words), None):
-        sentence += f", with {ledger.words / first.num_outputs:,.0f} words on average"
+        lengths.append(f"{ledger.words / first.num_outputs:,.0f} words on average")
     if first.outputs and first.outputs.reference_words:
-        sentence += f", and references of {first.outputs.reference_words:,.0f} words"
+        lengths.append(f"references of {first.outputs.reference_words:,.0f} words")
+    sentence += f", with {' and '.join(lengths)}" if lengths else ""
     trained = any(run.trained for run in runs)
     return sentence + (f"; {format_count(first.train_examples, 'example')} to train on." if trained else ".")
 
