@@ -23,6 +23,7 @@ from longsumbench.runs.record import RunRecord
 
 _THEIRS = "the paper's in parentheses"
 _MOST_VALUES = 3  # of a setting; with more, it is only named
+_MOST_OTHERS = 3  # rows after "all but"
 _SECTIONS = {"model": "Systems", "train": "Training", "decode": "Decoding"}
 _SHOWN_ELSEWHERE = ("budget", "seed", "speed", *SAME_SYSTEM)
 # How each paper computes ROUGE: our mode (None: not named), and what the paper says
@@ -134,9 +135,15 @@ def _compare_settings(pairs: Sequence[_Pair], section: str) -> str:
             grouped.setdefault(tuple(names), []).append(f"{key} {value} ({theirs})".lstrip())
     everyone = tuple(pair.name for pair in compared)
     parts = [", ".join(grouped.pop(everyone))] if everyone in grouped else []
-    parts += [f"{shorten_list(names)}: {', '.join(texts)}" for names, texts in grouped.items()]
+    parts += [f"{_name_rows(names, everyone)}: {', '.join(texts)}" for names, texts in grouped.items()]
     parts += [f"{key or 'budget'} by row" for key in dict.fromkeys(keys) if keys.count(key) > _MOST_VALUES]
     return f"{_SECTIONS[section]}, {_THEIRS}: {'; '.join(parts)}." if parts else ""
+
+
+def _name_rows(names: Sequence[str], everyone: Sequence[str]) -> str:
+    """Return the names of rows, or of the rows that are not meant if these are few."""
+    others = [name for name in everyone if name not in names]
+    return f"all but {', '.join(others)}" if len(others) <= _MOST_OTHERS < len(names) else shorten_list(names)
 
 
 def _uses(pair: _Pair, section: str) -> bool:
@@ -192,6 +199,7 @@ def _seeds(ours: Ours) -> str:
     numbers = sorted({len(group.runs) for group in ours.groups.values() if group.first.seed is not None})
     if not numbers:
         return ""
-    if numbers == [1]:
-        return "Our numbers are of one seed."
-    return f"Our numbers are means over {' to '.join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))} seeds."
+    over = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+    means = "are of one seed" if numbers == [1] else f"are means over {over} seeds"
+    limit = " One seed does not show how much trainings differ, so its verdicts are about these runs only."
+    return f"Our numbers {means}." + (limit if numbers[0] == 1 else "")

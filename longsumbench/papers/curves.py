@@ -1,6 +1,7 @@
 """Figures of curves: a plot for each panel, a line for each system, drawn and as a table."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
@@ -9,7 +10,7 @@ from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.orderings import decide_orderings
-from longsumbench.papers.ours import FACTS, Ours, count_runs, csv_line, measures_shown, numbers_frame, read_ours
+from longsumbench.papers.ours import FACTS_HEADING, Ours, count_runs, csv_line, measures_shown, numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
 from longsumbench.report.palette import system_styles
@@ -42,18 +43,28 @@ def curves_page(job: Job) -> Page:
         for measure in measures
         if measure in group.numbers
     ]
-    by_panel: dict[str, list[RowRuns]] = {}
-    for row in job.rows:
-        by_panel.setdefault(_panel_name(job, row), []).append(row)
     panels = _panels(job, ours)
     drawn = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
     return Page(
-        blocks=tuple(_block(job, ours, rows, measures) for rows in by_panel.values()),
+        blocks=_blocks(job, ours, measures),
         numbers=numbers_frame([*lines, *(decision.line() for decision in decisions)]),
         verdicts=tuple(decision.verdict for decision in decisions),
         conditions=describe_conditions(job, ours),
         pictures={f"{job.artifact.name}-curves.png": _draw(job, panels, drawn)} if panels else {},
     )
+
+
+def _blocks(job: Job, ours: Ours, measures: Sequence[str]) -> tuple[Block, ...]:
+    """Return a table for each panel; the last has the sentences about the numbers."""
+    panels: dict[str, list[RowRuns]] = {}
+    for row in job.rows:
+        panels.setdefault(_panel_name(job, row), []).append(row)
+    blocks = [_block(job, ours, rows, measures) for rows in panels.values()]
+    if ours.groups:
+        part = f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        texts = [compare_texts(job, dataset) for dataset in job.datasets]
+        blocks[-1] = replace(blocks[-1], footnotes=(part, *filter(None, texts)))
+    return tuple(blocks)
 
 
 def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
@@ -69,10 +80,6 @@ def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str
         ("line", "x", *(_heading(measure).replace(" right", "\nright") for measure in measures), "runs"),
         "lr" + "r" * (len(measures) + 1),
         cells,
-        footnotes=(
-            f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds.",
-            compare_texts(job, rows[0].dataset),
-        ),
     ).without_empty_columns()
 
 
@@ -85,7 +92,7 @@ def _x(job: Job, row: RowRuns) -> float:
 
 
 def _heading(measure: str) -> str:
-    return FACTS if measure == PLANTED else heading_of(measure)
+    return FACTS_HEADING if measure == PLANTED else heading_of(measure)
 
 
 def _panels(job: Job, ours: Ours) -> _Panels:

@@ -18,7 +18,7 @@ from longsumbench.papers.page import Job, RowRuns
 from longsumbench.report.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 
-FACTS = "facts stated right, %"  # heading of planted facts
+FACTS_HEADING = "facts stated right, %"  # heading of planted facts
 _COLUMNS = (
     *("kind", "dataset", "row", "measure", "value", "low", "high", "n", "seeds", "p"),
     *("outcome", "source", "runs"),

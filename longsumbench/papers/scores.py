@@ -10,7 +10,7 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.orderings import decide_orderings
-from longsumbench.papers.ours import FACTS, Ours, count_runs, csv_line, measures_shown, numbers_frame, read_ours
+from longsumbench.papers.ours import FACTS_HEADING, Ours, count_runs, csv_line, measures_shown, numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.printed import PrintedRow, find_printed_row, printed_block, read_other_rows
 from longsumbench.report.tables import Block
@@ -19,7 +19,7 @@ _UNSTATED = COLUMNS["rougeL", "unstated"]  # none of ours is known to be of that
 _MEASURES = {column: measure for (measure, _), column in COLUMNS.items() if column != _UNSTATED}
 _COLUMNS = {measure: column for column, measure in _MEASURES.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
-_HEADINGS = {PLANTED: FACTS.replace(" right", "\nright")}
+_HEADINGS = {PLANTED: FACTS_HEADING.replace(" right", "\nright")}
 _RUNS = "runs"
 _LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that a narrow terminal leaves out
 
@@ -92,7 +92,7 @@ def _block(job: Job, dataset: str, lines: Sequence[_Line]) -> Block:
     cells.append([row.runs for row in lines])
     return Block(
         dataset,
-        tuple(filter(None, [compare_texts(job, dataset)])),
+        tuple(filter(None, [compare_texts(job, dataset)])) if any(row.ours for row in lines) else (),
         (*names, _RUNS),
         "l" + "r" * len(names),
         list(zip(*cells, strict=True)),

@@ -41,6 +41,7 @@ def test_each_panel_is_a_table_of_its_points(tmp_path: Path) -> None:
         ("Trunc", "64", "40.0 ", "1"),
         ("Trunc", "32", "30.0 ", "1"),
     ]
+    assert [block.footnotes[0][:9] for block in blocks.values() if block.footnotes] == ["ROUGE F1,"]
 
 
 def test_the_picture_is_the_same_for_the_same_runs(tmp_path: Path) -> None:
