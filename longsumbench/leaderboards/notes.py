@@ -157,7 +157,7 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
     models: dict[tuple[int, str], set[str]] = {}
     for record in members:
         if record.trained:
-            models.setdefault((record.fit.steps, _step_size(record.settings.train)), set()).add(record.model)
+            models.setdefault((record.fit.steps, describe_step_size(record.settings.train)), set()).add(record.model)
     budgets = [(f"{format_count(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not budgets:
         return "" if any(record.imported for record in members) else "Nothing was trained for these rows."
@@ -177,7 +177,8 @@ def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     return f", {least:,}{f' to {most:,}' if most > least else ''} examples in all"
 
 
-def _step_size(recipe: RecordedTraining) -> str:
+def describe_step_size(recipe: RecordedTraining | Recipe) -> str:
+    """Describe the examples, source words or source tokens of an optimizer step."""
     passes = f"{recipe.accumulation} × " if recipe.accumulation > 1 else ""
     if recipe.batch_words:
         return f"{passes}batches of {recipe.batch_words:,} source words, 4 to 64 examples"

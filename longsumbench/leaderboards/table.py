@@ -5,7 +5,7 @@ numbers have separate blocks. Planted facts, and the sentences that an oracle se
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -238,19 +238,32 @@ def read_table(
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
-        scores = {
-            run: table.assign(**{f"{kind}_f": table[f"{kind}_{part}"] for kind in ROUGE_HEADINGS})
-            for run, table in scores.items()
-        }
-        records = [_with_part_as_f(one, part, scores.get(one.run_id)) for one in records]
+        records, scores = take_part_as_f(records, part, scores)
+        records = [replace(record, measures={}, ranked_by=None) for record in records]
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)
 
 
-def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
-    """Return a record with ROUGE's precision ("p") or recall ("r") in the place of F1, and without other measures.
+def take_part_as_f(
+    records: Iterable[RunRecord], part: str, scores: Mapping[str, pd.DataFrame]
+) -> tuple[list[RunRecord], dict[str, pd.DataFrame]]:
+    """Return records and scores with a part of ROUGE in the place of F1.
 
-    Runs do not store the intervals of precision and recall: they come from the per-example `scores`, if these exist.
+    Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
+
+    Args:
+        records: of some runs.
+        part: "p" (precision) or "r" (recall).
+        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
+    columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
+    taken = {
+        run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
+        for run, table in scores.items()
+    }
+    return [_with_part_as_f(record, part, taken.get(record.run_id)) for record in records], taken
+
+
+def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
         scoring = record.settings.score
@@ -260,7 +273,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -
     for kind, score in record.scores.items():
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
         means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
-    return replace(record, scores=means, measures={}, ranked_by=None)
+    return replace(record, scores=means)
 
 
 def _row(record: RunRecord) -> dict[str, Any]:
