@@ -13,7 +13,7 @@ from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import RunRecord
 
-_PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
+PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}  # how a source got a number
 # (metric, ROUGE-L kind) → column; different kinds of ROUGE-L have separate columns
 COLUMNS = {
     ("rouge1", ""): "R-1",
@@ -90,7 +90,7 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     Raises:
         DataError: `published.csv` is damaged.
     """
-    table = _table()
+    table = read_published_table()
     chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
     found: dict[_Row, list[_Printed]] = {}
     for labels, cells in chosen.groupby(["source_table", *_Row._fields], sort=False):
@@ -164,7 +164,7 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
     Returns:
         For each ranker of each source: its name, and number of paragraphs → recall, as printed.
     """
-    table = _table()
+    table = read_published_table()
     found: dict[str, dict[int, str]] = {}
     for row in table[(table["dataset"] == dataset) & (table["metric"] == "rougeL_recall")].itertuples():
         name = f"{row.system} ({row.source_key} {row.source_table})"
@@ -193,12 +193,17 @@ class _Printed:
     doubted: bool
 
 
-def _table() -> pd.DataFrame:
+def read_published_table() -> pd.DataFrame:
+    """Return `published.csv` as text, with the columns `column` (a value of `COLUMNS`, or empty) and `doubted`.
+
+    Raises:
+        DataError: the file is damaged.
+    """
     path = files("longsumbench").joinpath("published.csv")
     try:
         table = pd.read_csv(StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
         table = table[[*_Row._fields, *_OTHER_COLUMNS]]
-        if unknown := set(table["provenance"]) - set(_PROVENANCE):
+        if unknown := set(table["provenance"]) - set(PROVENANCE):
             raise ValueError(f"provenance {min(unknown)!r}")
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"not a table of published numbers ({error}); install longsumbench again", path.name) from error
@@ -221,7 +226,7 @@ def _merge(several: list[_Printed], new: _Printed) -> None:
 def _published(what: _Row, printed: _Printed) -> Published:
     numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
     source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
-    how = _PROVENANCE[what.provenance]
+    how = PROVENANCE[what.provenance]
     return Published(
         source=f"{source} ({how})" if how else source,
         key=what.source_key,
