@@ -57,8 +57,8 @@ def _known(value: object) -> object:
 
 
 def format_change(number: Estimate | None) -> str:
-    """Format a difference with its interval: "+1.20 (0.30 to 2.10)"; empty if it is unknown."""
+    """Format a difference and half its interval: "+1.20 ±0.90"; empty if it is unknown."""
     if number is None:
         return ""
-    interval = "" if math.isnan(number.low) else f" ({number.low:.2f} to {number.high:.2f})"
-    return f"{number.mean:+.2f}{interval}"
+    half = (number.high - number.low) / 2
+    return f"{number.mean:+.2f}" + ("" if math.isnan(half) else f" ±{half:.2f}")

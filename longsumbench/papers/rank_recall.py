@@ -121,7 +121,10 @@ def _claims(dataset: ReadableDataset, found: RankRecall) -> Iterator[Claim]:
         if lacking:
             yield Claim(*claim, None, f"rank= does not name {' and '.join(lacking)}")
             continue
+        more = int((found.texts_of_each > kept).sum())
+        reason = f"{more:,} of them have more than {kept} {found.unit}s"
+        if not more:
+            yield Claim(*claim, None, f"no example has more than {kept} {found.unit}s")
+            continue
         gaps = PERCENT * (found.recalls[_HIGHER][:, place] - found.recalls[_LOWER][:, place])
-        whole = int((found.texts_of_each <= kept).sum())
-        reason = f"{whole:,} of them have no more than {kept} {found.unit}s" if whole else ""
         yield Claim(*claim, compare_examples(gaps), reason)
