@@ -12,7 +12,16 @@ from support.paths import ROOT
 
 SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
 PACKAGES = ["cache", "api", "rouge", "modeling", "metrics", "corpora", "models", "report", "runs", "leaderboards"]
-ORDER = ["conf", *SMALL, *PACKAGES, "sweeps", "analysis", "papers", "cli", "__main__"]  # each imports only what is before it
+ORDER = [
+    "conf",
+    *SMALL,
+    *PACKAGES,
+    "sweeps",
+    "analysis",
+    "papers",
+    "cli",
+    "__main__",
+]  # each imports only what is before it
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "api", "rouge", "modeling", "models"}
 
 

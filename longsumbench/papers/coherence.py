@@ -1,6 +1,6 @@
 """PageSum, Table 4: the coherence of references, shuffled references and summaries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, NextSentences
@@ -53,14 +53,18 @@ def coherence_page(job: Job) -> Page:
     metric = _NextSentencesOfOption(Scoring(coherence_model=str(bert), device=str(job.options.get("device") or "auto")))
     metric.check()
     reached = read_datasets(job)
-    blocks, numbers, claims, pictures, conditions = [], list[TableNumber](), [], {}, list(reached.conditions)
+    blocks, numbers, claims, pictures, conditions = [], list[TableNumber](), list[Claim](), {}, list(reached.conditions)
     for dataset in reached.datasets:
         scored = score_rows(job, dataset, metric)
         rows = _texts_of(job.artifact)
         blocks.append(_block(job, dataset, scored, rows))
         numbers += _numbers(job.artifact, dataset, scored, rows)
         claims += _claims(job.artifact, dataset, scored, rows)
-        conditions += [f"{label} on {dataset.name}: {why}." for label, why in scored.lacking.items() if why]
+        conditions += [
+            f"{label} on {dataset.name}: {lacking.what}; {lacking.advice}."
+            for label, lacking in scored.missing.items()
+            if lacking.what
+        ]
         pictures[dataset.picture_name(job)] = draw_coherence(scored.found)["png"]
     verdicts = judge_claims(claims)
     if str(bert) != _PAPERS_BERT:
@@ -120,21 +124,19 @@ def _change(ours: Estimate | None, printed: float | None) -> Estimate | None:
 
 def _numbers(
     artifact: Artifact, dataset: ReadableDataset, scored: ScoredTexts, rows: dict[str, str]
-) -> Sequence[TableNumber]:
-    found = []
+) -> Iterator[TableNumber]:
     for label, text in rows.items():
         printed, ours = _printed(artifact, label), scored.estimate(text)
+        named = dataset.name, label, _MEASURE
         group = scored.groups.get(text)
-        counted = {"n": scored.num_texts(text), "seeds": len(group.runs) if group else None}
+        counted = scored.num_texts(text), len(group.runs) if group else None
         runs = " ".join(run.run_id for run in group.runs) if group else ""
         if printed is not None:
-            source = f"{artifact.source} {artifact.prints}"
-            found.append(TableNumber(PRINTED, dataset.name, label, _MEASURE, printed, source=source))
+            yield TableNumber(PRINTED, *named, printed, source=f"{artifact.source} {artifact.prints}")
         if ours is not None:
-            found.append(TableNumber(OURS, dataset.name, label, _MEASURE, *ours, **counted, runs=runs))
+            yield TableNumber(OURS, *named, *ours, *counted, runs=runs)
         if change := _change(ours, printed):
-            found.append(TableNumber(DIFFERENCE, dataset.name, label, _MEASURE, *change, **counted, runs=runs))
-    return found
+            yield TableNumber(DIFFERENCE, *named, *change, *counted, runs=runs)
 
 
 def _claims(artifact: Artifact, dataset: ReadableDataset, scored: ScoredTexts, rows: dict[str, str]) -> Sequence[Claim]:
@@ -144,7 +146,8 @@ def _claims(artifact: Artifact, dataset: ReadableDataset, scored: ScoredTexts, r
         if texts in tested or (ordering.datasets and dataset.name not in ordering.datasets):
             continue
         tested.add(texts)
-        why = [f"{text}: {scored.lacking[text]}" for text in texts if scored.lacking.get(text)]
+        missing = {text: scored.missing[text].what for text in texts if text in scored.missing}
+        why = [f"{text}: {what}" for text, what in missing.items() if what]
         difference = scored.compare(*texts)
         reason = "" if difference else "; ".join(why) or "the two rows have no texts of the same examples"
         found.append(Claim(ordering.claim, _MEASURE, dataset.name, difference, reason))

@@ -7,13 +7,16 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from longsumbench.analysis.coherence.coherence import CoherenceFound, score_texts
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
 from longsumbench.api import build_settings
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import Difference, SeedGroup, difference, estimate_share, latest_per_seed
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
 from longsumbench.metrics.coherence import Coherence
@@ -21,11 +24,18 @@ from longsumbench.metrics.statistics import bootstrap_interval
 from longsumbench.papers.claims import compare_examples
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.reachable import ReadableDataset, options_named
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord
 
 _OUTPUTS = "predictions.jsonl"
 _RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _COLUMN = "coherence"
+
+
+class MissingTexts(NamedTuple):
+    """Which runs or outputs of a row are missing, and what to do; empty if none are."""
+
+    what: str
+    advice: str
 
 
 @dataclass(frozen=True)
@@ -35,12 +45,12 @@ class ScoredTexts:
     Attributes:
         found: scores of references, shuffled references and runs.
         groups: label of a row → its runs with outputs, one per seed.
-        lacking: label of a row → why runs or outputs are missing; empty if none are.
+        missing: label of a row → its missing runs and outputs.
     """
 
     found: CoherenceFound
     groups: Mapping[str, SeedGroup]
-    lacking: Mapping[str, str]
+    missing: Mapping[str, MissingTexts]
 
     def estimate(self, row: str) -> Estimate | None:
         """Return the mean coherence of a row or of the references, 0–100, with its interval; None without a score.
@@ -69,7 +79,7 @@ class ScoredTexts:
         name = self.groups[row].key if row in self.groups else row
         return len(self._known(name)) if name in self.found.scores else 0
 
-    def _known(self, name: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def _known(self, name: str) -> NDArray[np.float64]:
         scores = self.found.scores.get(name, np.zeros(0))
         return scores[np.isfinite(scores)]
 
@@ -92,25 +102,22 @@ def score_rows(job: Job, dataset: ReadableDataset, metric: Coherence) -> ScoredT
     settings = build_settings(SampleSettings, dict(options_named(job, "sample")), "")
     names = ",".join(run.run_id for group in groups.values() for run in group.runs)
     found = score_texts(sample_dataset(dataset.settings, settings, names, job.results), metric)
-    return ScoredTexts(found, groups, {row.label: _describe_missing(job, row) for row in rows})
+    return ScoredTexts(found, groups, {row.label: _find_missing(job, row) for row in rows})
 
 
 def _has_outputs(job: Job, run: RunRecord) -> bool:
     return (job.results.run_folder(run) / _OUTPUTS).is_file()
 
 
-def _describe_missing(job: Job, row: RowRuns) -> str:
-    """Say which runs or outputs of a row are missing, and what to do; empty if none are."""
-    texts = []
+def _find_missing(job: Job, row: RowRuns) -> MissingTexts:
+    texts, advice = [], []
     if unfinished := row.records.count(None):
-        verb = "run is" if unfinished == 1 else "runs are"
-        texts.append(f"{unfinished} {verb} not finished (the command without --no-run makes them)")
-    for run in row.finished:
-        if not _has_outputs(job, run):
-            texts.append(f"the outputs of {run_label(run)} are not in the results folder ({_advise(run)})")
-    return "; ".join(texts)
-
-
-def _advise(run: RunRecord) -> str:
-    again = f"`{shlex.join(run.command)}` makes the run again" if run.command else "overwrite=true makes the run again"
-    return f"{again}, or copy its {_OUTPUTS}"
+        texts.append(f"{format_count(unfinished, 'run')} not finished")
+        advice.append("the command without --no-run continues")
+    without = [run for run in row.finished if not _has_outputs(job, run)]
+    if without:
+        texts.append(f"outputs of {format_count(len(without), 'run')} missing")
+        commands = dict.fromkeys(shlex.join(run.command) for run in without if run.command)
+        again = " and ".join(f"`{command}`" for command in commands) or "the command of each"
+        advice.append(f"{again} with overwrite=true makes the missing {_OUTPUTS}")
+    return MissingTexts("; ".join(texts), "; ".join(advice))

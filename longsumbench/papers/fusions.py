@@ -68,8 +68,8 @@ def _numbers(dataset: ReadableDataset, found: FusionsFound) -> list[TableNumber]
     for _, row in found.bars().iterrows():
         name = f"distance {row['from']:g}–{row['to']:g}"
         n = int(row["examples"])
-        bounds = [float(row[column]) for column in ("share", "low", "high")]
-        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, *bounds, n=n))
+        share, low, high = (float(row[column]) for column in ("share", "low", "high"))
+        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, share, low, high, n))
         rows.append(TableNumber(OURS, dataset.name, name, "pairs", int(row["pairs"]), n=n))
         rows.append(TableNumber(OURS, dataset.name, f"{name}, by chance", _MEASURE, float(row["chance"]), n=n))
     return rows

@@ -35,7 +35,7 @@ def rank_recall_page(job: Job) -> Page:
     typed = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
     inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
     ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **typed}, _RANKER)
-    blocks, numbers, claims = [], list[TableNumber](), []
+    blocks, numbers, claims = [], list[TableNumber](), list[Claim]()
     for dataset in reached.datasets:
         found = rank_recall(dataset.settings, settings, ranker)
         printed = _printed() if dataset.name == _PRINTED_ON else {}

@@ -56,9 +56,10 @@ def _numbers(dataset: ReadableDataset, found: Locality) -> list[TableNumber]:
     rows = []
     for _, row in found.table().iterrows():
         at_distance = row["pairs of"] == "a distance"
-        name = f"distance {row['from']}–{row['to']}" if at_distance else row["pairs of"]
-        bounds = [PERCENT * row[column] for column in ("similarity", "low", "high")]
-        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, *bounds, n=int(row["examples"])))
+        span = f"{row['from']}–{row['to']}" if row["from"] < row["to"] else f"{row['from']}"
+        name = f"distance {span}" if at_distance else row["pairs of"]
+        mean, low, high = (PERCENT * row[column] for column in ("similarity", "low", "high"))
+        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, mean, low, high, int(row["examples"])))
     return rows
 
 

@@ -125,8 +125,8 @@ def _our_numbers(dataset: ReadableDataset, found: DatasetLengths) -> Iterator[Ta
         for text, statistic in _MEASURES:
             length, row = summarize_lengths(table[text]), f"{text}, {unit}"
             if length.n and statistic == "mean":
-                bounds = _interval(table[text].dropna())
-                yield TableNumber(OURS, dataset.name, row, statistic, length.mean, *bounds, n=length.n)
+                low, high = _interval(table[text].dropna())
+                yield TableNumber(OURS, dataset.name, row, statistic, length.mean, low, high, length.n)
             elif length.n:
                 yield TableNumber(OURS, dataset.name, row, statistic, length.p95, n=length.n)
 
@@ -143,8 +143,8 @@ def _changes(dataset: ReadableDataset, found: DatasetLengths, printed: _PrintedS
         number = Estimate(length.p95, float("nan"), float("nan"))
         if statistic == "mean":
             number = Estimate(length.mean, *_interval(table[text].dropna()))
-        change = (100 * (part / value - 1) for part in number)
-        yield TableNumber(DIFFERENCE, dataset.name, row, statistic, *change, n=length.n)
+        change, low, high = (100 * (part / value - 1) for part in number)
+        yield TableNumber(DIFFERENCE, dataset.name, row, statistic, change, low, high, length.n)
 
 
 def _change_cells(changes: list[TableNumber]) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _interval(values: "pd.Series[float]") -> tuple[float, float]:
     """Return the 95 % interval of a mean; NaN for a single value."""
     if len(values) < 2:
         return float("nan"), float("nan")
-    return bootstrap_interval(values.to_numpy(), _RESAMPLES, BOOTSTRAP_SEED)
+    return bootstrap_interval(values.tolist(), _RESAMPLES, BOOTSTRAP_SEED)
 
 
 def _describe_sample(dataset: ReadableDataset, found: DatasetLengths) -> str:
