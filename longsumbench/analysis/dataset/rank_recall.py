@@ -112,14 +112,15 @@ class RankRecall:
             label = f"in order (rank={name})" if name == UNRANKED else name
             rows.setdefault(label, [label]).append(f"{mean:.2f} ±{(high - low) / 2:.2f}")
         align = "l" + "r" * len(KEPT)
-        blocks = [Block("", tuple(self._notes()), columns, align, list(rows.values()))]
+        blocks = [Block("", tuple(self.notes()), columns, align, list(rows.values()))]
         if name := _PUBLISHED_ON.get(self.dataset):
             printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
             blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
         return f"{terminal(title, blocks)}\n\n{self.signature}"
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return lines about the examples."""
         least, middle, most = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
         counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]

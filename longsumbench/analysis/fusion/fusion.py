@@ -160,8 +160,8 @@ class FusionsFound:
 
         `chance` is for two different sentences drawn at random from the source of each pair.
         """
-        counts = self._by_example()
-        low, high = _ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
+        counts = self.by_example()
+        low, high = ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
         total = max(1, len(self.fusions))
         chance = np.zeros(self.settings.bins)
         for size, times in Counter(fusion.of for fusion in self.fusions).items():
@@ -197,7 +197,7 @@ class FusionsFound:
                     rows.append(row | _run_shares(chosen))
         return pd.DataFrame(rows)
 
-    def _by_example(self) -> _Floats:
+    def by_example(self) -> _Floats:
         """Return the number of fusion sentences: [E, bars]."""
         rows = {name: row for row, name in enumerate(self.ids)}
         found = np.zeros((len(self.ids), self.settings.bins))
@@ -288,7 +288,7 @@ def _cells(row: Any) -> list[str]:
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
-    """Format a share with its interval, if there is one (see `_ratio_intervals`)."""
+    """Format a share with its interval, if there is one (see `ratio_intervals`)."""
     low, high = row[f"{bounds}low"], row[f"{bounds}high"]
     interval = f" ({low:.1f}–{high:.1f})" if np.isfinite([low, high]).all() else ""
     return f"{row[name]:.1f}{interval}"
@@ -305,7 +305,7 @@ def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     return {name: found[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
 
 
-def _ratio_intervals(parts: _Floats, wholes: _Floats) -> tuple[_Floats, _Floats]:
+def ratio_intervals(parts: _Floats, wholes: _Floats) -> tuple[_Floats, _Floats]:
     """Return the 95 % interval of Σ parts / Σ wholes by column, over resampled examples; NaN if only one counts."""
     low = high = np.full(parts.shape[1], np.nan)
     if (wholes > 0).any(axis=1).sum() > 1:
@@ -322,7 +322,7 @@ def _interval(parts: _Floats, wholes: _Floats) -> tuple[float, float]:
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
         return interval_of_shares(np.full(total, parts.sum() / total), _RESAMPLES, seed=1)
-    low, high = _ratio_intervals(parts[:, None], wholes[:, None])
+    low, high = ratio_intervals(parts[:, None], wholes[:, None])
     return float(low[0]), float(high[0])
 
 

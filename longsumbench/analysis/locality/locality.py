@@ -125,8 +125,8 @@ class Locality:
         distances = table[(table["pairs of"] == "a distance") & (table["above_low"] <= 0)]
         return int(distances["from"].iloc[0]) if len(distances) else None
 
-    def render(self) -> str:
-        """Return the table for the terminal."""
+    def block(self) -> Block:
+        """Return the table, without the distances that only the CSV has."""
         rows = []
         for _, row in self.table().iterrows():
             if row["pairs of"] != "a distance" or row["from"] in _PRINTED or row["from"] < row["to"]:
@@ -135,7 +135,23 @@ class Locality:
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
                 rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
         columns = ("distance", "mean cosine", "above the mean pair", "examples", "pairs")
-        return terminal(self.title, [Block("", tuple(self.notes()), columns, "lrrrr", rows)]) + f"\n\n{self.signature}"
+        return Block("", tuple(self.notes()), columns, "lrrrr", rows)
+
+    def render(self) -> str:
+        """Return the table for the terminal."""
+        return f"{terminal(self.title, [self.block()])}\n\n{self.signature}"
+
+    def near_minus_far(self, distance: int) -> _Floats:
+        """Return the mean cosine of pairs up to `distance`, minus that of the others: [E], NaN without such pairs.
+
+        `distance` has to be the last one of a bin.
+        """
+        near = int(np.searchsorted(self.edges, distance, side="right"))
+        means = []
+        for part in (slice(None, near), slice(near, None)):
+            pairs = self.pairs[:, part].sum(axis=1)
+            means.append(np.where(pairs > 0, self.sums[:, part].sum(axis=1) / np.maximum(pairs, 1), np.nan))
+        return means[0] - means[1]
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the columns and the reach of similarity."""
