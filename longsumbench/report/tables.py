@@ -236,7 +236,7 @@ def _draw_text(block: Block) -> str:
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as Markdown, ending with a line break."""
-    parts = [f"# {_escape_markdown(title)}"]
+    parts = [f"# {escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
         drawn = _draw_markdown(block) if block.rows else ""
         heading = block.heading and f"## {block.heading}"
@@ -247,14 +247,15 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 def _escaped_for_markdown(block: Block) -> Block:
     notes, footnotes, columns = (
-        tuple(map(_escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
+        tuple(map(escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
     )
-    rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
-    heading = _escape_markdown(block.heading)
+    rows = [[type(cell)(escape_markdown(cell)) for cell in row] for row in block.rows]
+    heading = escape_markdown(block.heading)
     return replace(block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes)
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Escape the special characters of Markdown."""
     return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
