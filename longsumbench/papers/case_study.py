@@ -18,7 +18,7 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.ours import numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.papers.row_examples import describe_problem
+from longsumbench.papers.row_examples import describe_problem, keep_first_runs
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import check_written
 
@@ -61,6 +61,7 @@ def case_study_page(job: Job) -> Page:
         DataError: the texts cannot be read.
         EnvironmentProblem: the texts are on the hub, which cannot be reached.
     """
+    job = keep_first_runs(job)
     notes: list[str] = []
     cases = []
     for dataset in job.datasets:

@@ -23,7 +23,7 @@ from longsumbench.papers.evidence_numbers import (
 )
 from longsumbench.papers.ours import csv_line, numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page, Verdict
-from longsumbench.papers.row_examples import RowExample, file_name, inspect_rows
+from longsumbench.papers.row_examples import RowExample, file_name, inspect_rows, keep_first_runs
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -39,6 +39,7 @@ def evidence_page(job: Job) -> Page:
         UsageError: the runs summarized no example that the option `example` names.
         DataError: a file of a run is damaged.
     """
+    job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
     notes += [f"{one.name}: {one.inspection.lacking}." for one in examples if one.inspection.evidence is None]
     found = {one.name: one for one in examples if one.inspection.evidence is not None}

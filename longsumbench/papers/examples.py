@@ -13,7 +13,7 @@ from longsumbench.formatting import percent
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.ours import numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.row_examples import RowExample, inspect_rows
+from longsumbench.papers.row_examples import RowExample, inspect_rows, keep_first_runs
 from longsumbench.report.marked_words import mark_repetitions, repeated_spans, shared_by
 from longsumbench.report.tables import Block, escape_markdown
 from longsumbench.runs.record import run_label
@@ -36,6 +36,7 @@ def examples_page(job: Job) -> Page:
         UsageError: the runs summarized no example that the option `example` names.
         DataError: a file of a run is damaged.
     """
+    job = keep_first_runs(job)
     found, notes = inspect_rows(job)
     notes.append(f"The example of {job.artifact.prints} is not reprinted: see {job.artifact.citation}.")
     if any(one.inspection.example is None for one in found):

@@ -4,6 +4,7 @@ Job --inspect_rows--> RowExamples, and sentences about the rows without one
 """
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from longsumbench.analysis.runs.inspect_run import Inspection, inspect_example
@@ -25,6 +26,19 @@ class RowExample(NamedTuple):
     name: str
     row: RowRuns
     inspection: Inspection
+
+
+def keep_first_runs(job: Job) -> Job:
+    """Return a job with the first finished run of each row, as if it had no others; rows without one stay."""
+    return replace(job, rows=tuple(map(_keep_first_run, job.rows)))
+
+
+def _keep_first_run(row: RowRuns) -> RowRuns:
+    finished = [pair for pair in zip(row.points, row.records, strict=True) if pair[1] is not None]
+    if not finished:
+        return row
+    point, record = finished[0]
+    return row._replace(points=(point,), records=(record,))
 
 
 def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:

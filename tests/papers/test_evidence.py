@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -94,6 +95,16 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     assert float(numbers.loc[("ours", "same_best_unit"), "value"]) == pytest.approx(66.6667)
     assert "e2" in text
     assert "adds the steps" not in text
+
+
+def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
+    """Of several seeds the first finished run counts, also in the conditions."""
+    seeds = [
+        replace(finished(name, kept=kept), seed=seed) for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
+    ]
+    page = evidence_page(row_job("evidence", tmp_path, {"Row": [None, *seeds]}, options={"example": 0}))
+    assert set(page.numbers["n"].dropna()) == {3}
+    assert "Our numbers are of one seed." in page.conditions
 
 
 def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
