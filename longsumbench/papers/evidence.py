@@ -23,7 +23,7 @@ from longsumbench.papers.evidence_numbers import (
 )
 from longsumbench.papers.ours import csv_line, numbers_frame, read_ours
 from longsumbench.papers.page import Job, Page, Verdict
-from longsumbench.papers.row_examples import RowExample, file_name, inspect_rows, keep_first_runs
+from longsumbench.papers.row_examples import RowExample, inspect_rows, keep_first_runs, picture_name
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -55,7 +55,9 @@ def evidence_page(job: Job) -> Page:
         numbers=numbers_frame([*_lines(found, tables), *map(_verdict_line, verdicts)]),
         verdicts=verdicts,
         conditions=describe_conditions(job, read_ours(job)),
-        pictures={file_name(job, name): draw_views(one.inspection.title, _views(one)) for name, one in found.items()},
+        pictures={
+            picture_name(job, name): draw_views(one.inspection.title, _views(one)) for name, one in found.items()
+        },
         details="\n".join(map(_framed_page, found.values())),
     )
 

@@ -86,6 +86,6 @@ def describe_problem(error: DataError) -> str:
     return str(error).removeprefix(f"{error.path}: ")
 
 
-def file_name(job: Job, name: str) -> str:
+def picture_name(job: Job, name: str) -> str:
     """Return the name of a row's picture: "seal-figure5-seal.png"."""
     return f"{job.artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', name.lower()).strip('-')}.png"
