@@ -14,14 +14,19 @@ from longsumbench.report.palette import GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE_STYLE = """
-figure img { width: 100%; max-width: 76rem; height: auto; display: block; }
-@media (prefers-color-scheme: dark) { figure img { filter: invert(1) hue-rotate(180deg); } }
+MARK_STYLE = """
 mark { color: inherit; border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; background: #e6e8ec; }
 mark.one { background: #cfe6f5; } mark.other { background: #fbdcc8; }
 @media (prefers-color-scheme: dark) { mark { background: #323943; } mark.one { background: #173f5b; }
   mark.other { background: #5a3018; } }
 """
+PAGE_STYLE = (
+    """
+figure img { width: 100%; max-width: 76rem; height: auto; display: block; }
+@media (prefers-color-scheme: dark) { figure img { filter: invert(1) hue-rotate(180deg); } }
+"""
+    + MARK_STYLE
+)
 
 
 def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]") -> bytes:

@@ -1,9 +1,10 @@
-"""Mark words of a text in HTML by which other texts share them, compared by stem."""
+"""Mark words of a text in HTML: by which other texts share them, compared by stem, and repeated trigrams."""
 
 import re
 from collections.abc import Callable
 from functools import cache
 from html import escape
+from itertools import groupby
 
 from longsumbench.rouge.scorer import RougeScorer
 
@@ -21,6 +22,34 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
         parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{written}</mark>' if kinds else written]
         end = word.end()
     return "".join([*parts, escape(text[end:])])
+
+
+def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> str:
+    """Mark words as `mark_words` does, and repeated stretches of the text as `span` of class `repeated`."""
+    parts, end = [], 0
+    for start, stop in repeated_spans(text):
+        inside = mark_words(text[start:stop], shared)
+        parts += [mark_words(text[end:start], shared), f'<span class="repeated">{inside}</span>']
+        end = stop
+    return "".join([*parts, mark_words(text[end:], shared)])
+
+
+def repeated_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end, in characters, of each stretch of trigrams that occurred earlier in a text.
+
+    A trigram is three consecutive words, in lower case, across punctuation.
+    """
+    words = list(_WORD.finditer(text))
+    lowered = [word[0].lower() for word in words]
+    seen, repeated = set(), [False] * len(words)
+    for place, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
+        if trigram in seen:
+            repeated[place : place + 3] = [True] * 3
+        seen.add(trigram)
+    stretches = [
+        list(places) for is_repeated, places in groupby(range(len(words)), repeated.__getitem__) if is_repeated
+    ]
+    return [(words[places[0]].start(), words[places[-1]].end()) for places in stretches]
 
 
 def shared_by(text: str, one: str, other: str) -> Callable[[str], str | None]:

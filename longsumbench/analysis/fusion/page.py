@@ -35,14 +35,19 @@ _COUNT: dict[str, Any] = {
     **{"bbox": _PAPER, "zorder": 5},
 }
 _FEWEST = 5  # fusion sentences; points of fewer are not drawn
-_SOURCE_MARKS = {"one": "the first source alone", "other": "the second alone", "both": "both"}
-_SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
-_STYLE = """
-details.bar { border-top: 1px solid var(--line); padding: .8rem 0; margin: 0; }
-details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
+SOURCE_MARKS = {"one": "the first source alone", "other": "the second alone", "both": "both"}
+SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
+PAIR_STYLE = """
 .pair { border: 1px solid var(--line); border-radius: .5rem; margin: .8rem 0; background: var(--card); }
 .pair > p { padding: .7rem .9rem; margin: 0; max-width: none; }
 """
+_STYLE = (
+    """
+details.bar { border-top: 1px solid var(--line); padding: .8rem 0; margin: 0; }
+details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
+"""
+    + PAIR_STYLE
+)
 
 
 def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
@@ -126,7 +131,7 @@ def fusion_page(found: FusionsFound, svg: bytes) -> str:
         *(part for block in found.blocks() for part in _block(block)),
         "<h2>The pairs of each bar</h2>",
         f'<p class="soft">Up to {found.settings.shown} pairs per bar, the greatest gain over one source first.</p>',
-        marks_legend("the fusion sentence", _SOURCE_MARKS),
+        marks_legend("the fusion sentence", SOURCE_MARKS),
         *(_bar(found, bar) for bar in range(found.settings.bins)),
         f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
     ]
@@ -144,21 +149,21 @@ def _bar(found: FusionsFound, bar: int) -> str:
     shown = pairs[: found.settings.shown]
     count = f"{len(pairs):,} pairs" + (f", {len(shown)} shown" if len(shown) < len(pairs) else "")
     heading = f"<summary>Distance {low:g} – {high:g}: {count}</summary>"
-    return f'<details class="bar">{heading}\n{"".join(_pair(fusion, found) for fusion in shown)}</details>'
+    return f'<details class="bar">{heading}\n{"".join(html_pair(fusion, found) for fusion in shown)}</details>'
 
 
-def _pair(fusion: Fusion, found: FusionsFound) -> str:
-    """Return a fusion sentence, its sources, and the closest sentences of outputs."""
+def html_pair(fusion: Fusion, found: FusionsFound) -> str:
+    """Return a fusion sentence, its sources, and the closest sentences of outputs, as HTML."""
     shared = shared_by(fusion.summary, *fusion.sources)
     scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
     recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
     label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
     sources = [
-        html_text(_source_name(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
+        html_text(name_source(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
     ]
     outputs = [
         html_text(
-            f"{found.runs[stated.run_id]} {_SAYS[stated.says]} ({_percents(stated.parts)}), "
+            f"{found.runs[stated.run_id]} {SAYS[stated.says]} ({_percents(stated.parts)}), "
             f"recall {100 * stated.recall:.0f}; its closest sentence",
             mark_words(stated.closest, shared),
         )
@@ -169,7 +174,8 @@ def _pair(fusion: Fusion, found: FusionsFound) -> str:
     return f'<div class="pair">{top}\n{texts}</div>\n'
 
 
-def _source_name(fusion: Fusion, place: int) -> str:
+def name_source(fusion: Fusion, place: int) -> str:
+    """Return "source sentence 14 of 410"; `place` is 0 or 1."""
     document = f", document {fusion.documents[place]}" if len(set(fusion.documents)) > 1 else ""
     return f"source sentence {fusion.numbers[place]:,} of {fusion.of:,}{document}"
 
