@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode  # in the tutorials of PyTorch, but not exported elsewhere
 from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.flop_counter import FlopCounterMode
+from transformers.initialization import no_init_weights
 
 from longsumbench.api import Document, Example, Section, registry
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -64,8 +65,9 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     labels = reader.row(example)["labels"]
     fed = torch.full((1, len(labels)), reader.tokenizer.bos_token_id)
     products = sdpa_kernel(SDPBackend.MATH)  # FlopCounterMode knows no fused attention of CPUs
-    with torch.no_grad(), products, FlopCounterMode(display=False) as counter, _ShapesOfFloats():
-        model = network.Model(network.model_config(settings.vocabulary_size, _AS_SPECIAL, multi_document)).eval()
+    with torch.no_grad(), products, FlopCounterMode(display=False) as counter, _ShapesOfFloats():  # type: ignore[no-untyped-call] # PyTorch does not annotate it
+        with no_init_weights():  # Pegasus's takes seconds
+            model = network.Model(network.model_config(settings.vocabulary_size, _AS_SPECIAL, multi_document)).eval()
         model(**batch, decoder_input_ids=fed)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return ForwardCount(parameters, counter.get_total_flops(), int(batch["unit_mask"].sum()), len(labels))
@@ -81,7 +83,7 @@ def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
     return reader.collate([reader.units(example)])
 
 
-class _ShapesOfFloats(TorchDispatchMode):
+class _ShapesOfFloats(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Computes integers as usual. Of floats it computes shapes alone, on the meta device: all of them are zero."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,0 +1,204 @@
+"""The page docs/papers.md: every table and figure with its command, its cost, and what was run here."""
+
+from collections.abc import Iterable, Mapping
+
+from longsumbench.api import registry
+from longsumbench.formatting import format_count, format_duration
+from longsumbench.papers.artifacts import PAPER, Artifact, read_artifacts
+from longsumbench.papers.cost import ArtifactCost, read_costs
+from longsumbench.papers.write import Written, read_written
+from longsumbench.runs.record import Results
+
+_LINKED = "../results/reference/papers"  # from docs/
+_INTRODUCTION = """\
+# The papers' tables and figures
+
+The systems of the suite come from four papers. One command makes each of their {count} tables and figures: it runs what
+is missing, and writes the published numbers next to ours.
+
+    longsumbench paper list
+    longsumbench paper seal-table2
+    longsumbench paper seal-table2 scale=paper
+
+The files are `results/papers/seal-table2.md`, `.csv` and `.html`, and a picture for a figure. They show the published
+number, ours, and the difference with its 95 % interval; what differs from the paper (texts, sizes, steps, kind of
+ROUGE); and, for every ordering that the paper claims, whether a paired test over examples and seeds finds it
+*reproduced*, *reversed* or *undecided*.
+
+## Choose a scale
+
+| scale | texts | sizes | takes |
+|---|---|---|---|
+| `paper` | those of the paper | those of the paper | one GPU for hours to weeks; see each table below |
+| `small` | real texts from local files | a few million parameters, 1,000 steps | ten minutes a run on two cores |
+| `probe` | [generated reports](probe.md) with planted facts | some 100,000 parameters | minutes a run on one core |
+
+A command without `scale=` uses the miniature that needs the fewest files. `longsumbench paper list` shows the scales of
+every table. Other settings go to all runs of the table, and the page says if they break the comparison:
+
+    longsumbench paper seal-table2 seed=1,2 train.max_steps=100
+
+## Point at your texts
+
+A dataset is downloaded, unless you have its files. `path.NAME=FOLDER` names them, with our name of the dataset:
+
+    longsumbench paper pagesum-table2 scale=paper path.arxiv=FOLDER path.pubmed=FOLDER path.gov_report=FOLDER
+
+## Continue, share, distribute
+
+* **The same command continues** after an interrupt. Until then the page shows what is finished and what is missing.
+* **Tables share runs.** The runs are ordinary ones in `results/runs`. A run that another table or a sweep made is used.
+* **Several jobs at once:** add `hydra/launcher=joblib` for all cores, or a [SLURM launcher](how-to/slurm.md).
+* **Only the page:** `longsumbench paper seal-table2 --no-run` runs nothing.
+
+## What a miniature shows
+
+A miniature has the paper's systems, settings and question, but other texts and sizes. So its scores cannot be compared
+with the printed ones. What may carry over is the order of the rows: which way of reading finds more. An ordering that a
+miniature does not reproduce is no evidence against the paper: small networks that are trained for minutes do not learn
+all that large ones learn. An *undecided* ordering means that examples and seeds are too few to tell. Generated reports
+ask for facts at known places. Scores on them say little about fluent summaries.
+
+## How hours are estimated
+
+FLOPs of a forward pass are counted on the network of the run, at the paper's sizes, with a text of the dataset's mean
+length. A training step costs three forward passes, with gradient checkpointing four. The rate is 40 % of 312 TFLOP/s:
+an A100 with 80 GB, in bfloat16. Small networks reach less, and GPUs differ, so an estimate is right within a factor of
+about two. Writing summaries adds a millisecond for each decoder layer and token. Training a ranker, validation and
+reading texts are not counted. `python benchmarks/paper_cost.py` prints the counts, and compares them with what the
+papers say.
+"""
+_LEGEND = """\
+*Printed:* the paper prints numbers, which `results/published.csv` has. *Run here:* the scale of the committed page, and
+the time of its runs on two cores. *GPU hours:* the estimate at `scale=paper`, for all runs of the table.
+"""
+
+
+def papers_page(results: Results) -> str:
+    """Return docs/papers.md.
+
+    Args:
+        results: the results folder of the published pages and estimated costs.
+
+    Raises:
+        DataError: a file of the results folder is damaged.
+    """
+    artifacts, costs = read_artifacts(), read_costs(results)
+    written = {name: read_written(results, name) for name in artifacts}
+    parts = [_INTRODUCTION.format(count=len(artifacts)), "## All of them\n", _LEGEND]
+    parts.append(_table(artifacts.values(), written, costs))
+    for citation in dict.fromkeys(artifact.citation for artifact in artifacts.values()):
+        parts.append(f"## {citation.rpartition(', ')[2]}\n\n{citation}.\n")
+        of_paper = [artifact for artifact in artifacts.values() if artifact.citation == citation]
+        parts += [_section(artifact, written[artifact.name], costs.get(artifact.name)) for artifact in of_paper]
+    return "\n".join(parts)
+
+
+def describe_cost(cost: ArtifactCost | None) -> str:
+    """Describe runs and hours at paper scale: "12 runs, about 680 h"."""
+    if cost is None:
+        return "not estimated"
+    if not cost.runs:
+        return "no runs"
+    counted = cost.runs - cost.uncounted
+    parts = [format_count(cost.runs, "run")]
+    if counted and cost.hours:
+        parts.append(f"about {_format_hours(cost.hours)}")
+    elif counted:
+        parts.append("minutes")
+    if cost.uncounted:
+        parts.append(f"{cost.uncounted} of checkpoints not estimated")
+    return ", ".join(parts)
+
+
+def has_printed_numbers(artifact: Artifact) -> bool:
+    """Return True if the paper prints numbers that `published.csv` has."""
+    return artifact.kind == "sizes" or any(row.published for row in artifact.rows.values())
+
+
+def _table(
+    artifacts: Iterable[Artifact], written: Mapping[str, Written | None], costs: Mapping[str, ArtifactCost]
+) -> str:
+    lines = ["| | shows | printed | run here | how it ended | GPU hours |", "|---|---|---|---|---|---|"]
+    for artifact in artifacts:
+        name, found = artifact.name, written[artifact.name]
+        cells = [
+            f"[{name}](#{name})",
+            artifact.title,
+            "yes" if has_printed_numbers(artifact) else "no",
+            f"`{found.scale}`, {_format_runs(found)}" if found else "not yet",
+            f"[{_format_verdicts(found)}]({_LINKED}/{name}.md)" if found else "",
+            _short_hours(costs.get(name)),
+        ]
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _section(artifact: Artifact, written: Written | None, cost: ArtifactCost | None) -> str:
+    name = artifact.name
+    commands = [f"    longsumbench paper {name}"]
+    lines = [f"### {name}\n", f"{artifact.prints}: {artifact.title}.\n"]
+    if PAPER in artifact.scales:
+        commands.append(f"    longsumbench paper {name} scale={PAPER}{_needed_paths(artifact)}")
+        lines.append("\n".join([*commands, ""]))
+        lines.append(f"* At paper scale: {describe_cost(cost)}{_on_gpu(cost)}.")
+    else:
+        lines.append("\n".join([*commands, ""]))
+    lines.append(f"* Without `scale=`: `scale={artifact.default}`.")
+    if written is None:
+        lines.append("* Run here: not yet.")
+    else:
+        page = f"[page]({_LINKED}/{name}.md)"
+        lines.append(
+            f"* Run here: `scale={written.scale}`, {_format_runs(written)}. {_sentence(written)} See the {page}."
+        )
+    if artifact.not_given:
+        lines.append("* What the paper does not give:")
+        lines += [f"    * {sentence}" for sentence in artifact.not_given]
+    return "\n".join([*lines, ""])
+
+
+def _needed_paths(artifact: Artifact) -> str:
+    """Return the words that name the texts of datasets that cannot be downloaded."""
+    words = [word for at in artifact.datasets.values() for word in at.get(PAPER, "").split()]
+    names = dict.fromkeys(word.partition("=")[2] for word in words if word.startswith("dataset="))
+    corpora = [registry.corpora.load(name) for name in names]
+    return "".join(
+        f" path.{corpus.name}=FOLDER" for corpus in corpora if corpus.hub is None and corpus.built_in is None
+    )
+
+
+def _on_gpu(cost: ArtifactCost | None) -> str:
+    return " on one A100" if cost and cost.hours else ""
+
+
+def _format_runs(written: Written) -> str:
+    if not written.runs and not written.missing:
+        return "no training"
+    missing = f", {len(written.missing)} missing" if written.missing else ""
+    return f"{format_count(len(written.runs), 'run')}, {format_duration(written.seconds)}{missing}"
+
+
+def _format_verdicts(written: Written) -> str:
+    counts = [f"{count} {outcome}" for outcome, count in written.verdicts.items() if count]
+    return ", ".join(counts) or "page"
+
+
+def _sentence(written: Written) -> str:
+    claims = sum(written.verdicts.values())
+    if not claims:
+        return "The paper claims no ordering that is tested."
+    return f"Of {format_count(claims, 'claimed ordering')}: {_format_verdicts(written)}."
+
+
+def _short_hours(cost: ArtifactCost | None) -> str:
+    if cost is None:
+        return "–"
+    return f"{cost.hours:,.0f}" if cost.hours >= 1 else ("< 1" if cost.runs > cost.uncounted else "–")
+
+
+def _format_hours(hours: float) -> str:
+    if hours < 1:
+        return "1 hour or less"
+    days = f" ({hours / 24:,.0f} days)" if hours >= 48 else ""
+    return f"{hours:,.0f} h{days}"
