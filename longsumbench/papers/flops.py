@@ -48,7 +48,7 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     """Count the FLOPs of a neural system's network on one made text.
 
     The text has paragraphs of 100 words and sections of 1,000; with several documents, every section is a document. One
-    word is one token. A setting `rank` has no effect: it changes the order of the text.
+    word is one token. The settings `rank` and `graph` have no effect: they cost little, and can need other models.
 
     Args:
         settings: the system's (`config.model`). Weights are random, also if `init` names a checkpoint.
@@ -56,7 +56,7 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
         target_words: of the summary.
         multi_document: True if the dataset has several documents per example.
     """
-    system = registry.systems.load(settings.name)(_unranked(settings))
+    system = registry.systems.load(settings.name)(_without_other_models(settings))
     assert isinstance(system, NeuralSystem)
     reader, network = system.reader, system.network
     reader.state = {"multi_document": multi_document}
@@ -68,13 +68,16 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     with torch.no_grad(), products, FlopCounterMode(display=False) as counter, _ShapesOfFloats():  # type: ignore[no-untyped-call] # PyTorch does not annotate it
         with no_init_weights():  # Pegasus's takes seconds
             model = network.Model(network.model_config(settings.vocabulary_size, _AS_SPECIAL, multi_document)).eval()
+        model.tie_weights()  # the initialization does it, too
         model(**batch, decoder_input_ids=fed)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return ForwardCount(parameters, counter.get_total_flops(), int(batch["unit_mask"].sum()), len(labels))
 
 
-def _unranked(settings: Any) -> Any:
-    return dataclasses.replace(settings, rank="none") if hasattr(settings, "rank") else settings
+def _without_other_models(settings: Any) -> Any:
+    """Return settings of the same network without a ranker and without a graph of the entities in the text."""
+    names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
+    return dataclasses.replace(settings, **dict.fromkeys(names, "none"))
 
 
 def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:

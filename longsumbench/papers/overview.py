@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping
 
 from longsumbench.api import registry
-from longsumbench.formatting import format_count, format_duration
+from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import PAPER, Artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, read_costs
-from longsumbench.papers.write import Written, read_written
+from longsumbench.papers.listing import count_printed, describe_status
+from longsumbench.report.tables import escape_markdown
 from longsumbench.runs.record import Results
 
 _LINKED = "../results/reference/papers"  # from docs/
+_OTHER_NUMBERS = {"sizes": "sizes", "dimensions": "settings"}  # kind → what is printed instead of scores
 _INTRODUCTION = """\
 # The papers' tables and figures
 
@@ -69,8 +71,9 @@ reading texts are not counted. `python benchmarks/paper_cost.py` prints the coun
 papers say.
 """
 _LEGEND = """\
-*Printed:* the paper prints numbers, which `results/published.csv` has. *Run here:* the scale of the committed page, and
-the time of its runs on two cores. *GPU hours:* the estimate at `scale=paper`, for all runs of the table.
+*Printed numbers:* how many `results/published.csv` has of it. *Run here:* the scale of the published page, its runs and
+what they took on two cores, and the outcome of every ordering that the paper claims. *GPU hours:* the estimate at
+`scale=paper`, for all runs.
 """
 
 
@@ -84,78 +87,65 @@ def papers_page(results: Results) -> str:
         DataError: a file of the results folder is damaged.
     """
     artifacts, costs = read_artifacts(), read_costs(results)
-    written = {name: read_written(results, name) for name in artifacts}
     parts = [_INTRODUCTION.format(count=len(artifacts)), "## All of them\n", _LEGEND]
-    parts.append(_table(artifacts.values(), written, costs))
+    parts.append(_table(artifacts.values(), results, costs))
     for citation in dict.fromkeys(artifact.citation for artifact in artifacts.values()):
         parts.append(f"## {citation.rpartition(', ')[2]}\n\n{citation}.\n")
         of_paper = [artifact for artifact in artifacts.values() if artifact.citation == citation]
-        parts += [_section(artifact, written[artifact.name], costs.get(artifact.name)) for artifact in of_paper]
+        parts += [_section(artifact, results, costs.get(artifact.name)) for artifact in of_paper]
     return "\n".join(parts)
 
 
 def describe_cost(cost: ArtifactCost | None) -> str:
-    """Describe runs and hours at paper scale: "12 runs, about 680 h"."""
+    """Describe runs and hours at paper scale: "12 runs, about 680 h on one A100"."""
     if cost is None:
         return "not estimated"
     if not cost.runs:
-        return "no runs"
+        return "no runs of systems"
     counted = cost.runs - cost.uncounted
     parts = [format_count(cost.runs, "run")]
     if counted and cost.hours:
-        parts.append(f"about {_format_hours(cost.hours)}")
+        parts.append(f"{_format_hours(cost.hours)} on one A100")
     elif counted:
         parts.append("minutes")
     if cost.uncounted:
-        parts.append(f"{cost.uncounted} of checkpoints not estimated")
+        parts.append(f"without {cost.uncounted} of public checkpoints")
     return ", ".join(parts)
 
 
-def has_printed_numbers(artifact: Artifact) -> bool:
-    """Return True if the paper prints numbers that `published.csv` has."""
-    return artifact.kind == "sizes" or any(row.published for row in artifact.rows.values())
-
-
-def _table(
-    artifacts: Iterable[Artifact], written: Mapping[str, Written | None], costs: Mapping[str, ArtifactCost]
-) -> str:
-    lines = ["| | shows | printed | run here | how it ended | GPU hours |", "|---|---|---|---|---|---|"]
+def _table(artifacts: Iterable[Artifact], results: Results, costs: Mapping[str, ArtifactCost]) -> str:
+    lines = ["| | shows | printed numbers | run here | GPU hours |", "|---|---|---|---|---|"]
     for artifact in artifacts:
-        name, found = artifact.name, written[artifact.name]
+        name, status = artifact.name, describe_status(results, artifact)
         cells = [
             f"[{name}](#{name})",
-            artifact.title,
-            "yes" if has_printed_numbers(artifact) else "no",
-            f"`{found.scale}`, {_format_runs(found)}" if found else "not yet",
-            f"[{_format_verdicts(found)}]({_LINKED}/{name}.md)" if found else "",
+            escape_markdown(artifact.title),
+            _printed(artifact),
+            f"[{status}]({_LINKED}/{name}.md)" if status else "not yet",
             _short_hours(costs.get(name)),
         ]
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
-def _section(artifact: Artifact, written: Written | None, cost: ArtifactCost | None) -> str:
-    name = artifact.name
-    commands = [f"    longsumbench paper {name}"]
-    lines = [f"### {name}\n", f"{artifact.prints}: {artifact.title}.\n"]
+def _section(artifact: Artifact, results: Results, cost: ArtifactCost | None) -> str:
+    name, status = artifact.name, describe_status(results, artifact)
+    commands, notes = [f"    longsumbench paper {name}"], [f"* Without `scale=`: `scale={artifact.default}`."]
     if PAPER in artifact.scales:
         commands.append(f"    longsumbench paper {name} scale={PAPER}{_needed_paths(artifact)}")
-        lines.append("\n".join([*commands, ""]))
-        lines.append(f"* At paper scale: {describe_cost(cost)}{_on_gpu(cost)}.")
-    else:
-        lines.append("\n".join([*commands, ""]))
-    lines.append(f"* Without `scale=`: `scale={artifact.default}`.")
-    if written is None:
-        lines.append("* Run here: not yet.")
-    else:
-        page = f"[page]({_LINKED}/{name}.md)"
-        lines.append(
-            f"* Run here: `scale={written.scale}`, {_format_runs(written)}. {_sentence(written)} See the {page}."
-        )
+        notes.append(f"* At paper scale: {describe_cost(cost)}.")
+    here = f"{status}: see the [page]({_LINKED}/{name}.md)" if status else "not yet"
+    notes.append(f"* Run here: {here}.")
     if artifact.not_given:
-        lines.append("* What the paper does not give:")
-        lines += [f"    * {sentence}" for sentence in artifact.not_given]
-    return "\n".join([*lines, ""])
+        notes.append("* What the paper does not give:")
+        notes += [f"    * {escape_markdown(sentence)}" for sentence in artifact.not_given]
+    title = f"### {name}\n\n{artifact.prints}: {escape_markdown(artifact.title)}."
+    return "\n\n".join([title, "\n".join(commands), "\n".join(notes)]) + "\n"
+
+
+def _printed(artifact: Artifact) -> str:
+    """Return how many numbers the paper prints, or which others than scores."""
+    return _OTHER_NUMBERS.get(artifact.kind) or str(count_printed(artifact) or "none")
 
 
 def _needed_paths(artifact: Artifact) -> str:
@@ -168,29 +158,6 @@ def _needed_paths(artifact: Artifact) -> str:
     )
 
 
-def _on_gpu(cost: ArtifactCost | None) -> str:
-    return " on one A100" if cost and cost.hours else ""
-
-
-def _format_runs(written: Written) -> str:
-    if not written.runs and not written.missing:
-        return "no training"
-    missing = f", {len(written.missing)} missing" if written.missing else ""
-    return f"{format_count(len(written.runs), 'run')}, {format_duration(written.seconds)}{missing}"
-
-
-def _format_verdicts(written: Written) -> str:
-    counts = [f"{count} {outcome}" for outcome, count in written.verdicts.items() if count]
-    return ", ".join(counts) or "page"
-
-
-def _sentence(written: Written) -> str:
-    claims = sum(written.verdicts.values())
-    if not claims:
-        return "The paper claims no ordering that is tested."
-    return f"Of {format_count(claims, 'claimed ordering')}: {_format_verdicts(written)}."
-
-
 def _short_hours(cost: ArtifactCost | None) -> str:
     if cost is None:
         return "–"
@@ -199,6 +166,6 @@ def _short_hours(cost: ArtifactCost | None) -> str:
 
 def _format_hours(hours: float) -> str:
     if hours < 1:
-        return "1 hour or less"
+        return "an hour or less"
     days = f" ({hours / 24:,.0f} days)" if hours >= 48 else ""
-    return f"{hours:,.0f} h{days}"
+    return f"about {hours:,.0f} h{days}"

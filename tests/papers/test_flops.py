@@ -46,12 +46,13 @@ def test_a_training_step_costs_three_forward_passes(name: str) -> None:
     settings = settings_of(name)
     counted = count_forward(settings, WORDS, TARGET)
     example = flops._made_example(WORDS, TARGET, multi_document=False)
-    system = registry.systems.load(name)(flops._unranked(settings))
+    system = registry.systems.load(name)(flops._without_other_models(settings))
     batch = flops._batch_of(system.reader, example)
     model = system.network.Model(system.network.model_config(300, (0, 1, 2))).train()
     labels = torch.full((1, counted.target_tokens), 4)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         model(**batch, labels=labels).loss.backward()
+    assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert 1 / 2 < counter.get_total_flops() / (3 * counted.flops) < 2
 
 
