@@ -48,9 +48,9 @@ def main() -> None:
     chosen = [find_artifact(name) for name in options.only.split(",")] if options.only else list(artifacts.values())
     for artifact in track(chosen, "counting", len(chosen), "tables"):
         costs.pop(artifact.name, None)
-        if (cost := estimate_artifact(artifact, results)) is not None:
+        if (cost := estimate_artifact(artifact)) is not None:
             costs[artifact.name] = cost
-    print(write_costs({name: costs[name] for name in artifacts if name in costs}, results))
+        write_costs({name: costs[name] for name in artifacts if name in costs}, results)
 
 
 def compare() -> str:

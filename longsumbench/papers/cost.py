@@ -1,7 +1,8 @@
 """Estimates how long the runs of a table or figure take on one GPU, from their FLOPs.
 
 The counts are of texts as long as the papers' mean, without validation and without training a ranker. A rate of 40 % is
-that of large networks: a width of 512 reaches less. So hours are right within a factor of about two.
+that of large networks on long texts. Compared with PageSum's paper, hours are right within a factor of about two there,
+and up to five times too low for short texts (benchmarks/paper_cost.py).
 """
 
 import csv
@@ -12,12 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES
 from longsumbench.api import Recipe, RunConfig, registry
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.points import plan_artifact
+from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results
 
 if TYPE_CHECKING:
@@ -74,21 +78,30 @@ class ArtifactCost(NamedTuple):
     hours: float
 
 
-def estimate_artifact(artifact: Artifact, results: Results) -> ArtifactCost | None:
-    """Estimate all runs of a table or figure at paper scale; None if it has no paper scale.
-
-    Args:
-        artifact: the table or figure.
-        results: the results folder; finished runs count, too.
-    """
+def estimate_artifact(artifact: Artifact) -> ArtifactCost | None:
+    """Estimate all runs of a table or figure at paper scale, finished or not; None if it has no paper scale."""
     if PAPER not in artifact.scales:
         return None
-    job = plan_artifact(artifact, PAPER, (), results)
-    points = () if artifact.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
+    points, unplanned = ([], 0) if artifact.kind in PLANNED_ONLY else _plan_points(artifact)
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]
     counted = [cost.hours() for cost in costs if cost is not None]
-    return ArtifactCost(len(costs), len(costs) - len(counted), sum(counted))
+    runs = len(costs) + unplanned
+    return ArtifactCost(runs, runs - len(counted), sum(counted))
+
+
+def _plan_points(artifact: Artifact) -> tuple[list[Planned], int]:
+    """Return the points at paper scale, and the number of points that need a checkpoint from an unreachable hub."""
+    try:
+        job = plan_artifact(artifact, PAPER, (), Results(Path()))
+    except EnvironmentProblem:
+        if len(artifact.rows) == 1:
+            (row,) = artifact.rows.values()
+            return [], len(row.datasets or artifact.datasets)
+        alone = [msgspec.structs.replace(artifact, rows={label: row}) for label, row in artifact.rows.items()]
+        planned = [_plan_points(part) for part in alone]
+        return [point for points, _ in planned for point in points], sum(count for _, count in planned)
+    return [point for row in job.rows for point in row.points], 0
 
 
 def read_costs(results: Results) -> dict[str, ArtifactCost]:

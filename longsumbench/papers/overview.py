@@ -65,10 +65,13 @@ ask for facts at known places. Scores on them say little about fluent summaries.
 
 FLOPs of a forward pass are counted on the network of the run, at the paper's sizes, with a text of the dataset's mean
 length. A training step costs three forward passes, with gradient checkpointing four. The rate is 40 % of 312 TFLOP/s:
-an A100 with 80 GB, in bfloat16. Small networks reach less, and GPUs differ, so an estimate is right within a factor of
-about two. Writing summaries adds a millisecond for each decoder layer and token. Training a ranker, validation and
-reading texts are not counted. `python benchmarks/paper_cost.py` prints the counts, and compares them with what the
-papers say.
+an A100 with 80 GB, in bfloat16. Writing summaries adds a millisecond for each decoder layer and token. Validation,
+training a ranker and reading texts are not counted.
+
+Small networks and short texts use less of a GPU's rate, so their runs take longer. PageSum's paper says that an epoch
+takes 5 to 25 hours on one A6000, depending on the dataset. The same estimate gives 16 (arXiv), 6, 3 and 1 (Multi-News).
+So it is right within a factor of about two for long texts, and up to five times too low for short ones. The other
+papers give no hours. `python benchmarks/paper_cost.py` prints this comparison.
 """
 _LEGEND = """\
 *Printed numbers:* how many `results/published.csv` has of it. *Run here:* the scale of the published page, its runs and
