@@ -29,6 +29,8 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "results/README.md": "reference/results.md",
     "benchmarks/RESULTS.md": "findings/speed.md",
     "results/reference/leaderboard/*.*": "tables/{}",
+    **{f"results/reference/papers/*.{kind}": "papers/{}" for kind in ("md", "csv", "png", "svg")},
+    "results/reference/papers/*.html": "papers/html/{}",  # papers/ has pages of the same names
 }
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")

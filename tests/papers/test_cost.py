@@ -1,0 +1,110 @@
+"""The estimated hours of runs at paper scale."""
+
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+from longsumbench.api import Recipe, RunConfig
+from longsumbench.errors import DataError
+from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
+from longsumbench.papers.cost import (
+    ArtifactCost,
+    RunCost,
+    estimate_artifact,
+    estimate_run,
+    examples_in_batch,
+    forward_of,
+    read_costs,
+    read_sizes,
+    write_costs,
+)
+from longsumbench.papers.overview import describe_cost
+from longsumbench.runs.plan import plan
+from longsumbench.runs.record import Results
+
+ETADS = ("scale=paper", "model=etads", "dataset=cnn_dailymail", "model.encoder_layers=1", "model.decoder_layers=1")
+
+
+def config_of(*words: str) -> RunConfig:
+    """Return the configuration of a point."""
+    (point,) = plan([*ETADS, *words])
+    return point.config
+
+
+def test_a_run_costs_its_steps_and_its_summaries() -> None:
+    """ETADS: 4 batches of 4,096 tokens a step are 40.96 texts of 400 tokens; 11,490 texts are written with 10 beams."""
+    config = config_of("train.max_steps=100")
+    flops, cost = forward_of(config).flops, estimate_run(config)
+    assert cost is not None
+    assert cost.training == pytest.approx(100 * 40.96 * flops * 3)
+    assert cost.decoding == 11_490 * flops * 10
+    assert cost.layer_steps == 11_490 / 16 * 100
+
+
+def test_hours_follow_the_rate() -> None:
+    """3.6 × 10¹⁵ FLOP at 40 % of 10¹² FLOP/s take 2.5 hours; a million layer steps of a millisecond, 0.28 hours."""
+    assert RunCost(training=3e15, decoding=6e14).hours(rate=1e12) == pytest.approx(2.5)
+    assert RunCost(layer_steps=1e6).hours() == pytest.approx(1_000 / 3_600)
+
+
+def test_gradient_checkpointing_costs_a_forward_pass_more() -> None:
+    """Four passes instead of three."""
+    usual, saving = (
+        estimate_run(config_of("train.max_steps=10", *more)) for more in ((), ["train.gradient_checkpointing=true"])
+    )
+    assert usual is not None
+    assert saving is not None
+    assert saving.training == pytest.approx(usual.training * 4 / 3)
+
+
+def test_batches_of_tokens_hold_as_many_texts_as_fit() -> None:
+    """10,500 tokens are 6.5625 texts of 1,600; without a number of tokens, a batch has its number of examples."""
+    assert examples_in_batch(Recipe(batch_tokens=10_500), 1_600) == 6.5625
+    assert examples_in_batch(Recipe(batch_size=16), 1_600) == 16
+
+
+def test_baselines_cost_no_gpu_and_checkpoints_are_not_estimated() -> None:
+    """Lead has no network; the network of a checkpoint on the hub is unknown."""
+    (lead,) = plan(["scale=paper", "model=lead", "dataset=arxiv"])
+    assert estimate_run(lead.config) == RunCost()
+
+
+def test_published_sizes_are_read_as_printed() -> None:
+    """The largest of what papers print; what none prints fills every limit."""
+    assert read_sizes("gov_report") == (10_726, 682, 17_500, 974)
+    assert read_sizes("arxiv") == (10_000, 460, 215_000, 6_400)
+    assert read_sizes("cnn_dailymail")[2:] == (287_226, 11_490)
+
+
+def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """The file has two digits of the hours; without a file there are no costs; a damaged one is named."""
+    results = Results(tmp_path)
+    assert read_costs(results) == {}
+    path = write_costs({"seal-table2": ArtifactCost(12, 1, 987.6)}, results)
+    assert read_costs(results) == {"seal-table2": ArtifactCost(12, 1, 990.0)}
+    path.write_text("name\nseal-table2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"cost\.csv"):
+        read_costs(results)
+
+
+def test_costs_are_described_with_runs_and_hours() -> None:
+    """Runs, hours, and what is left out of them."""
+    assert describe_cost(ArtifactCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
+    assert (
+        describe_cost(ArtifactCost(3, 2, 0.2)) == "3 runs, an hour or less on one A100, without 2 of public checkpoints"
+    )
+    assert describe_cost(ArtifactCost(1, 1, 0.0)) == "1 run, without 1 of public checkpoints"
+    assert describe_cost(ArtifactCost(0, 0, 0.0)) == "no runs of systems"
+    assert describe_cost(None) == "not estimated"
+
+
+def test_every_table_at_paper_scale_has_a_published_estimate() -> None:
+    """The committed file names exactly the tables with a paper scale, and the runs of the first are those planned."""
+    costs = read_costs(Results(ROOT / "results/reference"))
+    assert list(costs) == [name for name, artifact in read_artifacts().items() if PAPER in artifact.scales]
+
+
+def test_a_table_of_settings_costs_nothing() -> None:
+    """SEAL's Table 4 is planned, not run."""
+    assert estimate_artifact(find_artifact("seal-table4")) == ArtifactCost(0, 0, 0)
