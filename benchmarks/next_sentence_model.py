@@ -64,9 +64,8 @@ def main() -> None:
     train_model(model, tokenizer, train, words.steps, words.batch, words.seed)
     model.save_pretrained(words.output)
     accuracy = measure_accuracy(model, tokenizer, validation, words.batch)
-    print(
-        f"{words.output}: {len(train):,} pairs; right on {100 * accuracy:.1f} % of {len(validation):,} validation pairs"
-    )
+    share = f"right on {100 * accuracy:.1f} % of {len(validation):,} validation pairs"
+    print(f"{words.output}: {len(train):,} training pairs; {share}")
 
 
 def pairs_of(examples: Iterable[Example], seed: int) -> Iterator[Pair]:

@@ -1,17 +1,14 @@
 """PageSum, Table 4: the coherence of references, shuffled references and summaries."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
-from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, NextSentences
+from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED
 from longsumbench.analysis.coherence.plot import draw_coherence
-from longsumbench.api import Scoring
-from longsumbench.errors import UsageError
 from longsumbench.leaderboards.published import read_published_table
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers.artifacts import Artifact, Ordering
 from longsumbench.papers.claims import Claim, judge_claims
-from longsumbench.papers.coherent_texts import ScoredTexts, score_rows
+from longsumbench.papers.coherent_texts import ScoredTexts, load_next_sentence_model, score_rows
 from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.reachable import ReadableDataset, read_datasets
@@ -23,12 +20,6 @@ _PAPERS_BERT = "bert-large-uncased"
 _PRINTED_TEXTS = {"reference summary": REFERENCE, "random oracle": SHUFFLED}  # system in published.csv → our text
 _COLUMNS = ("", "printed", "ours", "ours − printed", "texts", "seeds")
 _REFERENCE_CLAIM = Ordering(f"{REFERENCE} > {SHUFFLED}", on=_MEASURE)
-
-
-class _NextSentencesOfOption(NextSentences):
-    """The metric with its model from the option `bert`."""
-
-    setting: ClassVar[str] = "bert"
 
 
 def coherence_page(job: Job) -> Page:
@@ -45,13 +36,7 @@ def coherence_page(job: Job) -> Page:
         EnvironmentProblem: the model is not on this machine, and the hub cannot be reached.
         DataError: no example has a reference, or a file is damaged.
     """
-    bert = job.options.get("bert")
-    if not bert:
-        raise UsageError(
-            f"{job.artifact.name} needs a BERT for next-sentence prediction: add bert=FOLDER or a hub name"
-        )
-    metric = _NextSentencesOfOption(Scoring(coherence_model=str(bert), device=str(job.options.get("device") or "auto")))
-    metric.check()
+    metric = load_next_sentence_model(job)
     reached = read_datasets(job)
     blocks, numbers, claims, pictures, conditions = [], list[TableNumber](), list[Claim](), {}, list(reached.conditions)
     for dataset in reached.datasets:
@@ -67,7 +52,7 @@ def coherence_page(job: Job) -> Page:
         ]
         pictures[dataset.picture_name(job)] = draw_coherence(scored.found)["png"]
     verdicts = judge_claims(claims)
-    if str(bert) != _PAPERS_BERT:
+    if job.options["bert"] != _PAPERS_BERT:
         conditions.append(f"The paper's model is {_PAPERS_BERT}; ours: {metric.signature(0).split('|')[1]}.")
     return Page(
         blocks=tuple(blocks),

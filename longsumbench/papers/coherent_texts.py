@@ -7,19 +7,19 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.coherence.coherence import CoherenceFound, score_texts
+from longsumbench.analysis.coherence.coherence import CoherenceFound, NextSentences, score_texts
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
-from longsumbench.api import build_settings
+from longsumbench.api import Scoring, build_settings
+from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import Difference, SeedGroup, difference, estimate_share, latest_per_seed
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
-from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import bootstrap_interval
 from longsumbench.papers.claims import compare_examples
 from longsumbench.papers.page import Job, RowRuns
@@ -87,7 +87,30 @@ class ScoredTexts:
         return {name: pd.DataFrame({_COLUMN: scores}) for name, scores in self.found.scores.items()}
 
 
-def score_rows(job: Job, dataset: ReadableDataset, metric: Coherence) -> ScoredTexts:
+class _NextSentencesOfOption(NextSentences):
+    """The metric with its model from the option `bert`."""
+
+    setting: ClassVar[str] = "bert"
+
+
+def load_next_sentence_model(job: Job) -> NextSentences:
+    """Return the metric with the BERT that the option `bert` names.
+
+    Raises:
+        UsageError: the option is missing, or the model is not a next-sentence model.
+        EnvironmentProblem: the model is not on this machine, and the hub cannot be reached.
+        DataError: its files are damaged.
+    """
+    bert, device = job.options.get("bert"), job.options.get("device") or "auto"
+    if not bert:
+        advice = "add bert=FOLDER or a hub name"
+        raise UsageError(f"{job.artifact.name} needs a BERT for next-sentence prediction: {advice}")
+    metric = _NextSentencesOfOption(Scoring(coherence_model=str(bert), device=str(device)))
+    metric.check()
+    return metric
+
+
+def score_rows(job: Job, dataset: ReadableDataset, metric: NextSentences) -> ScoredTexts:
     """Score the references of a dataset, and the outputs of the rows on it.
 
     The option `sample` is the number of examples; null: all that the runs summarized.

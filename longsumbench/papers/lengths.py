@@ -11,7 +11,7 @@ import pandas as pd
 
 from longsumbench.analysis.dataset.readings import SharedTokenizer
 from longsumbench.analysis.dataset.stats import StatsSettings, sample_places
-from longsumbench.api import Split, count_words
+from longsumbench.api import Split, build_settings, count_words
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError, EnvironmentProblem
@@ -40,7 +40,7 @@ class DatasetLengths(NamedTuple):
 
 
 def measure_lengths(
-    texts: Texts, split: str, sample: StatsSettings, tokenizer: str | None, required: bool
+    texts: Texts, split: str, sample: str | int | float | None, tokenizer: str | None, required: bool
 ) -> DatasetLengths:
     """Measure the lengths of a split.
 
@@ -49,20 +49,21 @@ def measure_lengths(
     Args:
         texts: the dataset.
         split: name of the split.
-        sample: size and seed of the sample.
+        sample: number of examples, drawn by a fixed seed; None: all.
         tokenizer: folder or hub name of the tokenizer; None: one is trained on the training split.
         required: False: if the tokenizer cannot be downloaded, one is trained instead.
 
     Raises:
         DataError: the dataset lacks the split.
-        UsageError: there is no such tokenizer.
+        UsageError: there is no such tokenizer, or the size is invalid.
         EnvironmentProblem: the tokenizer is required, and cannot be downloaded.
     """
     if split not in texts.splits:
         known = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{split}': set split= to one of {known}")
     chosen = texts.splits[split]
-    places = sample_places(split, len(chosen), sample)
+    settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
+    places = sample_places(split, len(chosen), settings)
     counters = [SharedTokenizer(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]
     return DatasetLengths(
         examples={name: len(examples) for name, examples in texts.splits.items()},

@@ -7,9 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES
-from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.dataset.tables import summarize_lengths
-from longsumbench.api import build_settings
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, Estimate
 from longsumbench.metrics.statistics import bootstrap_interval
@@ -17,7 +15,7 @@ from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.lengths import WORDS, DatasetLengths, measure_lengths
 from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.reachable import ReadableDataset, options_named, read_datasets, typed_option
+from longsumbench.papers.reachable import ReadableDataset, read_datasets, typed_option
 from longsumbench.report.tables import Block
 
 _COLUMNS = ("dataset", "", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
@@ -51,7 +49,6 @@ def sizes_page(job: Job) -> Page:
     """
     reached = read_datasets(job)
     readable = {dataset.name: dataset for dataset in reached.datasets}
-    sample: StatsSettings = build_settings(StatsSettings, dict(options_named(job, "sample")), "")
     tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
     required = typed_option(job, "tokenizer")
     rows, numbers, conditions = list[list[str]](), list[TableNumber](), list(reached.conditions)
@@ -62,7 +59,7 @@ def sizes_page(job: Job) -> Page:
             numbers += _printed_numbers(job.artifact, name, printed)
         if dataset := readable.get(name):
             split = str(job.options.get("split") or dataset.settings.split)
-            found = measure_lengths(dataset.texts, split, sample, tokenizer, required)
+            found = measure_lengths(dataset.texts, split, job.options.get("sample"), tokenizer, required)
             for unit, table in found.tables.items():
                 rows.append([dataset.label, f"ours: {unit}", _examples(found), *_cells(table)])
             numbers += _our_numbers(dataset, found)
