@@ -63,7 +63,7 @@ def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
     if not ours.groups:
         return ()
     pairs = _pairs(job)
-    sentences = [_texts(job, ours, dataset) for dataset in job.datasets]
+    sentences = [_unread(job), *(_texts(job, ours, dataset) for dataset in job.datasets)]
     sentences += [_compare_models(pairs), *(_compare_settings(pairs, section) for section in _SECTIONS)]
     return tuple(filter(None, [*sentences, _weights(ours), _rouge(job, ours), _seeds(ours)]))
 
@@ -87,6 +87,12 @@ def _pairs(job: Job) -> list[_Pair]:
         )
         for row in found
     ]
+
+
+def _unread(job: Job) -> str:
+    """Name the paper's datasets in whose place nothing is read at this scale; empty if there are none."""
+    unread = [dataset for dataset in job.artifact.datasets if dataset not in job.datasets]
+    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
 
 
 def _texts(job: Job, ours: Ours, dataset: str) -> str:

@@ -15,6 +15,8 @@ ARTIFACT_KINDS = (
     *("evidence", "examples", "case_study", "questions"),
 )
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
+# Kinds that show outputs or evidence: a finished run can lack them
+SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study", "coherence"})
 
 
 def make_page(job: Job) -> Page:

@@ -6,7 +6,7 @@ from pathlib import Path
 from longsumbench.errors import PointsFailed, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import find_artifact
-from longsumbench.papers.kinds import PLANNED_ONLY, make_page
+from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, make_page
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.papers.write import write_page
@@ -72,17 +72,17 @@ def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tupl
     engine = choose_engine(typed.launcher, True)
     if engine.sweeper != HERE:
         raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
-    missing = job.missing
-    lacking = {row.dataset for row in job.rows if None in row.records}
-    problems = {name: problem for name in lacking if (problem := texts_problem(job.datasets[name]))}
-    points = [
-        point
+    again = job.artifact.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
+    wanted = [
+        (row.dataset, point)
         for row in job.rows
         for point, record in zip(row.points, row.records, strict=True)
-        if record is None and row.dataset not in problems
+        if again or record is None
     ]
-    if not missing:
+    if not wanted:
         return None, None
+    problems = {name: problem for name, _ in wanted if (problem := texts_problem(job.datasets[name]))}
+    points = [point for name, point in wanted if name not in problems]
     if not points:
         raise next(iter(problems.values()))
     words = [job.artifact.name, f"scale={job.scale}", *typed.overrides]
@@ -90,4 +90,4 @@ def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tupl
     if not problems:
         return launch, None
     reasons = "; ".join(f"{problem}" for problem in problems.values())
-    return launch, PointsFailed(f"{format_count(len(missing) - len(points), 'run')} not started: {reasons}")
+    return launch, PointsFailed(f"{format_count(len(wanted) - len(points), 'run')} not started: {reasons}")
