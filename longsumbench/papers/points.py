@@ -277,19 +277,16 @@ def _typed_option(key: str, value: str, default: str | int | float | None) -> st
 
 
 def _describe_changes(artifact: Artifact, typed: TypedWords) -> tuple[str, ...]:
-    """Return a sentence for each typed override that makes the result another one than the artifact's."""
+    """Return a sentence about the typed overrides that make the result another one than the artifact's."""
     scale = artifact.scales[typed.scale]
     own = {_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
     nothing |= {
         f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
     }
-    sentences = []
-    for word in typed.overrides:
-        key = _key(word)
-        if key in nothing:
-            continue
-        usual = f"instead of {own[key]}" if key in own else "which is no setting of this artifact"
-        compared = "the paper's numbers" if typed.scale == PAPER else "the runs of this artifact that others made"
-        sentences.append(f"Typed: {word.lstrip('+')}, {usual}. This page is not comparable with {compared}.")
-    return tuple(sentences)
+    words = [word.lstrip("+") for word in typed.overrides if _key(word) not in nothing]
+    if not words:
+        return ()
+    named = ", ".join(f"{word} (instead of {own[_key(word)]})" if _key(word) in own else word for word in words)
+    other = "the paper's numbers" if typed.scale == PAPER else "this artifact at its own settings"
+    return (f"Typed: {named}. This page is not comparable with {other}.",)

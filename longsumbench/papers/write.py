@@ -15,9 +15,10 @@ import msgspec
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, writable_folder, write_atomically
 from longsumbench.formatting import format_count, format_duration
+from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
-from longsumbench.papers.page import Job, Page, Verdict
+from longsumbench.papers.page import NOT_TESTED, Job, Page, Verdict
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.tables import Block, escape_markdown, markdown, on_one_line, terminal, wrap_text
 from longsumbench.runs.record import Results, RunRecord
@@ -160,7 +161,15 @@ def page_title(artifact: Artifact) -> str:
 def verdict_block(verdicts: Iterable[Verdict]) -> Block:
     """Return the claimed orderings as a table."""
     rows = [
-        [one.claim, one.measure, one.dataset, one.outcome, _format_difference(one), _format_p(one.p), one.reason]
+        [
+            one.claim,
+            heading_of(one.measure),
+            one.dataset,
+            one.outcome,
+            _format_difference(one),
+            _format_p(one.p),
+            one.reason,
+        ]
         for one in verdicts
     ]
     notes = (
@@ -172,8 +181,11 @@ def verdict_block(verdicts: Iterable[Verdict]) -> Block:
 
 def render_terminal(job: Job, page: Page) -> str:
     """Render the tables, the verdicts and the state of the runs for the terminal."""
-    verdicts = [verdict_block(page.verdicts)] if page.verdicts else []
+    tested = [verdict for verdict in page.verdicts if verdict.outcome != NOT_TESTED]
+    verdicts = [verdict_block(tested)] if tested else []
     lines = [*job.changes, *describe_runs_of(job)]
+    if untested := len(page.verdicts) - len(tested):
+        lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
     return "\n\n".join([terminal(page_title(job.artifact), [*page.blocks, *verdicts]), *map(wrap_text, lines)])
 
 

@@ -27,7 +27,7 @@ def test_a_table_is_printed_with_its_files(folder: Path, capsys: pytest.CaptureF
         f"r/papers/toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")
     ]
     assert main(["paper", "list", "--results-dir", "r"]) == 0
-    assert "1 reproduced, 1 undecided" in " ".join(capsys.readouterr().out.split())
+    assert "1 reproduced, 1 undecided, 1 not tested" in " ".join(capsys.readouterr().out.split())
 
 
 def test_no_run_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,8 +115,8 @@ def test_wrong_words(words: list[str], problem: str) -> None:
     [
         ([], []),
         (["device=cpu", "path.toys=x", "dataset.workers=2", "decode.evidence=all", "hydra/launcher=joblib"], []),
-        (["seed=1"], ["seed=1, instead of seed=1,2."]),
-        (["seed=1", "dataset.limit=3"], ["seed=1, instead", "dataset.limit=3, which is no setting of this artifact."]),
+        (["seed=1"], ["Typed: seed=1 (instead of seed=1,2). This page is not comparable"]),
+        (["seed=1", "dataset.limit=3"], ["seed=1 (instead of seed=1,2), dataset.limit=3."]),
     ],
 )
 def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str], tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
         "1 of 2 runs finished; together they took 90 s on an unknown machine.",
         "Missing: Random on Toys. The same command, without --no-run, continues.",
         "## What differs from the paper",
-        "* Typed: seed=2, instead of seed=1.",
+        "* Typed: seed=2 (instead of seed=1).",
         "* Other texts: \\<toys>.",
         "![TOY, Table 1: Lead and Random](toy-table1-a.png)",
         "## Runs",
@@ -94,7 +94,7 @@ def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:
 def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> None:
     """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
     write_page(job, runs_page(job), ["seed=2"])
-    verdicts = {"reproduced": 1, "undecided": 1}
+    verdicts = {"reproduced": 1, "undecided": 1, "not tested": 1}
     expected = MadePage("toy-table1", "probe", ("seed=2",), ("lead00000000",), ("Random on Toys",), 90.0, verdicts)
     assert read_written(Results(tmp_path), "toy-table1") == expected
     assert read_written(Results(tmp_path), "toy-table2") is None
@@ -125,7 +125,9 @@ def test_folders_of_this_machine_are_not_written(job: Job, tmp_path: Path) -> No
 
 
 def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
-    """The same content as the page, without the notes."""
+    """The same content as the page, without the notes and the claims that were not tested, which are counted."""
     text = render_terminal(job, runs_page(job))
+    assert "Lead > Oracle" not in text
+    assert "1 claim not tested; the page has the reasons." in text
     for part in ("TOY, Table 1", "Runs", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
         assert part in text

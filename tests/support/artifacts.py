@@ -9,7 +9,7 @@ import pytest
 
 from longsumbench.papers import artifacts, listing
 from longsumbench.papers.artifacts import Artifact, Row
-from longsumbench.papers.page import REPRODUCED, UNDECIDED, Job, Page, Verdict
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.report.tables import Block
 
 TOYS = {"Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}}
@@ -43,11 +43,12 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
 
 
 def runs_page(job: Job) -> Page:
-    """Return a page with the ids of the runs, two verdicts and a picture."""
+    """Return a page with the ids of the runs, three verdicts and a picture."""
     rows = [[row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows]
     verdicts = (
         Verdict("Lead > Random", "rouge1", "Toys", REPRODUCED, 4.25, 1.5, 7.0, 0.0004, "8 examples, 2 seeds"),
-        Verdict("Lead > <b>", "rouge1", "Toys", UNDECIDED, reason="no runs of <b>"),
+        Verdict("Lead > <b>", "rouge1", "Toys", UNDECIDED, reason="8 examples of <b>"),
+        Verdict("Lead > Oracle", "rouge1", "Toys", NOT_TESTED, reason="no runs"),
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
     blocks = (Block("Runs", (), ("row", "dataset", "runs"), "lll", rows),)
