@@ -1,11 +1,12 @@
 """The estimated hours of runs at paper scale."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.paths import ROOT
 
-from longsumbench.api import Recipe, RunConfig
+from longsumbench.api import Recipe, RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
 from longsumbench.papers.cost import (
@@ -68,6 +69,8 @@ def test_baselines_cost_no_gpu_and_checkpoints_are_not_estimated() -> None:
     """Lead has no network; the network of a checkpoint on the hub is unknown."""
     (lead,) = plan(["scale=paper", "model=lead", "dataset=arxiv"])
     assert estimate_run(lead.config) == RunCost()
+    checkpoint = registry.config_of("seq2seq")(checkpoint="owner/name", init="random")
+    assert estimate_run(replace(lead.config, model=checkpoint)) is None
 
 
 def test_published_sizes_are_read_as_printed() -> None:
@@ -100,7 +103,7 @@ def test_costs_are_described_with_runs_and_hours() -> None:
 
 
 def test_every_table_at_paper_scale_has_a_published_estimate() -> None:
-    """The committed file names exactly the tables with a paper scale, and the runs of the first are those planned."""
+    """The committed file names exactly the tables with a paper scale, in their order."""
     costs = read_costs(Results(ROOT / "results/reference"))
     assert list(costs) == [name for name, artifact in read_artifacts().items() if PAPER in artifact.scales]
 
