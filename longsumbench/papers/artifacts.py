@@ -17,7 +17,7 @@ from longsumbench.errors import DataError, UnknownName
 PAPER = "paper"  # the scale with the paper's sizes and data
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ArtifactRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of a table, or one point of a curve: a system with its settings.
 
     Attributes:
@@ -89,7 +89,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: str
     scales: Mapping[str, str]
     datasets: Mapping[str, Mapping[str, str]]
-    rows: Mapping[str, Row] = {}
+    rows: Mapping[str, ArtifactRow] = {}
     measures: tuple[str, ...] = ("rouge1", "rouge2", "rougeL")
     part: str = "f"
     orderings: tuple[Ordering, ...] = ()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.api import DatasetSettings
-from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results, RunRecord
@@ -26,7 +26,7 @@ class RowRuns(NamedTuple):
     """
 
     label: str
-    row: Row
+    row: ArtifactRow
     dataset: str
     points: tuple[Planned, ...]
     records: tuple[RunRecord | None, ...]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
-from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.tables import Block
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
@@ -94,7 +94,7 @@ def _table(artifact: Artifact) -> pd.DataFrame:
     return table[here & part]
 
 
-def _selected(table: pd.DataFrame, row: Row, dataset: str) -> pd.DataFrame:
+def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:
     if not row.published:
         return table.iloc[:0]
     for column, value in {"dataset": dataset, **row.published}.items():

@@ -18,7 +18,7 @@ from longsumbench.api import RunConfig, registry, resolve_config
 from longsumbench.errors import UnknownName
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
-from longsumbench.papers.artifacts import PAPER, Artifact, Row, find_artifact, read_artifacts
+from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, find_artifact, read_artifacts
 from longsumbench.runs.plan import as_hydra, compose, expand, hydra_session, with_recipe
 
 ARTIFACTS = read_artifacts()
@@ -41,7 +41,7 @@ RELEASED = "released outputs"  # scored here, not printed
 Points = dict[tuple[str, str], list[RunConfig]]  # label, the paper's dataset → one for each seed
 
 
-def rows_at(artifact: Artifact, scale: str) -> Iterator[tuple[str, str, Row]]:
+def rows_at(artifact: Artifact, scale: str) -> Iterator[tuple[str, str, ArtifactRow]]:
     """Yield dataset, label and row of all that exists at a scale."""
     for dataset, at in artifact.datasets.items():
         for label, row in artifact.rows.items():
@@ -76,7 +76,7 @@ def read_table() -> pd.DataFrame:
     return table[table["source_key"].isin(list(TEXTS))]
 
 
-def selected(artifact: Artifact, row: Row, dataset: str) -> pd.DataFrame:
+def selected(artifact: Artifact, row: ArtifactRow, dataset: str) -> pd.DataFrame:
     """Return the published numbers of a row on one of the paper's datasets."""
     wanted = {"source_key": artifact.source, "source_table": artifact.prints, "dataset": dataset, **row.published}
     table = read_table()

@@ -16,17 +16,17 @@ from longsumbench.analysis.coherence.coherence import NextSentences
 from longsumbench.api import DatasetSettings, Scoring
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.papers.artifacts import Ordering, Row
+from longsumbench.papers.artifacts import ArtifactRow, Ordering
 from longsumbench.papers.coherence import coherence_page
 from longsumbench.papers.page import NOT_TESTED, Job, RowRuns
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import Results, RunRecord
 
 ROWS = {
-    "reference": Row(published={"system": "reference summary"}),
-    "random": Row(published={"system": "random oracle"}),
-    "spatial": Row(run="model=random", published={"system": "PageSum-Spatial"}),
-    "discourse": Row(run="model=lead", published={"system": "PageSum-Discourse"}),
+    "reference": ArtifactRow(published={"system": "reference summary"}),
+    "random": ArtifactRow(published={"system": "random oracle"}),
+    "spatial": ArtifactRow(run="model=random", published={"system": "PageSum-Spatial"}),
+    "discourse": ArtifactRow(run="model=lead", published={"system": "PageSum-Discourse"}),
 }
 ORDERINGS = (Ordering("discourse > spatial", on="coherence"), Ordering("reference > random", on="coherence"))
 PRINTED = {"reference": 98.00, "random": 95.43, "spatial": 97.34, "discourse": 97.98}  # PageSum, Table 4

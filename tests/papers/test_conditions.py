@@ -9,7 +9,7 @@ from support.run_records import TRAINED
 
 from longsumbench.api import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.papers.artifacts import PAPER, Artifact, Row
+from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.ours import read_ours
 from longsumbench.papers.page import Job
@@ -23,9 +23,11 @@ SEAL = Artifact(
     scales={PAPER: "scale=paper", "probe": "scale=probe"},
     datasets={"arXiv": {PAPER: "dataset=arxiv", "probe": "dataset=probe"}},
     rows={
-        "Trunc": Row(run="model=trunc"),
-        "EA": Row(run="model=ea model.extractive_length=128", at={PAPER: "model.extractive_length=1024", "probe": ""}),
-        "Lead": Row(run="model=lead"),
+        "Trunc": ArtifactRow(run="model=trunc"),
+        "EA": ArtifactRow(
+            run="model=ea model.extractive_length=128", at={PAPER: "model.extractive_length=1024", "probe": ""}
+        ),
+        "Lead": ArtifactRow(run="model=lead"),
     },
     name="seal-table2",
     source="zhao2020seal",
@@ -73,7 +75,7 @@ def test_settings_with_many_values_are_only_named(tmp_path: Path) -> None:
     """A setting that has another value in each of four rows is not listed row by row."""
     key, lengths = "model.input_length", (32, 64, 128, 256)
     at = [{PAPER: f"{key}={4 * length}", "probe": f"{key}={length}"} for length in lengths]
-    rows = {str(number): Row(run="model=trunc", at=words) for number, words in enumerate(at)}
+    rows = {str(number): ArtifactRow(run="model=trunc", at=words) for number, words in enumerate(at)}
     job = planned_job(tmp_path, structs.replace(SEAL, rows=rows))
     (systems,) = [text for text in describe_conditions(job, read_ours(job)) if text.startswith("Systems")]
     assert systems.endswith("; input_length by row.")

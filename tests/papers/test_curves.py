@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support.paper_jobs import finished_run, paper_job
 
-from longsumbench.papers.artifacts import Artifact, Ordering, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.curves import curves_page
 from longsumbench.papers.page import REPRODUCED, UNDECIDED, Job
 from longsumbench.runs.record import Results, RunRecord
@@ -20,7 +20,7 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
     places += [("(a) Trunc", "Trunc", 32, 0.3)]
     for number, (panel, line, x, level) in enumerate(places):
         label = f"{line} {x}"
-        rows[label] = Row(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
+        rows[label] = ArtifactRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
         values = [level - 0.02, level, level + 0.02, level, level, level, level, level]
         measured = {"facts": [0.5, 1.0] * 4} if facts else {}
         model = "trunc" if line == "Trunc" else "ea"

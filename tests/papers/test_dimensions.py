@@ -7,7 +7,7 @@ from support.artifacts import toy_artifact
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.papers.artifacts import Row
+from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.dimensions import PRINTED_DIMENSIONS, dimensions_page
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
@@ -23,7 +23,7 @@ TABLE4 = toy_artifact(
         "PubMed": {"paper": "dataset=pubmed"},
         "Search2Wiki": {"paper": "dataset=search2wiki"},
     },
-    rows={"CA": Row("model=ca"), "EA": Row("model=ea"), "SEAL": Row("model=seal")},
+    rows={"CA": ArtifactRow("model=ca"), "EA": ArtifactRow("model=ea"), "SEAL": ArtifactRow("model=seal")},
 )
 
 

@@ -8,7 +8,7 @@ from support.artifacts import TOYS, offer, toy_artifact
 from support.toys import write_jsonl
 
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
-from longsumbench.papers.artifacts import Row
+from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
 from longsumbench.papers.make import make_artifact
 from longsumbench.papers.points import plan_artifact
@@ -21,7 +21,9 @@ RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 @pytest.fixture
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words that give the texts of the tables toy-table1 and toy-table2, which share the row Random."""
-    other = toy_artifact("toy-table2", rows={"Chance": Row("model=random"), "Oracle": Row("model=oracle")})
+    other = toy_artifact(
+        "toy-table2", rows={"Chance": ArtifactRow("model=random"), "Oracle": ArtifactRow("model=oracle")}
+    )
     offer(monkeypatch, toy_artifact(), other)
     return [f"path.toys={write_jsonl(tmp_path / 'texts')}", "score.resamples=100"]
 

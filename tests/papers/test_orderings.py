@@ -9,7 +9,7 @@ from support.paper_jobs import finished_run, paper_job
 
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.metrics.statistics import holm
-from longsumbench.papers.artifacts import Artifact, Ordering, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.orderings import Decision, decide_orderings
 from longsumbench.papers.ours import read_ours
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Job
@@ -26,7 +26,7 @@ def values(better: float) -> list[float]:
 
 def table(*claims: str, **changes: Any) -> Artifact:
     """A table with the rows a, b and c."""
-    rows = {label: Row() for label in "abc"}
+    rows = {label: ArtifactRow() for label in "abc"}
     orderings = tuple(Ordering(claim) for claim in claims)
     settings = {"datasets": {"arXiv": {}}, "rows": rows, "orderings": orderings, **changes}
     return Artifact("scores", "", "probe", {}, **settings)
@@ -101,7 +101,7 @@ def test_missing_runs_are_named(tmp_path: Path) -> None:
 
 def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
     """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
-    rows = {"a": Row(), "b": Row(), "c": Row(datasets=("PubMed",))}
+    rows = {"a": ArtifactRow(), "b": ArtifactRow(), "c": ArtifactRow(datasets=("PubMed",))}
     artifact = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
     verdicts = [one.verdict for one in decide(paper_job(artifact, tmp_path, {}))]
     assert [(one.claim, one.dataset) for one in verdicts] == [("a > b", "arXiv")]

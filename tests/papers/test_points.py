@@ -11,7 +11,7 @@ from support.toys import write_jsonl
 
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.runs.pipeline import Point, run_point
@@ -51,10 +51,10 @@ def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> Non
 def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
     """A row without the scale, or of another dataset, is absent; so is a dataset without the scale."""
     rows = {
-        "Everywhere": Row("model=lead"),
-        "Paper": Row("model=lead", at={"paper": "model.length=9"}),
-        "Generated only": Row("model=random", datasets=("Generated",)),
-        "Printed only": Row(),
+        "Everywhere": ArtifactRow("model=lead"),
+        "Paper": ArtifactRow("model=lead", at={"paper": "model.length=9"}),
+        "Generated only": ArtifactRow("model=random", datasets=("Generated",)),
+        "Printed only": ArtifactRow(),
     }
     datasets = {**TOYS, "Generated": {"paper": "dataset=probe"}}
     artifact = toy_artifact(rows=rows, datasets=datasets)
@@ -68,7 +68,7 @@ def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
 
 def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
     """A typed setting wins over the scale, the dataset and the row; folders go to the points on their dataset."""
-    artifact = toy_artifact(datasets=TWO, rows={"Lead": Row("model=lead model.length=5")})
+    artifact = toy_artifact(datasets=TWO, rows={"Lead": ArtifactRow("model=lead model.length=5")})
     job = planned(artifact, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts")
     assert seeds_of(job) == [("Lead", "Toys", [7]), ("Lead", "Generated", [7])]
     configs = [row.points[0].config for row in job.rows]
@@ -147,7 +147,7 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
 def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
     """Of several runs of a point, such as on texts that changed, the last one is its record."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
     results = Results(tmp_path / "r")
     (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
     for run_id, finished in (("aaa", "2021-01-01T00:00:00+00:00"), ("bbb", "2020-01-01T00:00:00+00:00")):
@@ -165,7 +165,7 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
 def test_a_record_of_another_version_is_no_run_of_the_table(change: dict[str, Any], tmp_path: Path) -> None:
     """A record with settings that no longer exist matches no point, and is no error."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
     (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
     replace(record, config={**record.config, **change}).write(Results(tmp_path / "r").run_folder(record))
     assert planned(artifact, tmp_path).rows[0].finished == ()
@@ -174,7 +174,7 @@ def test_a_record_of_another_version_is_no_run_of_the_table(change: dict[str, An
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:
     """A run with more metrics than the point asks for is its run; one with fewer is not."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": Row("model=lead")}, scales={"probe": "seed=1"})
+    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
     run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
     asking = ("score.metrics=[novel_ngrams]", f"path.toys={texts}")
     assert len(planned(artifact, tmp_path, *asking).missing) == 1
@@ -213,7 +213,11 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
         return plan_lines(lines, **others)
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
-    rows = {"Lead": Row("model=lead"), "Random": Row("model=random"), "Far": Row("model=oracle")}
+    rows = {
+        "Lead": ArtifactRow("model=lead"),
+        "Random": ArtifactRow("model=random"),
+        "Far": ArtifactRow("model=oracle"),
+    }
     job = planned(toy_artifact(rows=rows), tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]
     assert job.changes[-1] == "Far on Toys is left out: no copy of the checkpoint."
@@ -222,7 +226,7 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
 def test_a_table_without_runs_has_datasets(tmp_path: Path) -> None:
     """Rows that choose no model have no points; the settings of the datasets are those of the scale."""
     scales = {"probe": "dataset.document_length=64 model.snippet_length=16"}
-    artifact = toy_artifact(rows={"tf-idf": Row()}, scales=scales, datasets={"G": {"probe": "dataset=probe"}})
+    artifact = toy_artifact(rows={"tf-idf": ArtifactRow()}, scales=scales, datasets={"G": {"probe": "dataset=probe"}})
     job = planned(artifact, tmp_path)
     assert job.rows == ()
     assert job.datasets["G"].document_length == 64

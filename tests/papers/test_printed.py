@@ -1,7 +1,7 @@
 """What the papers print: numbers of a row, the other rows of a table, and kinds of ROUGE-L."""
 
 from longsumbench.leaderboards.published import read_published_table
-from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.printed import find_printed_row, printed_block, read_other_rows
 
 SEAL = Artifact(
@@ -10,13 +10,13 @@ SEAL = Artifact(
     default="probe",
     scales={"probe": ""},
     datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}},
-    rows={name: Row(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
+    rows={name: ArtifactRow(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
     prints="Table 2",
     source="zhao2020seal",
 )
 
 
-def pagesum(**rows: Row) -> Artifact:
+def pagesum(**rows: ArtifactRow) -> Artifact:
     return Artifact("scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum")
 
 
@@ -33,7 +33,7 @@ def test_numbers_of_a_row_are_those_of_the_paper() -> None:
 
 def test_a_row_without_printed_numbers_has_none() -> None:
     """A row that the paper does not print has no numbers, nor has a dataset that its table lacks."""
-    assert find_printed_row(pagesum(ours=Row()), "ours", "arXiv") is None
+    assert find_printed_row(pagesum(ours=ArtifactRow()), "ours", "arXiv") is None
     assert find_printed_row(SEAL, "SEAL", "CNN/DailyMail") is None
 
 
@@ -49,7 +49,7 @@ def test_every_number_of_a_table_is_shown_once() -> None:
 
 def test_other_rows_name_who_got_the_numbers() -> None:
     """Quoted numbers, re-run ones and the paper's own are told apart; those that are contradicted are marked."""
-    rows = read_other_rows(pagesum(PageSum=Row(published={"system": "PageSum"})), ["arXiv"])
+    rows = read_other_rows(pagesum(PageSum=ArtifactRow(published={"system": "PageSum"})), ["arXiv"])
     primera = [row for row in rows if (row.system, row.dataset) == ("PRIMERA", "arXiv")]
     assert [(row.source, row.numbers["R-1"]) for row in primera] == [("quoted", "47.60"), ("re-run †", "47.65")]
     assert ("PageSum", "arXiv") not in [(row.system, row.dataset) for row in rows]
@@ -65,14 +65,14 @@ def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
 def test_a_selector_can_name_who_got_the_numbers() -> None:
     """LED with 16,384 tokens is printed twice, quoted and re-run; a row selects one of them."""
     chosen = {"system": "LED", "input_tokens": "16384", "provenance": "reproduced-by"}
-    found = find_printed_row(pagesum(LED=Row(published=chosen)), "LED", "arXiv")
+    found = find_printed_row(pagesum(LED=ArtifactRow(published=chosen)), "LED", "arXiv")
     assert found
     assert found.numbers == {"R-1": "48.10", "R-2": "19.78", "R-L summary": "43.08"}
 
 
 def test_a_table_of_precision_has_only_precision() -> None:
     """ETADS prints precision in Table 5 and recall in Table 6; ROUGE-L of an unstated kind has its own column."""
-    row = Row(published={"variant": "saliency-selection on layers 1-4"})
+    row = ArtifactRow(published={"variant": "saliency-selection on layers 1-4"})
     options = {"prints": "Table 5", "source": "you2019etads", "part": "p"}
     table5 = Artifact("scores", "", "probe", {}, {"CNN/DailyMail": {}}, {"1–4": row}, **options)  # type: ignore[arg-type]
     found = find_printed_row(table5, "1–4", "CNN/DailyMail")

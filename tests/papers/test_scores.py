@@ -7,7 +7,7 @@ import pytest
 from support.paper_jobs import finished_run, paper_job
 
 from longsumbench.api import DatasetSettings
-from longsumbench.papers.artifacts import Artifact, Ordering, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Page
 from longsumbench.papers.scores import scores_page
 from longsumbench.report.tables import Block, markdown
@@ -18,7 +18,7 @@ SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
 
 def seal(**changes: Any) -> Artifact:
     """Table 2 of SEAL with two of its rows."""
-    rows = {name: Row(published={"system": name}) for name in ("EA", "SEAL")}
+    rows = {name: ArtifactRow(published={"system": name}) for name in ("EA", "SEAL")}
     settings = {"datasets": {"arXiv": {}, "PubMed": {}}, "prints": "Table 2", "source": "zhao2020seal", "rows": rows}
     return Artifact("scores", "", "probe", {}, **{**settings, **changes})
 
@@ -61,7 +61,7 @@ def test_kinds_of_rouge_l_never_share_a_column(tmp_path: Path) -> None:
 
 def test_rouge_l_of_an_unstated_kind_has_no_difference(tmp_path: Path) -> None:
     """The Hierarchical Transformer's R-L is shown in its own column, without ours."""
-    rows = {"SEAL": Row(published={"system": "HT", "variant": "+ Similarity Graph"})}
+    rows = {"SEAL": ArtifactRow(published={"system": "HT", "variant": "+ Similarity Graph"})}
     artifact = seal(rows=rows, datasets={"WikiSum": {}}, source="liu2019hiersumm")
     run = finished_run(Results(tmp_path), "seal", SCORES)
     found = scores_page(paper_job(artifact, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum")))
@@ -103,8 +103,8 @@ def test_planted_facts_have_a_column_if_they_were_measured(tmp_path: Path) -> No
 def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
     """ETADS prints precision in Table 5, so ours is precision as well, in the verdicts too."""
     rows = {
-        "[1-4]": Row(published={"variant": "saliency-selection on layers 1-4"}),
-        "-": Row(published={"variant": "saliency-selection on none (basic)"}),
+        "[1-4]": ArtifactRow(published={"variant": "saliency-selection on layers 1-4"}),
+        "-": ArtifactRow(published={"variant": "saliency-selection on none (basic)"}),
     }
     changes = {
         "prints": "Table 5",

@@ -10,7 +10,7 @@ from support.artifacts import runs_page, toy_artifact
 from support.run_records import record
 
 from longsumbench.errors import DataError
-from longsumbench.papers.artifacts import Row
+from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.write import MadePage, read_written, render_terminal, write_page
@@ -22,7 +22,7 @@ from longsumbench.runs.record import Results, StepSeconds
 def job(tmp_path: Path) -> Job:
     """The rows Lead and Random; the run of Lead is finished and took 90 seconds."""
     artifact = toy_artifact(
-        rows={"Lead": Row("model=lead"), "Random": Row("model=random")},
+        rows={"Lead": ArtifactRow("model=lead"), "Random": ArtifactRow("model=random")},
         scales={"probe": "seed=1"},
         not_given=("The paper does not give *the seed*.",),
         notes=("A note.",),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.api import DatasetSettings
-from longsumbench.papers.artifacts import Artifact, Ordering, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.record import Results
 
@@ -18,7 +18,7 @@ def analysis_job(
     datasets: Mapping[str, DatasetSettings],
     options: Mapping[str, Any],
     results: Path = Path("results"),
-    rows: Mapping[str, Row] | None = None,
+    rows: Mapping[str, ArtifactRow] | None = None,
     orderings: Sequence[Ordering] = (),
     runs: Sequence[RowRuns] = (),
     typed: Mapping[str, Any] | None = None,

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from longsumbench.papers import artifacts, listing
-from longsumbench.papers.artifacts import Artifact, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.report.tables import Block
 
@@ -23,7 +23,7 @@ def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
         "default": "probe",
         "scales": {"probe": "seed=1,2", "paper": "score.resamples=100"},
         "datasets": TOYS,
-        "rows": {"Lead": Row("model=lead"), "Random": Row("model=random")},
+        "rows": {"Lead": ArtifactRow("model=lead"), "Random": ArtifactRow("model=random")},
         "name": name,
         "prints": "Table 1",
         "source": "zhao2020seal",

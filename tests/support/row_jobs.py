@@ -7,7 +7,7 @@ from typing import Any
 
 from longsumbench.api import DatasetSettings, RunConfig
 from longsumbench.cli.main import main
-from longsumbench.papers.artifacts import Artifact, Ordering, Row
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import Results, RunRecord
@@ -29,7 +29,7 @@ def row_job(
         dataset: settings of the texts that are read.
         changes: fields of the artifact; `options` are also those of the job.
     """
-    rows = {label: Row(published={"system": label}) for label in runs}
+    rows = {label: ArtifactRow(published={"system": label}) for label in runs}
     facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
     about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
     orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
