@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setting
+from longsumbench.api import Count, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.card import card_decoding, card_prefix
 
@@ -42,8 +42,9 @@ class Seq2SeqConfig:
     device_map: _DeviceMap | None = setting(
         None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
     )
-
-    released: Text | None = setting(None, "date of the checkpoint (2020-04-10), for tables", decides="nothing")
+    released: ReleaseDate | None = setting(
+        None, "month or day of the checkpoint's release (2020-04), for tables", decides="nothing"
+    )
 
     def __post_init__(self) -> None:
         if self.global_attention == "separator" and self.separator is None:
