@@ -20,7 +20,7 @@ from longsumbench.modeling.units import EncodedSentence, Query, Units, join_unit
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.network import Seq2SeqNetwork
 
-Sentences: TypeAlias = list[EncodedSentence]  # of a document
+_Sentences: TypeAlias = list[EncodedSentence]  # of a document
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class TextReader(UnitReader):
         prefix = self.encode([self.config.prefix.rstrip()])[0]
         return self.network.input_length - sum(map(len, self.special_tokens())) - len(prefix.ids)
 
-    def _shares(self, documents: Sequence[Sentences], room: int) -> tuple[Sequence[Sentences], tuple[Cut, ...]]:
+    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[Cut, ...]]:
         """Return the start of each document that the setting `share` keeps, and what it cuts.
 
         Each of n documents has a part of 1/n of the tokens, in which the special tokens count, as in PRIMERA's script.
@@ -157,14 +157,14 @@ class TextReader(UnitReader):
         cut = Cut("share", whole[0] - left[0], whole[1] - left[1])
         return kept, (cut,) if cut.tokens else ()
 
-    def _with_separators(self, documents: Sequence[Sentences]) -> Sentences:
+    def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
         separator, ends = self.separator_id(), len(documents) - (self.config.share == "text")
         mark = [] if separator is None else [EncodedSentence([separator], 0)]
         marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
         return list(chain.from_iterable(marked))
 
-    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[Sentences]]:
+    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
         if self.separator_id() is None:
@@ -192,7 +192,7 @@ class TextReader(UnitReader):
         return {name: value for name, value in batch.items() if name != "unit_mask"}
 
 
-def _head(sentences: Sentences, length: int) -> Sentences:
+def _head(sentences: _Sentences, length: int) -> _Sentences:
     """Return the first `length` tokens of sentences."""
     kept = []
     for sentence in sentences:
