@@ -6,8 +6,9 @@ Random weights of BART, float32, generated reports of up to 512 tokens. Both way
 first turn that does not count; a ratio is the median of those of the turns, and above 1 the suite is faster.
 
 decoding: from texts to summaries of 32 tokens with four beams, in batches sorted by length; the library's way is
-    tokenizer, `generate`, `batch_decode`.
-training: optimizer steps on batches of texts cut to one length, AdamW; reading, tokenizing and saving left out.
+    tokenizer, `generate`, `batch_decode`. Each loads the checkpoint itself.
+training: optimizer steps on batches of texts cut to one length, AdamW; reading and tokenizing left out. Each saves its
+    state once, after the last step.
 """
 
 import argparse
@@ -85,7 +86,8 @@ def decoding(system: Seq2Seq, examples: Sequence[Example], options: argparse.Nam
     chosen = sorted(examples[: options.batches * BATCH], key=Example.source_words)
     batches = [chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH)]
     how = Decoding(num_beams=BEAMS, max_length=WRITTEN, min_length=WRITTEN, evidence="none", device=options.device)
-    model, tokenizer = deepcopy(system.model).eval(), deepcopy(system.tokenizer)
+    model = BartForConditionalGeneration.from_pretrained(system.config.checkpoint).to(options.device).eval()
+    model.generation_config, tokenizer = deepcopy((system.model.generation_config, system.tokenizer))
     model.generation_config.update(num_beams=BEAMS, max_new_tokens=WRITTEN, min_new_tokens=WRITTEN, do_sample=False)
 
     def by_suite() -> list[str]:
@@ -151,7 +153,8 @@ def train_there(system: Seq2Seq, rows: datasets.Dataset, options: argparse.Names
             max_steps=options.steps,
             learning_rate=5e-5,
             max_grad_norm=1.0,
-            save_strategy="no",
+            save_strategy="steps",
+            save_steps=options.steps,
             report_to=[],
             logging_strategy="no",
             disable_tqdm=True,

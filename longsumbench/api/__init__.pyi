@@ -10,6 +10,7 @@ from .bounds import (
     NonNegative as NonNegative,
     OneOf as OneOf,
     Percentage as Percentage,
+    ReleaseDate as ReleaseDate,
     Seed as Seed,
     TargetTokens as TargetTokens,
     Text as Text,

@@ -12,6 +12,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -94,6 +95,21 @@ class FreeText(Bound):
         return None
 
 
+@dataclass(frozen=True)
+class Date(Bound):
+    """A month ("2019-10") or a day ("2019-10-29")."""
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message."""
+        day = f"{value}-01" if len(str(value)) == len("2019-10") else str(value)
+        try:
+            if date.fromisoformat(day).isoformat() == day:  # it also reads other notations
+                return None
+        except ValueError:
+            pass
+        return " is no date: give a month (2019-10) or a day (2019-10-29)"
+
+
 Seed = Annotated[int, Between(0, 2**32 - 1)]  # the range of numpy's seeds
 Count = Annotated[int, Between(1, _MOST)]
 NonNegative = Annotated[int, Between(0, _MOST)]
@@ -114,6 +130,7 @@ Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
 Resamples = Annotated[int, Between(100, 10**6)]
 Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
 Text = Annotated[str, FreeText()]
+ReleaseDate = Annotated[str, Date()]
 
 
 def check_value(key: str, value: Any, bound: Bound | None) -> None:

@@ -105,12 +105,12 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )
     from longsumbench.leaderboards.figures.matrix import MATRIX_HEADING, update_matrix
-    from longsumbench.leaderboards.matrix import matrix_block
+    from longsumbench.leaderboards.matrix import matrix_blocks
     from longsumbench.report import tables
 
     matrix = update_matrix(results, options.matrix or None)
-    heading, block = MATRIX_HEADING, matrix_block(matrix, brief=not options.latex)
-    text = tables.latex(heading, [block]) if options.latex else tables.terminal(heading, [block])
+    heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)
+    text = tables.latex(heading, blocks) if options.latex else tables.terminal(heading, blocks)
     picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
     return [text, "", *picture]
 

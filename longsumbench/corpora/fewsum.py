@@ -37,6 +37,7 @@ CORPUS = Corpus(
     licence="MIT, as its authors say; the reviews: © Amazon and Yelp, and their users",
     homepage="https://github.com/abrazinskas/FewSum",
     version=1,
+    published="2020-04",
     multi_document=True,
     from_file_row=fewsum_example,
 )

@@ -127,6 +127,7 @@ CORPUS = Corpus(
     licence="non-commercial research and education only; the articles: © their publishers",
     homepage="https://github.com/Alex-Fabbri/Multi-News",
     version=1,
+    published="2019-06",
     multi_document=True,
     hub=Hub("Awesome075/multi_news_parquet"),
     from_hub_row=multi_news_example,

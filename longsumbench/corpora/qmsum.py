@@ -135,6 +135,7 @@ CORPUS = Corpus(
     licence="MIT; the meetings of AMI and ICSI: CC BY 4.0",
     homepage="https://github.com/Yale-LILY/QMSum",
     version=1,
+    published="2021-04",
     from_file_row=qmsum_example,
     release=_release_source,
 )

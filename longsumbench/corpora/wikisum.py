@@ -95,6 +95,7 @@ CORPUS = Corpus(
     licence="the leads: CC BY-SA, of Wikipedia; the pages: © their publishers; none stated by the release's authors",
     homepage="https://github.com/nlpyang/hiersumm",
     version=1,
+    published="2018-01",
     multi_document=True,
     from_file_row=wikisum_example,
     tokenized=ranked_source,

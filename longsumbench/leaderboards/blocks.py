@@ -13,7 +13,14 @@ from longsumbench.report.tables import Block, Stressed, Tied
 from longsumbench.runs.record import SHORT_ID, ranking_score
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "seconds", "run")
-_CHECKPOINT = ("price", "parameters", "context", "prompt", "length_ratio")  # shown if facts about any system are known
+_CHECKPOINT = (
+    "price",
+    "parameters",
+    "context",
+    "released",
+    "prompt",
+    "length_ratio",
+)  # shown if facts about any system are known
 _FIRST_LEFT_OUT = ("seconds", "source_seen", "seeds", "seed", "length")  # after the scores by which rows are not ranked
 
 

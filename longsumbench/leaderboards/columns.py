@@ -77,6 +77,10 @@ def _prompt(record: RunRecord) -> str | None:
     return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
 
 
+def _released(record: RunRecord) -> str | None:
+    return ", ".join(text for text in (record.facts.released, record.release_order) if text)
+
+
 def _format_price(dollars: float) -> str:
     return f"{dollars:,.2f}" if dollars >= 1 else f"{dollars:.2g}"
 
@@ -156,7 +160,7 @@ _FACTS = (
     _text("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
     _text("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
     _text("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
-    _text("released", "released", "date of the checkpoint", lambda run: run.facts.released),
+    _text("released", "released", "date of the checkpoint: before or after the dataset", _released),
     _text("prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt),
     _fact("length_ratio", "length\nratio", "words of the outputs / of the references", length_ratio, "{:.2f}".format),
     _count("requests", "requests", "requests to the model"),

@@ -3,7 +3,8 @@
     Results --read_matrix--> Matrix --matrix_block, matrix_csv--> table, CSV
                              complete rows --rank_test--> RankTest: the data of a critical-difference diagram
 
-A dataset has one column: its largest block of comparable runs. Oracles are left out.
+A dataset has one column: its largest block of comparable runs. Oracles are left out. Checkpoints that were not trained
+here have a matrix for themselves, with the baselines.
 """
 
 import math
@@ -24,6 +25,8 @@ from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, wit
 from longsumbench.runs.record import Results, ranking_score
 
 _LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
+_NOT_TRAINED = "systems that were not trained here"
+_UNTRAINED = "Checkpoints as they are, and the baselines. Their training texts may include these."
 
 
 @dataclass(frozen=True)
@@ -82,12 +85,14 @@ class Matrix:
         systems: labels; those with the most datasets first, then by mean rank.
         without: datasets without a run that has the number.
         tested: the rank test of the systems that have all datasets; None if there are too few.
+        untrained: the matrix of checkpoints that were not trained here; None if there are none.
     """
 
     columns: tuple[MatrixColumn, ...]
     systems: tuple[str, ...]
     without: tuple[str, ...]
     tested: RankTest | None
+    untrained: "Matrix | None" = None
 
     def mean_rank(self, system: str) -> float:
         """Return the mean of a system's ranks on the datasets that it has."""
@@ -116,13 +121,18 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     blocks: dict[str, tuple[ComparableRows, ...]] = {}
     for dataset in find_datasets(results):
         blocks[dataset] = read_table(results, dataset, names=number and [number]).comparable
-    found = {dataset: _column(dataset, comparable, number) for dataset, comparable in blocks.items()}
-    columns = tuple(column for column in found.values() if column)
-    if not columns:
+    trained, untrained = (
+        {dataset: _column(dataset, comparable, number, kind) for dataset, comparable in blocks.items()}
+        for kind in (False, True)
+    )
+    columns = [column for column in trained.values() if column]
+    checkpoints = [column for column in untrained.values() if column]
+    if not (columns or checkpoints):
         known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
         likely = did_you_mean(str(number), sorted(known))
         raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
-    return matrix_of(columns, tuple(dataset for dataset, column in found.items() if column is None))
+    without = tuple(dataset for dataset in blocks if not (trained[dataset] or untrained[dataset]))
+    return replace(matrix_of(columns, without), untrained=matrix_of(checkpoints) if checkpoints else None)
 
 
 def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) -> Matrix:
@@ -137,9 +147,14 @@ def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) ->
     return replace(matrix, systems=tuple(ordered))
 
 
-def _column(dataset: str, comparable: Sequence[ComparableRows], number: str | None) -> MatrixColumn | None:
-    """Return the column of the first block that has the number; None if there is none."""
-    for block in comparable:
+def _column(
+    dataset: str, comparable: Sequence[ComparableRows], number: str | None, zero_shot: bool
+) -> MatrixColumn | None:
+    """Return the column of the first block that has the number; None if there is none.
+
+    With `zero_shot`, only blocks of checkpoints that were not trained here count; else only other blocks.
+    """
+    for block in (block for block in comparable if block.zero_shot == zero_shot):
         name = number or ranking_score(block.rows[0].first)
         rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
         if not rows:
@@ -174,6 +189,20 @@ def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     critical = float(quantile * math.sqrt(systems * (systems + 1) / (6 * datasets)))
     ordered = sorted(zip(scores, means.tolist(), strict=True), key=lambda item: (item[1], item[0]))
     return RankTest(dict(ordered), datasets, p, critical)
+
+
+def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
+    """Return the tables of a matrix: of trained systems, and of checkpoints that were not trained here.
+
+    Arguments as in `matrix_block`.
+    """
+    blocks = [matrix_block(matrix, brief)] if matrix.columns else []
+    if matrix.untrained is not None:
+        block = matrix_block(matrix.untrained, brief)
+        said = {line for other in blocks for line in other.footnotes}
+        lines = tuple(line for line in block.footnotes if line not in said)
+        blocks.append(replace(block, heading=_NOT_TRAINED, notes=(_UNTRAINED,), footnotes=lines))
+    return blocks
 
 
 def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
@@ -243,7 +272,18 @@ def _describe_rank_test(matrix: Matrix) -> str:
 
 
 def matrix_csv(matrix: Matrix) -> str:
-    """Return a row for each system: of each dataset the number, its interval and rank; empty where it has no run."""
+    """Return a row for each system: of each dataset the number, its interval and rank; empty where it has no run.
+
+    If there are checkpoints that were not trained here, the column `block` says in which of the two tables a row is.
+    """
+    rows = _csv_rows(matrix)
+    if matrix.untrained is not None:
+        untrained = [{**row, "block": "not trained here"} for row in _csv_rows(matrix.untrained)]
+        rows = [{**row, "block": "trained here"} for row in rows] + untrained
+    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
     rows = []
     for system in matrix.systems:
         row: dict[str, Any] = {
@@ -256,4 +296,4 @@ def matrix_csv(matrix: Matrix) -> str:
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
         tested = matrix.tested.mean_ranks if matrix.tested else {}
         rows.append(row | {"mean_rank_of_complete": tested.get(system)})
-    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
+    return rows

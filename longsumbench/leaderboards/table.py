@@ -44,7 +44,7 @@ _COLUMNS = (
 )
 _SYSTEM_COLUMNS = (  # left out if no record has facts about its system
     *("trained", "checkpoint", "revision", "weights", "context", "engine"),
-    *("prompt", "prompt_hash", "released", "length_ratio"),
+    *("prompt", "prompt_hash", "released", "release_order", "length_ratio"),
 )
 _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
     "output_words": "words",
@@ -300,7 +300,8 @@ def _row(record: RunRecord) -> dict[str, Any]:
     values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
-    facts = {**asdict(record.facts), "trained": record.trained_here, "length_ratio": length_ratio(record)}
+    facts = {**asdict(record.facts), "release_order": record.release_order}
+    facts |= {"trained": record.trained_here, "length_ratio": length_ratio(record)}
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
     values |= record.counts
     if record.imported:  # how it was trained and decoded is unknown

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.api import Decoding, build_settings
-from longsumbench.cache.hub import unreachable
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
-from longsumbench.modeling.checkpoints import FETCH_AGAIN, describe_error
+from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files
 
 _log = logging.getLogger(__name__)
 
@@ -100,25 +99,4 @@ def _read(path: Path) -> dict[str, Any]:
 @cache
 def _card_folder(name: str, setting: str, revision: str | None) -> Path:
     folder = Path(name).expanduser()
-    return folder if folder.is_dir() else _fetched(name, setting, revision)
-
-
-def _fetched(name: str, setting: str, revision: str | None) -> Path:
-    """Return a local folder with the two files of a checkpoint on the hub, as far as it has them."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
-
-    problem = unreachable()
-    try:
-        files = [_CONFIG, _GENERATION]
-        folder = snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=problem is not None)
-    except RevisionNotFoundError as error:
-        raise UsageError(f"{setting}={name} has no revision {revision} on the Hugging Face hub") from error
-    except (HFValidationError, RepositoryNotFoundError) as error:
-        raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
-    except Exception as error:  # the library's errors have no common base class
-        raise EnvironmentProblem(
-            f"the generation settings of {setting}={name} have no copy on this machine and cannot be fetched from the"
-            f" Hugging Face hub ({problem or describe_error(error)}): give a folder that has the model"
-        ) from error
-    return Path(folder)
+    return folder if folder.is_dir() else fetch_files(name, setting, (_CONFIG, _GENERATION), revision)

@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
@@ -76,9 +76,9 @@ def model_folder(
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = _fetch(name, setting, more, revision)
+        folder = fetch_files(name, setting, _FILES, revision, more)
         if pickled and weights_format(folder) is None:
-            folder = _fetch(name, setting, (_PICKLES,), revision)
+            folder = fetch_files(name, setting, _FILES, revision, (_PICKLES,))
     elif revision is not None:
         named = f"{setting.rpartition('.')[0]}.revision={revision}"
         raise UsageError(f"{named} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
@@ -376,7 +376,22 @@ def _read_object(path: Path) -> dict[str, Any]:
         raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
 
 
-def _fetch(name: str, setting: str, more: tuple[str, ...], revision: str | None) -> Path:
+def fetch_files(
+    name: str, setting: str, patterns: Sequence[str], revision: str | None = None, more: Sequence[str] = ()
+) -> Path:
+    """Fetch files of a model on the hub; return the local folder. Files that the model lacks are no error.
+
+    Args:
+        name: the model's name on the hub.
+        setting: the setting with this value, for messages ("model.checkpoint").
+        patterns: of files in the model's own folder.
+        revision: a branch, tag, commit or pull request ("refs/pr/3"); None: its main branch.
+        more: patterns of files in subfolders, too.
+
+    Raises:
+        UsageError: the hub has no such model or revision.
+        EnvironmentProblem: there is no local copy, and the files cannot be fetched.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         HFValidationError,
@@ -387,10 +402,10 @@ def _fetch(name: str, setting: str, more: tuple[str, ...], revision: str | None)
 
     problem = unreachable()
     try:
-        fetch = partial(snapshot_download, name, revision=revision, local_files_only=problem is not None)
-        folder = fetch(allow_patterns=list(_FILES), ignore_patterns="*/*")
+        download = partial(snapshot_download, name, revision=revision, local_files_only=problem is not None)
+        folder = download(allow_patterns=list(patterns), ignore_patterns="*/*")
         if more:
-            fetch(allow_patterns=list(more))
+            download(allow_patterns=list(more))
     except RevisionNotFoundError as error:
         raise UsageError(f"{setting}={name} has no revision '{revision}' on the Hugging Face hub") from error
     except (HFValidationError, RepositoryNotFoundError) as error:

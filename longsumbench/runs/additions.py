@@ -10,15 +10,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
-from longsumbench.runs.evidence import kept_places
-from longsumbench.runs.predictions import (
-    asked_evidence,
-    asked_inputs,
-    lacking_inputs,
-    num_summarized,
-    read_summaries,
-    summarize_split,
-)
+from longsumbench.runs.predictions import Writer, read_summaries, summarize_split
 from longsumbench.runs.record import RunRecord, output_files, ranking_score
 from longsumbench.runs.run_files import is_fitted_by
 from longsumbench.runs.scoring import (
@@ -51,10 +43,9 @@ def add_missing(config: RunConfig, system: System, texts: Texts, stages: Artifac
 def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
     """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
     split, decode = texts.splits[config.dataset.split], config.decode
-    examples = num_summarized(split, decode)
-    kept = kept_places(folder / "evidence", decode.reference_evidence)
-    inputs = lacking_inputs(asked_inputs(system, decode, examples), split, folder / "inputs.jsonl")
-    missing = {"evidence": len(asked_evidence(system, decode, examples) - kept), "inputs": len(inputs)}
+    predictions, evidence, inputs = folder / "predictions.jsonl", folder / "evidence", folder / "inputs.jsonl"
+    writer = Writer(system, split, decode, predictions, log=None, evidence=evidence, inputs=inputs)
+    missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
     return {name: number for name, number in missing.items() if number}
 
 

@@ -539,7 +539,8 @@ def _offer(
 def _sizes(config_dir: str | None) -> dict[str, Any]:
     """Return "scale-system" → settings.
 
-    A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings.
+    A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings. Of these,
+    `decode` has settings of the search.
     """
     found = {}
     for scale, blocks in scale_models(config_dir).items():
@@ -548,7 +549,9 @@ def _sizes(config_dir: str | None) -> dict[str, Any]:
             with suppress(Exception):  # import errors appear when the system is chosen
                 known = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
                 settings = {item.name: blocks[_ALL][item.name] for item in known if item.name in blocks.get(_ALL, {})}
-            found[f"{scale}-{name}"] = {"model": {**settings, **blocks.get(name, {})}}
+            own = dict(blocks.get(name, {}))
+            search = {"decode": own.pop("decode")} if "decode" in own else {}
+            found[f"{scale}-{name}"] = {"model": {**settings, **own}, **search}
     return found
 
 

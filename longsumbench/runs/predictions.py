@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -110,17 +110,17 @@ class Writer:
 
     @cached_property
     def asked_evidence(self) -> set[int]:
-        """The indices of the examples whose evidence is stored."""
-        if self.evidence is None:
+        """The indices of the examples whose evidence is stored; empty if the system keeps none."""
+        if self.evidence is None or not self.system.keeps_evidence:
             return set()
-        return asked_evidence(self.system, self.decoding, num_summarized(self.split, self.decoding))
+        return set(num_wanted(self.decoding.evidence, num_summarized(self.split, self.decoding)))
 
     @cached_property
     def asked_inputs(self) -> set[int]:
-        """The indices of the examples whose inputs are stored."""
-        if self.inputs is None:
+        """The indices of the examples whose inputs are stored; empty for a baseline, which decodes nothing."""
+        if self.inputs is None or "decode" not in self.system.decided_by:
             return set()
-        return asked_inputs(self.system, self.decoding, num_summarized(self.split, self.decoding))
+        return set(num_wanted(self.decoding.keep_inputs, num_summarized(self.split, self.decoding)))
 
     @cached_property
     def lacking_evidence(self) -> set[int]:
@@ -132,7 +132,10 @@ class Writer:
     @cached_property
     def lacking_inputs(self) -> set[int]:
         """Of the examples in `asked_inputs`, those without an input when this is first read."""
-        return lacking_inputs(self.asked_inputs, self.split, self.inputs) if self.inputs else set()
+        if self.inputs is None or not self.asked_inputs:
+            return set()
+        kept = read_kept_inputs(self.inputs)
+        return {index for index in self.asked_inputs if self.split.ids[index] not in kept}
 
     def write(self, bucket: Sequence[int]) -> None:
         """Append the summaries of a batch, after writing their evidence and inputs."""
@@ -192,22 +195,6 @@ def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
 def num_summarized(split: Split, decoding: Decoding) -> int:
     """Return the number of summarized examples: the first ones, up to `decoding.limit`."""
     return min(len(split), decoding.limit or len(split))
-
-
-def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int]:
-    """Return the indices of the examples whose evidence is stored; empty if the system keeps none."""
-    return set(num_wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
-
-
-def asked_inputs(system: System, decoding: Decoding, examples: int) -> set[int]:
-    """Return the indices of the examples whose inputs are stored; empty for a baseline, which decodes nothing."""
-    return set(num_wanted(decoding.keep_inputs, examples)) if "decode" in system.decided_by else set()
-
-
-def lacking_inputs(asked: Collection[int], split: Split, path: Path) -> set[int]:
-    """Return the indices, of those that are asked for, whose inputs are not in a file."""
-    kept = read_kept_inputs(path) if asked else {}
-    return {index for index in asked if split.ids[index] not in kept}
 
 
 def _note_batch(log: Path, examples: int, seconds: float) -> None:

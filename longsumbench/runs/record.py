@@ -112,6 +112,7 @@ class RecordedTexts:
         generated: split → how its texts were generated; empty for other texts.
         generator: version of the generator.
         options: options of the generator that differ from their default.
+        published: the month in which the dataset appeared ("2018-04"); None if unknown, and in old records.
     """
 
     examples: Mapping[str, int] = field(default_factory=dict)
@@ -119,6 +120,7 @@ class RecordedTexts:
     generated: Mapping[str, GeneratedTexts] = field(default_factory=dict)
     generator: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    published: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class RecordedSystem:
         engine: what runs it ("transformers" or "api").
         prompt: name of the prompt.
         prompt_hash: hash of the prompt's text.
-        released: ISO date of the checkpoint.
+        released: month or day of the checkpoint's release, ISO.
     """
 
     checkpoint: str | None = None
@@ -327,6 +329,14 @@ class RunRecord:
     def trained_here(self) -> str:
         """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
         return "here" if self.trained else "no" if self.zero_shot else ""
+
+    @property
+    def release_order(self) -> str:
+        """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
+        months = [(when or "")[: len("2018-04")] for when in (self.facts.released, self.texts.published)]
+        if not all(months) or months[0] == months[1]:
+            return ""
+        return "before the dataset" if months[0] < months[1] else "after the dataset"
 
     @property
     def parameters(self) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import Between, OneOf, TargetTokens, Text, TokenCount, setting
+from longsumbench.api import Between, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, setting
 from longsumbench.errors import UsageError
 
 _Engine = Annotated[str, OneOf("transformers", "api")]
@@ -58,6 +58,9 @@ class PromptConfig:
     )
     output_price: _Price | None = setting(
         None, "of engine=api, of a million answered tokens", "US dollars", decides="nothing"
+    )
+    released: ReleaseDate | None = setting(
+        None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
     def __post_init__(self) -> None:

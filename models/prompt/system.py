@@ -155,6 +155,7 @@ class PromptSystem(System):
         names = sorted(self._sent or {fitting})
         return {
             **self.engine.facts(),
+            "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
             "prompt_hash": ", ".join(self.prompts[name].hash for name in names),
         }

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.api import Count, OneOf, TargetTokens, Text, TokenCount, setting
+from longsumbench.api import Count, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.card import card_decoding, card_prefix
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
+_Share = Annotated[str, OneOf("text", "documents")]
 _Init = Annotated[str, OneOf("checkpoint", "random")]
 _WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 
@@ -30,6 +31,12 @@ class Seq2SeqConfig:
     decode_length: TargetTokens = setting(512, "longest target and output", "tokens", decides="units")
     prefix: Text = setting("", "starts every input, before a space (summarize:)", decides="units")
     separator: Text | None = setting(None, "token between documents (<doc-sep>); null: a space", decides="units")
+    share: _Share = setting(
+        "text",
+        "input_length is for: text (its start) | documents (an equal part of each, which ends with the separator)",
+        decides="units",
+        later=True,
+    )
     global_attention: _GlobalAttention | None = setting(
         None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
     )
@@ -42,14 +49,14 @@ class Seq2SeqConfig:
     device_map: _DeviceMap | None = setting(
         None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
     )
-
-    released: Text | None = setting(None, "date of the checkpoint (2020-04-10), for tables", decides="nothing")
+    released: ReleaseDate | None = setting(
+        None, "month or day of the checkpoint's release (2020-04), for tables", decides="nothing"
+    )
 
     def __post_init__(self) -> None:
-        if self.global_attention == "separator" and self.separator is None:
-            raise UsageError(
-                "model.global_attention=separator needs a token: add \"model.separator='<doc-sep>'\" or so"
-            )
+        for name, value in (("global_attention", "separator"), ("share", "documents")):
+            if getattr(self, name) == value and self.separator is None:
+                raise UsageError(f"model.{name}={value} needs a token: add \"model.separator='<doc-sep>'\" or so")
 
     def usual_decoding(self) -> Mapping[str, Any] | None:
         """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""

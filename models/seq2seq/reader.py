@@ -6,19 +6,21 @@ Letters: B examples, L input tokens, T target tokens.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.api import Example, Truncation
+from longsumbench.api import Cut, Example, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.network import Seq2SeqNetwork
+
+_Sentences: TypeAlias = list[EncodedSentence]  # of a document
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,17 @@ class TextReader(UnitReader):
     def units(self, example: Example) -> Units:
         """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
 
-        Separators count as tokens of the text, and the prefix as a special token.
+        With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
+        special token.
         """
-        prefix, query, sentences = self._encoded(example)
-        whole = tokens_and_words(sentences)
-        zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole))
+        prefix, query, documents = self._encoded(example)
         room = self._room()
         read = Query.within(query, room)
+        kept, cuts = self._shares(documents, room - len(read))
+        sentences = self._with_separators(kept)
+        whole = tokens_and_words(self._with_separators(documents))
+        zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
+        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole, cuts))
         units = prepend_query(join_units(units, room - len(read)), read)
         before, after = self.special_tokens()
         text = [*before, *prefix.ids, *(units.ids[0] if units.ids else ()), *after]
@@ -138,20 +143,37 @@ class TextReader(UnitReader):
         prefix = self.encode([self.config.prefix.rstrip()])[0]
         return self.network.input_length - sum(map(len, self.special_tokens())) - len(prefix.ids)
 
-    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[EncodedSentence]]:
-        """Return the tokens of prefix, query and sentences, which are one running text up to the first separator."""
-        separator = self.separator_id()
+    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[Cut, ...]]:
+        """Return the start of each document that the setting `share` keeps, and what it cuts.
+
+        Each of n documents has a part of 1/n of the tokens, in which the special tokens count, as in PRIMERA's script.
+        """
+        if self.config.share == "text" or not documents:
+            return documents, ()
+        special = sum(map(len, self.special_tokens()))
+        share = max(0, (room + special) // len(documents) - special)
+        kept = [_head(document, share) for document in documents]
+        whole, left = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, kept))
+        cut = Cut("share", whole[0] - left[0], whole[1] - left[1])
+        return kept, (cut,) if cut.tokens else ()
+
+    def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
+        """Return all sentences, with the separator between documents; with `share=documents`, after each."""
+        separator, ends = self.separator_id(), len(documents) - (self.config.share == "text")
+        mark = [] if separator is None else [EncodedSentence([separator], 0)]
+        marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
+        return list(chain.from_iterable(marked))
+
+    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
+        """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
-        if separator is None:
+        if self.separator_id() is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *others = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
         starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
-        for document in others:
-            assert separator is not None
-            head += [EncodedSentence([separator], 0), *self.encode(document)]
-        return starts[0], starts[1], head
+        return starts[0], starts[1], [document for document in (head, *map(self.encode, others)) if document]
 
     def collator(self) -> TextCollator:
         """Return the collator of rows."""
@@ -168,3 +190,12 @@ class TextReader(UnitReader):
         """Return the batch of some examples' units, as the model takes it."""
         batch = super().collate(read)
         return {name: value for name, value in batch.items() if name != "unit_mask"}
+
+
+def _head(sentences: _Sentences, length: int) -> _Sentences:
+    """Return the first `length` tokens of sentences."""
+    kept = []
+    for sentence in sentences:
+        kept.append(sentence.head(length))
+        length -= len(kept[-1].ids)
+    return kept

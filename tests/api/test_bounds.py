@@ -14,6 +14,7 @@ from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.plan import ANALYSES
 from longsumbench.api import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
+from longsumbench.api.bounds import Date
 from longsumbench.api.registry import config_of
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
@@ -144,6 +145,22 @@ def test_commands_refuse_junk(command: list[str], word: str, capsys: pytest.Capt
     (line,) = capsys.readouterr().err.splitlines()
     assert word.partition("=")[0] in line
     assert len(line) < 300
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ("2019-10", True),
+        ("2020-02-29", True),
+        ("2019", False),
+        ("2019-13", False),
+        ("20191029", False),
+        ("soon", False),
+    ],
+)
+def test_a_date_is_a_month_or_a_day(given: str, allowed: bool) -> None:
+    """Other notations would be compared wrongly, and are refused."""
+    assert (Date().problem(given) is None) == allowed
 
 
 def test_a_plug_in_needs_no_bounds() -> None:

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from support.run_records import measured, record
+from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
@@ -15,6 +15,7 @@ from longsumbench.leaderboards.matrix import (
     Matrix,
     MatrixColumn,
     matrix_block,
+    matrix_blocks,
     matrix_of,
     rank_test,
     ranked,
@@ -139,6 +140,39 @@ def test_files(tmp_path: Path) -> None:
     update_matrix(Results(tmp_path))
     assert not (folder / "matrix.png").exists()
     assert (folder / "matrix.tex").exists()
+
+
+def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
+    """They have no rank among trained systems; the baselines are in both tables, and the CSV says which a row is of."""
+    bart = {"checkpoint": "facebook/bart-large-cnn"}
+    runs = [("lead", 30.0, {}), ("seal", 25.0, {"fit": TRAINED}), ("seq2seq", 40.0, {"system": bart})]
+    for dataset in ("arxiv", "pubmed"):
+        for name, score, facts in runs:
+            one = record(name, score, dataset=dataset, run_id=f"{dataset}{name}", **facts)
+            one.write(Results(tmp_path).run_folder(one))
+    matrix = update_matrix(Results(tmp_path))
+    assert matrix.untrained is not None
+    assert (matrix.systems, matrix.untrained.systems) == (("lead", "seal"), ("seq2seq", "lead"))
+    trained, untrained = matrix_blocks(matrix)
+    assert [row[0] for row in untrained.rows] == ["seq2seq", "lead"]
+    assert (trained.heading, untrained.heading) == ("", "systems that were not trained here")
+    assert not set(trained.footnotes) & set(untrained.footnotes)
+    rows = csv.DictReader(io.StringIO((tmp_path / "leaderboard" / "matrix.csv").read_text()))
+    assert [(row["system"], row["block"], row["arxiv_rank"]) for row in rows] == [
+        ("lead", "trained here", "1.0"),
+        ("seal", "trained here", "2.0"),
+        ("seq2seq", "not trained here", "1.0"),
+        ("lead", "not trained here", "2.0"),
+    ]
+
+
+def test_checkpoints_alone_are_one_table(tmp_path: Path) -> None:
+    """Without trained systems there is no empty table above theirs."""
+    for name, facts in (("lead", {}), ("seq2seq", {"checkpoint": "tiny"})):
+        one = record(name, 30, system=facts)
+        one.write(Results(tmp_path).run_folder(one))
+    (block,) = matrix_blocks(read_matrix(Results(tmp_path)))
+    assert [row[0] for row in block.rows] == ["lead", "seq2seq"]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

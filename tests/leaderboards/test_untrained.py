@@ -133,7 +133,7 @@ def test_a_trained_checkpoint_has_the_columns_too() -> None:
         ("checkpoint", ["facebook/bart-large-cnn", "qwen-8b", "", ""]),
         ("revision", ["37f520fa", "", "", ""]),
         ("weights", ["safetensors", "", "", ""]),
-        ("released", ["2019-10-29", "", "", ""]),
+        ("released", ["2019-10-29, after the dataset", "", "", ""]),
         ("requests", ["", "20", "", ""]),
         ("prompt_tokens", ["", "123,456", "", ""]),
         ("refused", ["", "1", "", ""]),
@@ -142,9 +142,27 @@ def test_a_trained_checkpoint_has_the_columns_too() -> None:
 )
 def test_cells_of_checkpoints(name: str, shown: list[str]) -> None:
     """Facts and counts are columns that one can ask for; a run without them has an empty cell."""
-    runs = [bart(), chat(), SEAL, LEAD]
+    runs = [bart(corpus={"published": "2018-04"}), chat(), SEAL, LEAD]
     column = columns_of(runs)[name]
     assert [column.cell(row) for row in group_by_seed(runs, {})] == shown
+
+
+@pytest.mark.parametrize(
+    ("released", "published", "shown"),
+    [
+        ("2018-03", "2018-04", "2018-03, before the dataset"),
+        ("2018-04-30", "2018-04", "2018-04-30"),
+        ("2018-05-01", "2018-04", "2018-05-01, after the dataset"),
+        ("2018-05", None, "2018-05"),
+        (None, "2018-04", ""),
+    ],
+)
+def test_a_release_is_before_or_after_the_dataset(released: str | None, published: str | None, shown: str) -> None:
+    """Months decide; without one of the dates, or in the same month, nothing is said."""
+    run = bart(system={**BART, "released": released}, corpus={"published": published})
+    assert columns_of([run])["released"].cell(group_by_seed([run], {})[0]) == shown
+    (row,) = csv.DictReader(io.StringIO(table_of(run).csv()))
+    assert row["release_order"] == shown.partition(", ")[2]
 
 
 def test_the_csv_has_what_records_know() -> None:

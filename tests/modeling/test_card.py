@@ -12,7 +12,7 @@ from transformers import BartForConditionalGeneration
 
 from longsumbench.api import Decoding
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
-from longsumbench.modeling import card
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.card import card_decoding
 from longsumbench.modeling.generation import decode
 
@@ -146,11 +146,13 @@ def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Of a name on the hub the two JSON files are fetched, at the revision, and nothing else."""
     asked: list[Any] = []
 
-    def snapshot(name: str, revision: str, allow_patterns: list[str], local_files_only: bool) -> str:
+    def snapshot(
+        name: str, revision: str, allow_patterns: list[str], ignore_patterns: str, local_files_only: bool
+    ) -> str:
         asked.append((name, revision, allow_patterns, local_files_only))
         return write_card(tmp_path, {"num_beams": 5})
 
-    monkeypatch.setattr(card, "unreachable", lambda: None)
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     for _ in range(2):
         assert card_decoding("somebody/with-a-card", "model.checkpoint", "refs/pr/3") == {"num_beams": 5}
@@ -163,7 +165,7 @@ def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (
             "nobody/has-it",
             EnvironmentProblem,
-            r"model\.checkpoint=nobody/has-it have no .*no cable.*give a folder",
+            r"model\.checkpoint=nobody/has-it is not a folder.*no cable.*give a folder",
         ),
         ("no/such/folder", UsageError, r"model\.checkpoint=no/such/folder is neither a folder nor a model"),
     ],
@@ -172,7 +174,7 @@ def test_the_hub_without_a_network(
     name: str, kind: type[SuiteError], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a network and without a copy, the error is one line that says what to do."""
-    monkeypatch.setattr(card, "unreachable", lambda: "no cable")
+    monkeypatch.setattr(checkpoints, "unreachable", lambda: "no cable")
     with pytest.raises(kind, match=message) as caught:
         card_decoding(name, "model.checkpoint")
     assert "\n" not in str(caught.value)

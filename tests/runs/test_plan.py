@@ -8,7 +8,7 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.api import registry
+from longsumbench.api import Decoding, registry
 from longsumbench.api.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.plan import (
@@ -315,6 +315,17 @@ def test_scales_name_settings_that_there_are() -> None:
     for blocks in scale_models(None).values():
         assert set(blocks) <= {"all", *known}
         assert set(blocks["all"]) <= set().union(*known.values())
+
+
+@pytest.mark.parametrize("scale", ["tiny", "small", "probe", "paper"])
+def test_every_scale_has_a_search_that_servers_have(scale: str) -> None:
+    """The search of `model=prompt` is greedy without limits, so that engine=api accepts it; a typed setting wins."""
+    needed = ["model=prompt", "model.engine=api", "model.checkpoint=tiny", "model.base_url=http://localhost:9/v1"]
+    words = [*needed, "model.truncate=none", "model.length=20", "dataset=jsonl", f"scale={scale}"]
+    found, usual = plan(words)[0].config.decode, Decoding()
+    searches = ("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty")
+    assert [getattr(found, name) for name in searches] == [getattr(usual, name) for name in searches]
+    assert plan([*words, "decode.no_repeat_ngram=3"])[0].config.decode.no_repeat_ngram == 3
 
 
 def test_a_file_of_ones_own_goes_before_the_registry(tmp_path: Path) -> None:

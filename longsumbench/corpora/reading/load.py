@@ -230,5 +230,7 @@ def _open(name: str, corpus: Corpus, folder: Path) -> Texts:
         split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"])
         for split, fingerprint in content["splits"].items()
     }
-    fingerprint = digest(content["splits"])
-    return Texts(name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)
+    fingerprint, facts = digest(content["splits"]), content["facts"]
+    if corpus.published is not None:  # not a part of the stage, so that a correction needs no other texts
+        facts = {**facts, "published": corpus.published}
+    return Texts(name, fingerprint, splits, content["multi_document"], facts, corpus.metrics)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from longsumbench.leaderboards.matrix import Matrix, RankTest, matrix_block, matrix_csv, read_matrix
+from longsumbench.leaderboards.matrix import Matrix, RankTest, matrix_blocks, matrix_csv, read_matrix
 from longsumbench.report import tables
 from longsumbench.report.figures import render_picture
 from longsumbench.report.palette import system_styles
@@ -35,7 +35,7 @@ def update_matrix(results: Results, number: str | None = None) -> Matrix:
     """
     with results.leaderboard_lock("matrix"):
         matrix = read_matrix(results, number)
-        blocks = [matrix_block(matrix)]
+        blocks = matrix_blocks(matrix)
         picture = "\n![Critical-difference diagram](matrix.png)\n" if matrix.tested else ""
         results.write_leaderboard(
             {

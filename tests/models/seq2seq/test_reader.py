@@ -1,5 +1,6 @@
 """What an encoder-decoder reads: the tokens of the whole text, where it is cut, and what the ledger says."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,48 @@ def test_worked_ledger_with_prefix_and_separator(folders: dict[str, Path]) -> No
     assert units.truncation == Truncation(sum(tokens) + 1, 8, (Cut("input_length", tokens[1], 3),))
 
 
+def test_worked_shares_of_documents(folders: dict[str, Path]) -> None:
+    """Worked: each of two documents keeps half the length less two special tokens, and ends with the separator.
+
+    This is PRIMERA's script: each document is encoded alone, cut to length // n, its two special tokens removed.
+    """
+    reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=13)
+    units = reader.units(example())
+    encoded = [reader.encode(list(sentences)) for sentences in SENTENCES]
+    tokens = sum(len(sentence.ids) for document in encoded for sentence in document)
+    tokenizer, separator = reader.tokenizer, reader.separator_id()
+    texts = [" ".join(sentences) for sentences in SENTENCES]
+    parts = [tokenizer(text, truncation=True, max_length=13 // 2).input_ids[1:-1] for text in texts]
+    assert list(map(len, parts)) == [4, 4]
+    assert units.ids == ([tokenizer.bos_token_id, *parts[0], separator, *parts[1], separator, tokenizer.eos_token_id],)
+    (cut,) = units.truncation.cuts
+    assert (units.truncation.tokens, cut.cause, cut.tokens) == (tokens + 2, "share", tokens - 8)
+    assert units.words[0] + cut.words == units.truncation.words == 8
+
+
+def test_a_short_document_leaves_its_share(folders: dict[str, Path]) -> None:
+    """Another document does not get what a short one leaves; if all are short, nothing is cut."""
+    reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents")
+    units = reader.units(example())
+    assert units.truncation.cuts == ()
+    assert units.ids[0].count(reader.separator_id()) == 2
+    sizes = [sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES]
+    short = min(sizes)
+    assert short < max(sizes)
+    limited = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=2 * (short + 2))
+    assert limited.units(example()).truncation.cuts[0].tokens == max(sizes) - short
+
+
+def test_one_document_that_fills_the_input_loses_its_separator(folders: dict[str, Path]) -> None:
+    """Its share is the whole length, so the separator is beyond it; the ledger has both cuts."""
+    reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=8)
+    units = reader.units(replace(example(), documents=example().documents[:1]))
+    assert len(units.ids[0]) == 8
+    assert reader.separator_id() not in units.ids[0]
+    assert [(cut.cause, cut.words) for cut in units.truncation.cuts][1:] == [("input_length", 0)]
+    assert units.truncation.tokens_seen == 6
+
+
 def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:
     """A text with "</s>" or the separator in it does not end there, and has no more documents."""
     reader = reader_of(folders["bart"], separator=SEPARATOR)
@@ -117,6 +160,7 @@ def test_batches_are_padded_as_asked(folders: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"share": "documents"}, r"model\.share=documents needs a token"),
         ({"separator": "nowhere"}, r"model\.separator=nowhere is no token of model\.checkpoint="),
         ({"prefix": "kadan " * 60}, r"model\.input_length=60 leaves no room for text"),
         ({"input_length": 3}, r"model\.input_length=3 leaves no room for text"),
