@@ -9,11 +9,11 @@ from importlib import import_module
 from longsumbench.errors import UnknownName
 from longsumbench.papers.page import Job, Page
 
-# Each has a module of this name with the function NAME_page.
-ARTIFACT_KINDS = (
-    *("scores", "curves", "dimensions", "sizes", "similarity", "fusions", "coherence", "rank_recall"),
-    *("evidence", "examples", "case_study", "questions"),
-)
+ARTIFACT_KINDS = {  # kind → package of its module, which has the function KIND_page
+    **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
+    **dict.fromkeys(("sizes", "similarity", "fusions", "coherence", "rank_recall"), "texts"),
+    **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
+}
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
 SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study", "coherence"})
@@ -28,5 +28,6 @@ def make_page(job: Job) -> Page:
     kind = job.artifact.kind
     if kind not in ARTIFACT_KINDS:
         raise UnknownName("kind of artifact", kind, ARTIFACT_KINDS)
-    page: Callable[[Job], Page] = getattr(import_module(f"longsumbench.papers.{kind}"), f"{kind}_page")
+    module = import_module(f"longsumbench.papers.{ARTIFACT_KINDS[kind]}.{kind}")
+    page: Callable[[Job], Page] = getattr(module, f"{kind}_page")
     return page(job)

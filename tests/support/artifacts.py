@@ -37,7 +37,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
     found = {artifact.name: artifact for artifact in offered}
     for module in (artifacts, listing):
         monkeypatch.setattr(module, "read_artifacts", lambda: found)
-    kind = ModuleType("longsumbench.papers.scores")
+    kind = ModuleType("longsumbench.papers.numbers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, kind.__name__, kind)
 

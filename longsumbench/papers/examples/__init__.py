@@ -1,0 +1,1 @@
+"""Tables and figures that show single examples: evidence, outputs, answered questions."""

@@ -1,0 +1,125 @@
+"""Kind `examples`: the outputs of several systems for one source, side by side (ETADS, Table 3; Hierarchical, Table 5).
+
+Job --examples_page--> Page: numbers of each output, and the texts with marked words
+"""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+from longsumbench.analysis.pages import MARK_STYLE, headed_references, html_text, marks_legend
+from longsumbench.analysis.runs.inspect_page import NO_TEXTS
+from longsumbench.formatting import percent
+from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs
+from longsumbench.papers.numbers.conditions import describe_conditions
+from longsumbench.papers.numbers.ours import numbers_frame, read_ours
+from longsumbench.papers.page import Job, Page
+from longsumbench.report.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.report.tables import Block, escape_markdown
+from longsumbench.runs.record import run_label
+from longsumbench.sentences import sentence_key, split_summary
+
+_ROUGE = ("R-1", "R-2", "R-L", "R-Lsum")
+_COLUMNS = ("row", "words", *_ROUGE, "sentences", "also in\nreference", "repeated\nwords, %", "run")
+_STYLE = f"<style>{MARK_STYLE}.repeated {{ text-decoration: underline wavy #d55e00; }}</style>"
+_LEGEND = '<p class="soft">Underlined: sequences of three words that occurred earlier in the same text.</p>'
+_FOOTNOTE = (
+    "R: ROUGE F1 of this output, 0–100. Also in reference: sentences that a reference has word for word. Repeated "
+    "words: those in a sequence of three words that occurred earlier in the same text."
+)
+
+
+def examples_page(job: Job) -> Page:
+    """Make the page of a table of example outputs.
+
+    Raises:
+        UsageError: the runs summarized no example that the option `example` names.
+        DataError: a file of a run is damaged.
+    """
+    job = keep_first_runs(job)
+    found, notes = inspect_rows(job)
+    notes.append(f"The example of {job.artifact.prints} is not reprinted: see {job.artifact.citation}.")
+    if any(one.inspection.example is None for one in found):
+        notes.append(NO_TEXTS)
+    groups = [list(members) for _, members in groupby(found, key=lambda one: one.row.dataset)]
+    legend = f"{_STYLE}\n{marks_legend('the text', {'one': 'a reference'})}{_LEGEND}\n" if found else ""
+    return Page(
+        blocks=(Block("", tuple(notes), (), "", []), *map(_block, groups)),
+        numbers=numbers_frame([row for members in groups for one in members for row in _numbers(one, members)]),
+        conditions=describe_conditions(job, read_ours(job)),
+        details=legend + "\n".join(map(_marked_texts, groups)),
+        text="\n".join(map(_quoted_texts, groups)),
+    )
+
+
+def _block(members: Sequence[RowExample]) -> Block:
+    """Return the numbers of the references and the outputs for the example of a dataset."""
+    rows = [_cells(heading, text, {}, "") for heading, text in _references(members).items()]
+    for one in members:
+        measured = _measure_output(one, members)
+        rows.append(_cells(one.row.label, one.inspection.summary.text, measured, run_label(one.inspection.record)))
+    align = "l" + "r" * (len(_COLUMNS) - 2) + "l"
+    return Block(_title(members), (), _COLUMNS, align, rows, optional=("run", "R-L"), footnotes=(_FOOTNOTE,))
+
+
+def _cells(name: str, text: str, measured: dict[str, float], run: str) -> list[str]:
+    scores = [f"{measured[kind]:.1f}" if kind in measured else "" for kind in _ROUGE]
+    same = f"{measured['reference_sentences']:.0f}" if "reference_sentences" in measured else ""
+    counts = [f"{len(split_summary(text))}", same]
+    return [name, f"{len(text.split()):,}", *scores, *counts, f"{_repeated_share(text):.1f}", run]
+
+
+def _title(members: Sequence[RowExample]) -> str:
+    inspection = members[0].inspection
+    return f"{inspection.record.dataset}, example {inspection.summary.id}"
+
+
+def _references(members: Sequence[RowExample]) -> dict[str, str]:
+    """Return heading → text of the references; empty if the texts are not on this machine."""
+    example = next((one.inspection.example for one in members if one.inspection.example), None)
+    return headed_references(example.references) if example else {}
+
+
+def _measure_output(one: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
+    """Return measure → number of an output."""
+    text, references = one.inspection.summary.text, _references(members)
+    sentences = split_summary(text)
+    measured = {**one.inspection.scores, "words": float(len(text.split())), "sentences": float(len(sentences))}
+    if references:
+        known = {sentence_key(sentence) for reference in references.values() for sentence in split_summary(reference)}
+        measured["reference_sentences"] = float(sum(sentence_key(sentence) in known for sentence in sentences))
+    return {**measured, "repeated_words": _repeated_share(text)}
+
+
+def _repeated_share(text: str) -> float:
+    """Return the percentage of words, split at blanks, in repeated stretches."""
+    repeated = sum(len(text[start:end].split()) for start, end in repeated_spans(text))
+    return percent(repeated, len(text.split())) or 0.0
+
+
+def _numbers(one: RowExample, members: Sequence[RowExample]) -> list[dict[str, object]]:
+    """Return the rows of the CSV file for an output."""
+    about = {"kind": "ours", "dataset": one.row.dataset, "row": one.row.label}
+    runs = {"n": 1, "seeds": 1, "runs": one.inspection.record.run_id}
+    return [{**about, "measure": name, "value": value, **runs} for name, value in _measure_output(one, members).items()]
+
+
+def _marked_texts(members: Sequence[RowExample]) -> str:
+    """Return the references and the outputs side by side, with marked words, as HTML."""
+    references = _references(members)
+    whole = " ".join(references.values())
+    texts = {**references, **{one.row.label: one.inspection.summary.text for one in members}}
+    shown = []
+    for heading, text in texts.items():
+        shared = shared_by(text, "" if heading in references else whole, "")
+        shown.append(html_text(heading, mark_repetitions(text, shared)))
+    return f'<h3>{escape(_title(members))}</h3>\n<div class="texts">{"".join(shown)}</div>'
+
+
+def _quoted_texts(members: Sequence[RowExample]) -> str:
+    """Return the references and the outputs, one below the other, as Markdown."""
+    texts = {**_references(members), **{one.row.label: one.inspection.summary.text for one in members}}
+    parts = [f"### {escape_markdown(_title(members))}"]
+    for heading, text in texts.items():
+        parts += [f"**{escape_markdown(heading)}**", f"> {escape_markdown(' '.join(text.split())) or '(nothing)'}"]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,95 @@
+"""Kind `questions`: the questions about a reference that a summary alone answers (Hierarchical Transformer, Table 4).
+
+In the paper people answered the questions. Here there are two ways:
+
+    generated reports               each planted fact is a question ("Who gets the bridge?"): measure fact_recall
+    questions=FILE qa_model=NAME    a question-answering model reads each summary: measure qa
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.seed_groups import NO_INTERVAL
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.papers.examples.question_scores import QA, answer_questions
+from longsumbench.papers.numbers.conditions import describe_conditions
+from longsumbench.papers.numbers.orderings import decide_orderings
+from longsumbench.papers.numbers.ours import Ours, csv_line, numbers_frame, read_ours
+from longsumbench.papers.numbers.printed import find_printed_row
+from longsumbench.papers.page import Job, Page
+from longsumbench.report.tables import Block
+
+_RATING, _CHANCE = "bws", "fact_recall_chance"
+_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", "by chance, %", "rating,\nprinted")
+_BY_FACTS = (
+    "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
+    "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
+)
+_NO_QUESTIONS = (
+    "Ours needs questions: questions=FILE (JSON lines with id, question and answer) and qa_model=NAME (a model for "
+    "question answering, from the hub or a folder). On generated reports the planted facts are the questions."
+)
+_DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 summaries: not comparable with ours."
+_PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
+
+
+def questions_page(job: Job) -> Page:
+    """Make the page of a table of answered questions.
+
+    Raises:
+        UsageError: only one of `questions` and `qa_model` is given, or the model is of another kind.
+        DataError: the questions or the model are damaged, or no question is about a summarized example.
+        EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
+    """
+    ours = read_ours(job)
+    measure = PLANTED if ours.facts else QA
+    if bool(job.options["questions"]) != bool(job.options["qa_model"]):
+        raise UsageError("questions=FILE and qa_model=NAME go together: give both")
+    if job.options["questions"]:
+        measure = QA
+        ours, notes = answer_questions(job, ours)
+    else:
+        notes = [_BY_FACTS if ours.facts else _NO_QUESTIONS]
+    asked = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.artifact.orderings)
+    decisions = decide_orderings(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
+    decisions = tuple(one for one in decisions if one.verdict.measure == measure)
+    lines = [one for dataset in job.artifact.datasets for one in _lines(job, ours, measure, dataset)]
+    return Page(
+        blocks=tuple(_block(job, ours, measure, dataset, (*notes, _DIFFERENT)) for dataset in job.artifact.datasets),
+        numbers=numbers_frame([*lines, *(decision.line() for decision in decisions)]),
+        verdicts=tuple(decision.verdict for decision in decisions),
+        conditions=describe_conditions(job, ours),
+    )
+
+
+def _block(job: Job, ours: Ours, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
+    """Return the table of a dataset: printed numbers, ours, and what random guesses reach."""
+    rows = []
+    for label in job.artifact.rows:
+        printed = find_printed_row(job.artifact, label, dataset)
+        numbers = printed.numbers if printed else {}
+        found, chance = ours.number(label, dataset, measure), ours.number(label, dataset, _CHANCE)
+        cells = [f"{found:.1f}" if found else "", f"{chance.mean:.1f}" if chance and measure == PLANTED else ""]
+        rows.append([label, numbers.get(QA, ""), *cells, numbers.get(_RATING, "")])
+    block = Block(dataset, notes, _COLUMNS, "lrrrr", rows, footnotes=(_PEOPLE,))
+    return block.without_empty_columns()
+
+
+def _lines(job: Job, ours: Ours, measure: str, dataset: str) -> list[dict[str, Any]]:
+    """Return the rows of the CSV file: printed numbers, then ours."""
+    lines: list[dict[str, Any]] = []
+    for label in job.artifact.rows:
+        if printed := find_printed_row(job.artifact, label, dataset):
+            for name in (QA, _RATING):
+                number = Estimate(float(printed.numbers[name]), *NO_INTERVAL)
+                lines.append(csv_line("printed", dataset, label, name, number, source=printed.source))
+        if found := ours.number(label, dataset, measure):
+            group = ours.groups[label, dataset]
+            values = [ours.scores[run.run_id][measure] for run in group.runs if run.run_id in ours.scores]
+            count = {"n": int(values[0].count())} if values else {}
+            lines.append(csv_line("ours", dataset, label, measure, found, group, **count))
+    return lines

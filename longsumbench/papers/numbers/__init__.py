@@ -1,0 +1,1 @@
+"""Tables and curves of scores: the printed numbers, ours, their differences, and verdicts."""

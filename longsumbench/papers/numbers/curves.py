@@ -1,0 +1,150 @@
+"""Figures of curves: a plot for each panel, a line for each system, drawn and as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
+from longsumbench.leaderboards.figures.curves_layout import Axis
+from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
+from longsumbench.papers.numbers.orderings import decide_orderings
+from longsumbench.papers.numbers.ours import (
+    FACTS_HEADING,
+    Ours,
+    count_runs,
+    csv_line,
+    measures_shown,
+    numbers_frame,
+    read_ours,
+)
+from longsumbench.papers.page import Job, Page, RowRuns
+from longsumbench.report.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
+from longsumbench.report.palette import system_styles
+from longsumbench.report.tables import Block
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
+
+
+class _Point(NamedTuple):
+    """A point of a curve."""
+
+    x: float
+    group: SeedGroup
+
+
+_Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → points from left to right
+
+
+def curves_page(job: Job) -> Page:
+    """Return the page of a figure: the picture, a table of its points, and the verdicts."""
+    ours = read_ours(job)
+    measures, decisions = measures_shown(job, ours), decide_orderings(job, ours)
+    lines = [
+        csv_line("ours", dataset, label, measure, group.numbers[measure], group)
+        for (label, dataset), group in ours.groups.items()
+        for measure in measures
+        if measure in group.numbers
+    ]
+    panels = _panels(job, ours)
+    drawn = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
+    return Page(
+        blocks=_blocks(job, ours, measures),
+        numbers=numbers_frame([*lines, *(decision.line() for decision in decisions)]),
+        verdicts=tuple(decision.verdict for decision in decisions),
+        conditions=describe_conditions(job, ours),
+        pictures={f"{job.artifact.name}-curves.png": _draw(job, panels, drawn)} if panels else {},
+    )
+
+
+def _blocks(job: Job, ours: Ours, measures: Sequence[str]) -> tuple[Block, ...]:
+    """Return a table for each panel; the last has the sentences about the numbers."""
+    panels: dict[str, list[RowRuns]] = {}
+    for row in job.rows:
+        panels.setdefault(_panel_name(job, row), []).append(row)
+    blocks = [_block(job, ours, rows, measures) for rows in panels.values()]
+    if ours.groups:
+        part = f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        texts = [compare_texts(job, dataset) for dataset in job.datasets]
+        blocks[-1] = replace(blocks[-1], footnotes=(part, *filter(None, texts)))
+    return tuple(blocks)
+
+
+def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
+    """Return the points of a panel as a table."""
+    cells = []
+    for row in rows:
+        found = [ours.number(row.label, row.dataset, measure) for measure in measures]
+        numbers = [f"{number:.1f}" if number else "" for number in found]
+        cells.append([row.row.line, f"{_x(job, row):g}", *numbers, count_runs(row)])
+    return Block(
+        _panel_name(job, rows[0]),
+        (),
+        ("line", "x", *(_heading(measure).replace(" right", "\nright") for measure in measures), "runs"),
+        "lr" + "r" * (len(measures) + 1),
+        cells,
+    ).without_empty_columns()
+
+
+def _panel_name(job: Job, row: RowRuns) -> str:
+    return f"{row.row.panel}, {row.dataset}" if len(job.datasets) > 1 else row.row.panel
+
+
+def _x(job: Job, row: RowRuns) -> float:
+    return row.row.x[job.scale]
+
+
+def _heading(measure: str) -> str:
+    return FACTS_HEADING if measure == PLANTED else heading_of(measure)
+
+
+def _panels(job: Job, ours: Ours) -> _Panels:
+    """Return the finished points, by panel and line."""
+    found: dict[str, dict[str, list[_Point]]] = {}
+    for row in sorted(job.rows, key=lambda row: _x(job, row)):
+        if group := ours.groups.get((row.label, row.dataset)):
+            found.setdefault(_panel_name(job, row), {}).setdefault(row.row.line, []).append(_Point(_x(job, row), group))
+    return dict(sorted(found.items()))
+
+
+def _draw(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
+    """Draw a column of plots for each panel and a row for each measure; return a PNG."""
+    size = (max(WIDTH, _PANEL_WIDTH * len(panels)), _TITLE_HEIGHT + _PANEL_HEIGHT * len(measures))
+
+    def draw_all(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+        title = f"{job.artifact.prints} of {job.artifact.citation}, at scale={job.scale}"
+        figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
+        plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
+        for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
+            row[0].set_ylabel(f"{_heading(measure)} {_part(job, measure)}".strip(), fontsize=TEXT)
+            for (panel, lines), plot in zip(panels.items(), row, strict=True):
+                _draw_panel(plot, lines, measure)
+                if not number:
+                    plot.set_title(panel, loc="left", fontsize=TEXT, fontweight="bold")
+                    plot.legend(frameon=False, fontsize=TEXT - 2)
+
+    return render_picture(size, draw_all)["png"]
+
+
+def _part(job: Job, measure: str) -> str:
+    return ROUGE_PARTS[job.artifact.part] if measure in ROUGE_HEADINGS else ""
+
+
+def _draw_panel(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
+    """Draw the lines of a panel."""
+    values = sorted({point.x for points in lines.values() for point in points})
+    axis = Axis.of("", [f"{value:g}" for value in values])
+    styles = system_styles([points[0].group.first.model for points in lines.values()])
+    for (name, points), style in zip(lines.items(), styles, strict=True):
+        known = [point for point in points if measure in point.group.numbers]
+        places = [axis.places[f"{point.x:g}"] for point in known]
+        draw_series(plot, places, [point.group.numbers[measure] for point in known], {**style, "label": name})
+    plain_axes(plot)
+    plot.set_xlim(*axis.ends)
+    plot.set_xticks([*axis.places.values()], [*axis.places])

@@ -1,0 +1,158 @@
+"""Tables of scores: printed, ours, and their difference for each measure, then the paper's other rows as printed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from longsumbench.leaderboards.comparability import ROUGE_PARTS
+from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.published import COLUMNS
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.papers.artifacts import Artifact
+from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
+from longsumbench.papers.numbers.orderings import decide_orderings
+from longsumbench.papers.numbers.ours import (
+    FACTS_HEADING,
+    Ours,
+    count_runs,
+    csv_line,
+    measures_shown,
+    numbers_frame,
+    read_ours,
+)
+from longsumbench.papers.numbers.printed import PrintedRow, find_printed_row, printed_block, read_other_rows
+from longsumbench.papers.page import Job, Page
+from longsumbench.report.tables import Block
+
+_UNSTATED = COLUMNS["rougeL", "unstated"]  # none of ours is known to be of that kind
+_MEASURES = {column: measure for (measure, _), column in COLUMNS.items() if column != _UNSTATED}
+_COLUMNS = {measure: column for column, measure in _MEASURES.items()}
+_ROUGE_COLUMNS = tuple(COLUMNS.values())
+_HEADINGS = {PLANTED: FACTS_HEADING.replace(" right", "\nright")}
+_RUNS = "runs"
+_LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that a narrow terminal leaves out
+
+
+class _Line(NamedTuple):
+    """A row of a table: what the paper prints, and our numbers by the same columns."""
+
+    label: str
+    dataset: str
+    printed: PrintedRow | None
+    ours: dict[str, Estimate]
+    runs: str
+
+    def number(self, column: str) -> str:
+        """Return the printed number of a column; empty if there is none."""
+        return self.printed.numbers.get(column, "") if self.printed else ""
+
+    def difference(self, column: str) -> Estimate | None:
+        """Return ours minus printed, with the interval of ours; None if one of the two is missing."""
+        if not self.number(column) or column not in self.ours:
+            return None
+        constant = float(self.number(column))
+        return Estimate(*(value - constant for value in self.ours[column]))
+
+
+def scores_page(job: Job) -> Page:
+    """Return the page of a table of scores: a block for each dataset, and one of the paper's other rows."""
+    ours = read_ours(job)
+    tables = {dataset: _lines(job, ours, dataset) for dataset in job.datasets}
+    others = read_other_rows(job.artifact, list(job.datasets))
+    printed = printed_block(job.artifact, others)
+    decisions = decide_orderings(job, ours)
+    numbers = [one for lines in tables.values() for row in lines for one in _csv_lines(job.artifact, ours, row)]
+    numbers += [one for row in others for one in _printed_lines(job.artifact, row.label, row)]
+    return Page(
+        blocks=(*(_block(job, dataset, lines) for dataset, lines in tables.items()), *filter(None, [printed])),
+        numbers=numbers_frame([*numbers, *(decision.line() for decision in decisions)]),
+        verdicts=tuple(decision.verdict for decision in decisions),
+        conditions=describe_conditions(job, ours),
+    )
+
+
+def _lines(job: Job, ours: Ours, dataset: str) -> list[_Line]:
+    """Return the artifact's rows on a dataset, with the measures that are shown or that the paper prints."""
+    rows = [label for label, row in job.artifact.rows.items() if not row.datasets or dataset in row.datasets]
+    printed = {label: find_printed_row(job.artifact, label, dataset) for label in rows}
+    wanted = [_COLUMNS.get(measure, measure) for measure in measures_shown(job, ours)]
+    wanted += [column for row in printed.values() if row for column in row.numbers if column != _UNSTATED]
+    planned = {row.label: row for row in job.rows if row.dataset == dataset}
+    lines = []
+    for label in rows:
+        found = {column: ours.number(label, dataset, _MEASURES.get(column, column)) for column in dict.fromkeys(wanted)}
+        numbers = {column: number for column, number in found.items() if number is not None}
+        runs = count_runs(planned[label]) if label in planned else ""
+        lines.append(_Line(label, dataset, printed[label], numbers, runs))
+    return lines
+
+
+def _block(job: Job, dataset: str, lines: Sequence[_Line]) -> Block:
+    """Return the rows on a dataset: printed, ours and difference of each measure."""
+    numbered = [column for row in lines for column in [*(row.printed.numbers if row.printed else ()), *row.ours]]
+    names, cells, optional = [""], [[row.label for row in lines]], [_RUNS]
+    for column in sorted(dict.fromkeys(numbered), key=_place):
+        shown = {kind: texts for kind, texts in _cells(lines, column).items() if any(texts)}
+        named = {kind: f"{_HEADINGS.get(column, column)}\n{kind}".replace("R-L ", "R-L\n") for kind in shown}
+        names += named.values()
+        cells += shown.values()
+        if _place(column) and column != PLANTED:
+            optional[1:1] = [named[kind] for kind in _LEAST_NEEDED if kind in named]
+    cells.append([row.runs for row in lines])
+    return Block(
+        dataset,
+        tuple(filter(None, [compare_texts(job, dataset)])) if any(row.ours for row in lines) else (),
+        (*names, _RUNS),
+        "l" + "r" * len(names),
+        list(zip(*cells, strict=True)),
+        optional=tuple(optional),
+        footnotes=tuple(_footnotes(job.artifact, lines)),
+    )
+
+
+def _place(column: str) -> int:
+    """Return the place of a column: first those of ROUGE."""
+    return [*_ROUGE_COLUMNS, column].index(column)
+
+
+def _cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
+    """Return the cells of a measure: "printed", "ours" and "difference", with as many decimals as the paper prints."""
+    decimals = max([1, *(len(row.number(column).partition(".")[2]) for row in lines)])
+    ours, differences = [], []
+    for row in lines:
+        ours.append(f"{row.ours[column]:.{decimals}f}" if column in row.ours else "")
+        gap = row.difference(column)
+        sign = "-" if gap and gap.mean < 0 else "+"
+        size = gap and gap._replace(mean=abs(gap.mean))
+        differences.append(f"{sign}{size:.{decimals}f}" if size else "")
+    return {"printed": [row.number(column) for row in lines], "ours": ours, "difference": differences}
+
+
+def _footnotes(artifact: Artifact, lines: Sequence[_Line]) -> Iterator[str]:
+    if any(row.ours for row in lines):
+        yield (
+            f"ROUGE {ROUGE_PARTS[artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds. "
+            "Difference: ours minus printed; the printed number counts as a constant."
+        )
+    if any(row.number(_UNSTATED) for row in lines):
+        yield "The paper does not state the kind of its R-L, so this number has no difference."
+    if any(row.printed and row.printed.doubted for row in lines):
+        labels = ", ".join(row.label for row in lines if row.printed and row.printed.doubted)
+        yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
+
+
+def _csv_lines(artifact: Artifact, ours: Ours, row: _Line) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the CSV: printed numbers, ours, and differences."""
+    if row.printed:
+        yield from _printed_lines(artifact, row.label, row.printed)
+    group = ours.groups.get((row.label, row.dataset))
+    for kind in ("ours", "difference"):
+        for column, number in row.ours.items():
+            shown = number if kind == "ours" else row.difference(column)
+            if shown is not None:
+                yield csv_line(kind, row.dataset, row.label, _MEASURES.get(column, column), shown, group)
+
+
+def _printed_lines(artifact: Artifact, label: str, row: PrintedRow) -> Iterator[dict[str, Any]]:
+    for column, value in row.numbers.items():
+        number, measure = Estimate(float(value), float("nan"), float("nan")), _MEASURES.get(column, column)
+        yield csv_line("printed", row.dataset, label, measure, number, source=f"{artifact.prints}, {row.source}")

@@ -1,0 +1,1 @@
+"""Tables and figures that an analysis of texts or outputs makes."""

@@ -1,0 +1,103 @@
+"""PageSum, Figure 4: the distance of the two source sentences that a reference sentence joins."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.analysis.fusion.fusion import (
+    FusionSettings,
+    FusionsFound,
+    analyze_fusion,
+    chances,
+    ratio_intervals,
+)
+from longsumbench.analysis.fusion.page import draw_fusion
+from longsumbench.api import build_settings
+from longsumbench.leaderboards.seed_groups import Difference
+from longsumbench.leaderboards.significance import RESAMPLES
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.statistics import approximate_randomization
+from longsumbench.papers.claims import Claim, judge_claims
+from longsumbench.papers.long_table import OURS, TableNumber, long_table
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
+from longsumbench.report.tables import Block
+
+_CLAIM, _CHANCE_CLAIM = "near > far", "near > near by chance"
+_HALF = 0.5  # of the source; pairs at a smaller distance are near
+_MEASURE = "% of the pairs"
+_OPTIONS = ("rouge", "overlap", "rise", "bins", "sample")
+
+
+def fusions_page(job: Job) -> Page:
+    """Return the bars of each dataset.
+
+    The options `rouge`, `overlap`, `rise`, `bins` and `sample` are those of `longsumbench analyze fusion`.
+
+    The claim is that most interdependent sentences are close to each other (PageSum, §5.6). Near are pairs whose
+    distance is below half of the source. The paper gives no such limit. Most random pairs are near, too, so a second
+    verdict compares with these.
+
+    Raises:
+        UsageError: no dataset can be read, or an option is invalid.
+        DataError: a file is damaged, or no example of a dataset can be used.
+    """
+    reached = read_datasets(job)
+    settings = build_settings(FusionSettings, dict(options_named(job, *_OPTIONS)), "")
+    blocks, numbers, claims, pictures = [], list[TableNumber](), list[Claim](), {}
+    for dataset in reached.datasets:
+        found = analyze_fusion(dataset.settings, settings)
+        block = found.blocks()[0]
+        blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
+        numbers += _numbers(dataset, found)
+        claims += _claims(dataset, found)
+        pictures[dataset.picture_name(job)] = draw_fusion(found)["png"]
+    verdicts = judge_claims(claims)
+    printed = "The paper prints bars without numbers. It does not say which ROUGE finds the pairs, nor its thresholds."
+    used = f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %."
+    return Page(
+        blocks=tuple(blocks),
+        numbers=long_table(numbers, verdicts),
+        verdicts=verdicts,
+        conditions=(*reached.conditions, printed, used),
+        pictures=pictures,
+    )
+
+
+def _numbers(dataset: ReadableDataset, found: FusionsFound) -> list[TableNumber]:
+    rows = []
+    for _, row in found.bars().iterrows():
+        name = f"distance {row['from']:g}–{row['to']:g}"
+        n = int(row["examples"])
+        share, low, high = (float(row[column]) for column in ("share", "low", "high"))
+        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, share, low, high, n))
+        rows.append(TableNumber(OURS, dataset.name, name, "pairs", int(row["pairs"]), n=n))
+        rows.append(TableNumber(OURS, dataset.name, f"{name}, by chance", _MEASURE, float(row["chance"]), n=n))
+    return rows
+
+
+def _claims(dataset: ReadableDataset, found: FusionsFound) -> list[Claim]:
+    """Compare the shares of near and far pairs, and of near pairs and near random pairs."""
+    if not found.fusions:
+        reason = "no reference sentence joins two source sentences"
+        return [Claim(_CLAIM, _MEASURE, dataset.name, None, reason)]
+    rows = {name: row for row, name in enumerate(found.ids)}
+    near, pairs, by_chance = np.zeros((3, len(rows)))  # numbers of pairs in each example
+    for fusion in found.fusions:
+        row = rows[fusion.id]
+        near[row] += fusion.distance < _HALF
+        pairs[row] += 1
+        by_chance[row] += chances(fusion.of, 2)[0]
+    share, expected = (PERCENT * float(part.sum() / pairs.sum()) for part in (near, by_chance))
+    reason = f"near: less than half of the source apart, {share:.1f} % of the pairs"
+    random = f"not claimed in the paper: of random pairs, too, most are near, {expected:.1f} %"
+    return [
+        Claim(_CLAIM, _MEASURE, dataset.name, _compare_shares(2 * near - pairs, pairs), reason),
+        Claim(_CHANCE_CLAIM, _MEASURE, dataset.name, _compare_shares(near - by_chance, pairs), random),
+    ]
+
+
+def _compare_shares(gaps: NDArray[np.float64], pairs: NDArray[np.float64]) -> Difference:
+    """Test whether Σ gaps / Σ pairs is 0; the pairs of an example are swapped together. Both are [examples]."""
+    low, high = (PERCENT * float(bound[0]) for bound in ratio_intervals(gaps[:, None], pairs[:, None]))
+    p = float(approximate_randomization(gaps, RESAMPLES))
+    return Difference(PERCENT * float(gaps.sum() / pairs.sum()), low, high, p, int((pairs > 0).sum()), 1)

@@ -1,0 +1,70 @@
+"""PageSum, Figure 1: the similarity of two sentences of a source by their distance."""
+
+from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality
+from longsumbench.analysis.locality.plot import draw_locality
+from longsumbench.api import build_settings
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.papers.claims import Claim, compare_examples, judge_claims
+from longsumbench.papers.long_table import OURS, TableNumber, long_table
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
+from longsumbench.report.tables import Block
+
+_NEAR = 10  # sentences; pairs up to this distance are near
+_CLAIM = "near > far"
+_MEASURE = "cosine × 100"
+_OPTIONS = ("encoder", "pooling", "sample", "distance", "batch_size", "device")
+
+
+def similarity_page(job: Job) -> Page:
+    """Return the curve of each dataset.
+
+    The options `encoder`, `pooling`, `sample`, `distance`, `batch_size` and `device` are those of
+    `longsumbench analyze locality`. `encoder` is null for tf-idf vectors.
+
+    The claim is that near sentences are more similar than far ones (PageSum, §1). Near are pairs up to 10 sentences
+    apart. The paper gives no such limit.
+
+    Raises:
+        UsageError: no dataset can be read, or the encoder cannot be used.
+        DataError: a file is damaged, or no source of a dataset has two sentences.
+    """
+    reached = read_datasets(job)
+    settings = build_settings(LocalitySettings, dict(options_named(job, *_OPTIONS)), "")
+    settings.distance = max(_NEAR, settings.distance)  # so that no bin has near and far pairs
+    blocks, numbers, claims, pictures = [], list[TableNumber](), [], {}
+    for dataset in reached.datasets:
+        found = analyze_locality(dataset.settings, settings)
+        block = found.block()
+        blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
+        numbers += _numbers(dataset, found)
+        difference = compare_examples(PERCENT * found.near_minus_far(_NEAR))
+        reason = f"near: up to {_NEAR} sentences apart" if difference else f"no source has {_NEAR + 2} sentences"
+        claims.append(Claim(_CLAIM, _MEASURE, dataset.name, difference, reason))
+        pictures[dataset.picture_name(job)] = draw_locality(found)["png"]
+    verdicts = judge_claims(claims)
+    return Page(
+        blocks=tuple(blocks),
+        numbers=long_table(numbers, verdicts),
+        verdicts=verdicts,
+        conditions=(*reached.conditions, *_describe_vectors(settings)),
+        pictures=pictures,
+    )
+
+
+def _numbers(dataset: ReadableDataset, found: Locality) -> list[TableNumber]:
+    rows = []
+    for _, row in found.table().iterrows():
+        at_distance = row["pairs of"] == "a distance"
+        span = f"{row['from']}–{row['to']}" if row["from"] < row["to"] else f"{row['from']}"
+        name = f"distance {span}" if at_distance else row["pairs of"]
+        mean, low, high = (PERCENT * row[column] for column in ("similarity", "low", "high"))
+        rows.append(TableNumber(OURS, dataset.name, name, _MEASURE, mean, low, high, int(row["examples"])))
+    return rows
+
+
+def _describe_vectors(settings: LocalitySettings) -> list[str]:
+    printed = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
+    if settings.encoder is None:
+        return [f"{printed}; ours are tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)."]
+    return [f"{printed}; ours are those of {settings.encoder}."]

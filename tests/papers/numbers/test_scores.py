@@ -1,0 +1,151 @@
+"""Tables of scores: printed, ours and their difference, by kind of ROUGE-L; and the CSV with all of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paper_jobs import finished_run, paper_job
+
+from longsumbench.api import DatasetSettings
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
+from longsumbench.papers.numbers.scores import scores_page
+from longsumbench.papers.page import Page
+from longsumbench.report.tables import Block, markdown
+from longsumbench.runs.record import Results
+
+SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
+
+
+def seal(**changes: Any) -> Artifact:
+    """Table 2 of SEAL with two of its rows."""
+    rows = {name: ArtifactRow(published={"system": name}) for name in ("EA", "SEAL")}
+    settings = {"datasets": {"arXiv": {}, "PubMed": {}}, "prints": "Table 2", "source": "zhao2020seal", "rows": rows}
+    return Artifact("scores", "", "probe", {}, **{**settings, **changes})
+
+
+def row_of(block: Block, label: str) -> dict[str, str]:
+    """The cells of a row, by column."""
+    (cells,) = [row for row in block.rows if row[0] == label]
+    return {name.replace("\n", " "): cell for name, cell in zip(block.columns, cells, strict=True)}
+
+
+def page(folder: Path, artifact: Artifact, **changes: Any) -> Page:
+    """The page of a table whose row SEAL has a run."""
+    run = finished_run(Results(folder), "seal", SCORES, **changes)
+    return scores_page(paper_job(artifact, folder, {"EA": [None], "SEAL": [run]}))
+
+
+def test_the_difference_is_ours_minus_printed(tmp_path: Path) -> None:
+    """The printed number is a constant, so the difference has the interval of ours."""
+    found = page(tmp_path, seal())
+    cells = row_of(found.blocks[0], "SEAL")
+    assert (cells["R-1 printed"], cells["R-1 difference"][:4]) == ("44.3", "-4.3")
+    assert cells["R-1 ours"].startswith("40.0 ±")
+    assert cells["R-1 ours"].partition("±")[2] == cells["R-1 difference"].partition("±")[2]
+    numbers = found.numbers[(found.numbers["row"] == "SEAL") & (found.numbers["measure"] == "rouge1")]
+    rows = {row.kind: row for row in numbers[numbers["dataset"] == "arXiv"].itertuples()}
+    assert rows["difference"].value == pytest.approx(rows["ours"].value - rows["printed"].value)
+    assert rows["difference"].low == pytest.approx(rows["ours"].low - 44.3)
+    assert rows["difference"].high == pytest.approx(rows["ours"].high - 44.3)
+
+
+def test_kinds_of_rouge_l_never_share_a_column(tmp_path: Path) -> None:
+    """SEAL prints R-L of both kinds; each has our number of the same kind."""
+    found = page(tmp_path, seal())
+    cells = row_of(found.blocks[0], "SEAL")
+    assert (cells["R-L sentence printed"], cells["R-L summary printed"]) == ("26.3", "39.3")
+    assert cells["R-L sentence difference"].startswith("+13.7")
+    assert cells["R-L summary difference"].startswith("+0.7")
+    assert row_of(found.blocks[0], "EA")["R-L summary printed"] == ""
+
+
+def test_rouge_l_of_an_unstated_kind_has_no_difference(tmp_path: Path) -> None:
+    """The Hierarchical Transformer's R-L is shown in its own column, without ours."""
+    rows = {"SEAL": ArtifactRow(published={"system": "HT", "variant": "+ Similarity Graph"})}
+    artifact = seal(rows=rows, datasets={"WikiSum": {}}, source="liu2019hiersumm")
+    run = finished_run(Results(tmp_path), "seal", SCORES)
+    found = scores_page(paper_job(artifact, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum")))
+    cells = row_of(found.blocks[0], "SEAL")
+    assert cells["R-L unstated printed"] == "35.08"
+    assert not {"R-L unstated ours", "R-L unstated difference", "R-L sentence difference"} & cells.keys()
+    assert cells["R-L sentence ours"].startswith("40.0")
+    assert cells["R-1 difference"].startswith("-0.80 ±")
+    assert "does not state the kind of its R-L" in " ".join(found.blocks[0].footnotes)
+
+
+def test_rows_without_runs_are_as_printed(tmp_path: Path) -> None:
+    """A row whose run is missing has the paper's numbers only, and the number of runs says so."""
+    cells = row_of(page(tmp_path, seal()).blocks[0], "EA")
+    assert (cells["R-1 printed"], cells["R-1 ours"], cells["R-1 difference"], cells["runs"]) == (
+        "43.0",
+        "",
+        "",
+        "0 of 1",
+    )
+
+
+def test_rows_on_datasets_that_are_not_read_follow_as_printed(tmp_path: Path) -> None:
+    """The last block has the paper's other systems, and the artifact's rows on PubMed."""
+    found = page(tmp_path, seal())
+    assert [block.heading for block in found.blocks] == ["arXiv", "Other rows of Table 2, as printed"]
+    others = {(row[0], row[1]) for row in found.blocks[1].rows}
+    assert {("PubMed", "SEAL"), ("arXiv", "PEGASUS"), ("PubMed", "PEGASUS")} <= others
+    assert ("arXiv", "SEAL") not in others
+
+
+def test_planted_facts_have_a_column_if_they_were_measured(tmp_path: Path) -> None:
+    """On generated reports the table also has the share of facts that are stated right."""
+    found = page(tmp_path / "facts", seal(), facts=[0.0, 0.5, 1.0, 0.5])
+    assert row_of(found.blocks[0], "SEAL")["facts stated right, % ours"].startswith("50.0 ±")
+    assert "facts" not in markdown("", page(tmp_path / "none", seal()).blocks)
+
+
+def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
+    """ETADS prints precision in Table 5, so ours is precision as well, in the verdicts too."""
+    rows = {
+        "[1-4]": ArtifactRow(published={"variant": "saliency-selection on layers 1-4"}),
+        "-": ArtifactRow(published={"variant": "saliency-selection on none (basic)"}),
+    }
+    changes = {
+        "prints": "Table 5",
+        "source": "you2019etads",
+        "rows": rows,
+        "datasets": {"CNN/DailyMail": {}},
+        "part": "p",
+    }
+    artifact = seal(**changes, orderings=(Ordering("[1-4] > -"),))
+    results = Results(tmp_path)
+    runs = {"[1-4]": [finished_run(results, "etads", SCORES)], "-": [finished_run(results, "ea", [0.2] * 4)]}
+    found = scores_page(paper_job(artifact, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail")))
+    cells = row_of(found.blocks[0], "[1-4]")
+    assert (cells["R-1 printed"], cells["R-1 ours"][:6], cells["R-1 difference"][:5]) == ("43.06", "50.00 ", "+6.94")
+    assert "ROUGE precision" in found.blocks[0].footnotes[0]
+    assert found.verdicts[0].difference == pytest.approx(20)
+
+
+def test_other_texts_are_said_above_the_table(tmp_path: Path) -> None:
+    """On other texts than the paper's, only the order of the rows can be compared."""
+    run = finished_run(Results(tmp_path), "seal", SCORES)
+    local = "Our texts came from local files (dataset.path); nothing shows that they are the official ones."
+    other = "Ours are on probe, the paper's on arXiv: compare the order of the rows, not the numbers."
+    expected = {
+        (): DatasetSettings("arxiv"),
+        (local,): DatasetSettings("arxiv", path="release"),
+        (other,): DatasetSettings("probe"),
+    }
+    for notes, settings in expected.items():
+        assert scores_page(paper_job(seal(), tmp_path, {"SEAL": [run]}, settings=settings)).blocks[0].notes == notes
+
+
+def test_the_csv_has_all_numbers(tmp_path: Path) -> None:
+    """Each printed number of the table is in the CSV once, and so is each of ours."""
+    numbers = page(tmp_path, seal(orderings=(Ordering("SEAL > EA"),))).numbers
+    printed = numbers[numbers["kind"] == "printed"]
+    assert len(printed) == 62  # of Table 2 in published.csv
+    assert not printed.duplicated(["dataset", "row", "measure", "source"]).any()
+    ours = numbers[numbers["kind"] == "ours"]
+    assert list(ours["measure"]) == ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+    assert set(ours["row"]) == {"SEAL"}
+    assert set(ours["n"]) == {4}
+    assert set(ours["runs"]) == {"seal00000001"}
+    assert list(numbers["kind"])[-2:] == ["verdict", "verdict"]

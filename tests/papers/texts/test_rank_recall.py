@@ -1,0 +1,68 @@
+"""The Hierarchical Transformer's Table 1 as an artifact: printed recalls, ours, and the claimed ordering."""
+
+import random
+from pathlib import Path
+
+import pytest
+from support.analysis_jobs import analysis_job, write_texts
+
+from longsumbench.analysis.dataset.rank_recall import KEPT
+from longsumbench.api import DatasetSettings
+from longsumbench.errors import UsageError
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED
+from longsumbench.papers.texts.rank_recall import rank_recall_page
+
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
+OPTIONS = {
+    "rank": "tfidf,lstm",
+    "unit": "paragraph",
+    "seed": 1,
+    "device": "cpu",
+    "ranker.steps": 60,
+    "ranker.dimension": 16,
+    "ranker.vocabulary_size": 300,
+}
+PRINTED = {"tfidf": [24.86, 32.43, 40.87, 49.49], "lstm": [39.38, 46.74, 53.84, 60.42]}
+
+
+def texts(folder: Path) -> DatasetSettings:
+    """Write texts of seven paragraphs; the last two say the summary, and only the others name the title."""
+    splits: dict[str, list[dict[str, object]]] = {"train": [], "validation": [], "test": []}
+    for number in range(48):
+        draw = random.Random(number)
+        useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
+        others = [f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)]
+        paragraphs = [*others, *(f"notably {text}" for text in useful)]
+        row = {"title": f"town{number}", "documents": [{"sections": [{"name": None, "paragraphs": paragraphs}]}]}
+        name = "train" if number < 30 else "validation" if number < 36 else "test"
+        splits[name].append({**row, "summary": " and ".join(useful)})
+    return write_texts(folder, splits)
+
+
+def test_printed_and_ours(tmp_path: Path) -> None:
+    """Printed recalls are the paper's; a learned ranker that finds the useful paragraphs reproduces the claim.
+
+    Where all paragraphs are chosen, nothing is tested.
+    """
+    page = rank_recall_page(analysis_job("hierarchical-table1", {"WikiSum": texts(tmp_path / "texts")}, OPTIONS))
+    numbers = page.numbers
+    for ranker, recalls in PRINTED.items():
+        rows = numbers[numbers["row"] == ranker]
+        assert rows[rows["kind"] == "printed"]["value"].tolist() == recalls
+        ours = rows[rows["kind"] == "ours"]["value"].to_numpy(float)
+        gaps = rows[rows["kind"] == "difference"]["value"].to_numpy(float)
+        assert gaps == pytest.approx(ours - recalls, abs=1e-3)
+    assert [verdict.outcome for verdict in page.verdicts] == [REPRODUCED, *[NOT_TESTED] * 3]
+    assert page.verdicts[1].reason == "no example has more than 10 paragraphs"
+    assert len(page.verdicts) == len(KEPT)
+
+
+def test_a_ranker_is_not_named(tmp_path: Path) -> None:
+    """Without the learned ranker the verdict says why nothing is tested; without any ranker, that is an error."""
+    datasets = {"WikiSum": texts(tmp_path / "texts")}
+    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}))
+    assert {(verdict.outcome, verdict.reason) for verdict in page.verdicts} == {
+        (NOT_TESTED, "rank= does not name lstm")
+    }
+    with pytest.raises(UsageError, match="name rankers"):
+        rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": ""}))
