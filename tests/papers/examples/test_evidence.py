@@ -102,7 +102,7 @@ def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
     seeds = [
         replace(finished(name, kept=kept), seed=seed) for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
     ]
-    page = evidence_page(row_job("evidence", tmp_path, {"ArtifactRow": [None, *seeds]}, options={"example": 0}))
+    page = evidence_page(row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0}))
     assert set(page.numbers["n"].dropna()) == {3}
     assert any(one.startswith("Our numbers are of one seed.") for one in page.conditions)
 
@@ -174,7 +174,7 @@ def test_runs_of_the_systems(tmp_path: Path, model: str, words: list[str], measu
     texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'texts')}", "scale=tiny", "score.resamples=100"]
     steps = ["train.max_steps=2", "train.eval_steps=2", "train.batch_size=8"]
     made = run_row(tmp_path / "results", f"model={model}", *texts, *steps, *tiny, *words)
-    page = evidence_page(job_of(tmp_path / "results", 1, ArtifactRow=made))
+    page = evidence_page(job_of(tmp_path / "results", 1, system=made))
     assert (len(page.pictures), measure in set(page.numbers["measure"])) == (1, True)
     assert page.blocks[0].notes == ()
     assert ("units at each step of the reference" in page.details) == (model == "pagesum")
