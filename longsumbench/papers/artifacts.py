@@ -15,6 +15,7 @@ from longsumbench.conf import CONF
 from longsumbench.errors import DataError, UnknownName
 
 PAPER = "paper"  # the scale with the paper's sizes and data
+Option = str | int | float | None
 
 
 class ArtifactRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +79,8 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         measures: the columns of numbers.
         part: part of ROUGE: "f", "p" (precision) or "r" (recall).
         orderings: what the paper claims.
-        options: setting of this kind of artifact → default; typed on the command line as `KEY=VALUE`.
+        options: setting of this kind of artifact → default, or scale → default; typed on the command line as
+            `KEY=VALUE`.
         not_given: settings that the paper does not give, and what is used; one sentence each.
         notes: other sentences below the table.
         name, prints, source, citation: set on reading: "seal-table2", "Table 2", the key in `published.csv`, the paper.
@@ -93,13 +95,17 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measures: tuple[str, ...] = ("rouge1", "rouge2", "rougeL")
     part: str = "f"
     orderings: tuple[Ordering, ...] = ()
-    options: Mapping[str, str | int | float | None] = {}
+    options: Mapping[str, Option | Mapping[str, Option]] = {}
     not_given: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     name: str = ""
     prints: str = ""
     source: str = ""
     citation: str = ""
+
+    def options_at(self, scale: str) -> dict[str, Option]:
+        """Return setting of this kind → default at a scale."""
+        return {key: value.get(scale) if isinstance(value, Mapping) else value for key, value in self.options.items()}
 
 
 class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ Each function is imported when it is first used: some need torch or matplotlib.
 
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 
 from longsumbench.errors import UnknownName
 from longsumbench.papers.page import Job, Page
@@ -26,8 +27,22 @@ def make_page(job: Job) -> Page:
         UnknownName: there is no such kind.
     """
     kind = job.artifact.kind
+    page: Callable[[Job], Page] = getattr(_module_of(kind), f"{kind}_page")
+    return page(job)
+
+
+def check_options(job: Job) -> None:
+    """Check the settings of a kind before runs start; many kinds have none to check.
+
+    Raises:
+        SuiteError: a file or a model that the page needs cannot be used.
+    """
+    check = getattr(_module_of(job.artifact.kind), "check_options", None)
+    if check is not None:
+        check(job)
+
+
+def _module_of(kind: str) -> ModuleType:
     if kind not in ARTIFACT_KINDS:
         raise UnknownName("kind of artifact", kind, ARTIFACT_KINDS)
-    module = import_module(f"longsumbench.papers.{ARTIFACT_KINDS[kind]}.{kind}")
-    page: Callable[[Job], Page] = getattr(module, f"{kind}_page")
-    return page(job)
+    return import_module(f"longsumbench.papers.{ARTIFACT_KINDS[kind]}.{kind}")

@@ -1,12 +1,13 @@
 """Make a table or figure of a paper: run what is missing as an ordinary sweep, then write its files."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from longsumbench.errors import PointsFailed, UsageError
+from longsumbench.errors import PointsFailed, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import find_artifact
-from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, make_page
+from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, check_options, make_page
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.papers.write import write_page
@@ -51,15 +52,25 @@ def make_artifact(
         launch, problem = _plan_missing(job, typed, ("longsumbench", "paper", name, *words))
     try:
         if launch is not None:
+            check_options(job)
             with updating_tables(launch):
                 launch.start()
-    finally:  # after an interrupt, too: the page of what is there
-        job = find_finished(job)
-        page = make_page(job)
-        files = write_page(job, page, kept)
-        show(job, page, files)
+    except BaseException:  # after an interrupt, too: the page of what is there
+        with suppress(SuiteError):
+            _finish(job, kept, show)
+        raise
+    files = _finish(job, kept, show)
     if problem is not None:
         raise problem
+    return files
+
+
+def _finish(job: Job, words: Sequence[str], show: _Show) -> list[Path]:
+    """Write the files of what is finished by now, and show them; return their paths."""
+    job = find_finished(job)
+    page = make_page(job)
+    files = write_page(job, page, words)
+    show(job, page, files)
     return files
 
 

@@ -32,8 +32,8 @@ ROUGE); and, for every ordering that the paper claims, whether a paired test ove
 | scale | texts | sizes | takes |
 |---|---|---|---|
 | `paper` | those of the paper | those of the paper | one GPU for hours to weeks; see each table below |
-| `small` | real texts from local files | a few million parameters, 1,000 steps | ten minutes a run on two cores |
-| `probe` | [generated reports](probe.md) with planted facts | some 100,000 parameters | minutes a run on one core |
+| `small` | real texts from local files | a few million parameters, 100 steps or more | minutes a run on two cores |
+| `probe` | [generated reports](probe.md) with planted facts | some 200,000 parameters | minutes a run on one core |
 
 A command without `scale=` uses the miniature that needs the fewest files. `longsumbench paper list` shows the scales of
 every table. Other settings go to all runs of the table, and the page says if they break the comparison:

@@ -52,7 +52,8 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
     Raises:
         UsageError: a word is invalid, or the artifact lacks the scale.
     """
-    scale, options = artifact.default, dict(artifact.options)
+    scale = next((word.partition("=")[2] for word in reversed(words) if word.startswith("scale=")), artifact.default)
+    options = artifact.options_at(scale)
     paths: dict[str, str] = {}
     overrides, launcher = [], []
     for word in words:
@@ -62,11 +63,11 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
         if key == "results_dir":
             raise UsageError(f"'{word}': write --results-dir {value}")
         if key == "scale":
-            scale = value
-        elif key.startswith(_PATH):
+            continue
+        if key.startswith(_PATH):
             paths[key.removeprefix(_PATH)] = value
         elif key in options:
-            options[key] = _typed_option(key, value, artifact.options[key])
+            options[key] = _typed_option(key, value, options[key])
         elif key.startswith(("hydra/", "hydra.")):
             launcher.append(word)
         else:
@@ -196,7 +197,9 @@ class _Finished:
         found = [
             record
             for record in self._of(config.dataset.name, config.model.name)
-            if metrics <= set(record.measured_by) and self._identity(record, config) == wanted
+            if metrics <= set(record.measured_by)
+            and _may_be_texts_of(record, config.dataset)
+            and self._identity(record, config) == wanted
         ]
         return max(found, key=lambda record: (record.finished, record.run_id), default=None)
 
@@ -215,10 +218,17 @@ class _Finished:
         return self._identities[key]
 
 
+def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
+    """Return True if a run read the texts of a point: from the same files, or from any if the point names none."""
+    corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
+    needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
+    return path == settings.path or (settings.path is None and needs_files)
+
+
 def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
     """Return the identity of a finished run with the folders of a point; None if its settings are of another version.
 
-    A run is the same wherever its texts and its results are.
+    A run is the same wherever its results are.
     """
     rest = {**record.config, "results_dir": config.results_dir}
     rest["dataset"] = {**rest["dataset"], "path": config.dataset.path}

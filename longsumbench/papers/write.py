@@ -196,10 +196,10 @@ def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     parts += map(escape_markdown, describe_runs_of(job))
     for heading, sentences in _before(job, page):
         parts += [f"## {heading}", _markdown_list(sentences)]
-    parts += [f"![{title}]({name})" for name in page.pictures]
-    parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     if page.verdicts:
         parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
+    parts += [f"![{title}]({name})" for name in page.pictures]
+    parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     for heading, sentences in _after(artifact):
         parts += [f"## {heading}", _markdown_list(sentences)]
     return "\n\n".join(parts) + "\n"
@@ -215,10 +215,10 @@ def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     ]
     for heading, sentences in _before(job, page):
         parts += [f"<h2>{heading}</h2>", _html_list(sentences)]
+    parts += _html_block(verdict_block(page.verdicts)) if page.verdicts else []
     parts += [_html_picture(title, name, content) for name, content in page.pictures.items()]
     parts += [text for block in page.blocks for text in _html_block(block)]
     parts += [page.details] if page.details else []
-    parts += _html_block(verdict_block(page.verdicts)) if page.verdicts else []
     for heading, sentences in _after(artifact):
         parts += [f"<h2>{heading}</h2>", _html_list(sentences)]
     return html_page(title, parts, _STYLE)

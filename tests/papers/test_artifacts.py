@@ -343,7 +343,7 @@ def test_seal_figure_4() -> None:
     }
     assert figure4("probe") == {
         "(a)": [["trunc", length, 64] for length in (32, 64, 128, 256)],
-        "(b)": [["ea", length, 64] for length in (24, 48, 96, 192)],
+        "(b)": [["ea", length, 64] for length in (32, 64, 128, 256)],
         "(c)": [["seal", extract, segment, 64] for extract in (24, 48, 96) for segment in (8, 24, 64)],
         "(d)": [["seal", 24, min(length, 24), length] for length in (16, 32, 48, 64)],
     }
@@ -359,6 +359,12 @@ def test_seal_figure_5() -> None:
 
 PAGES = "model.locality model.split model.num_pages model.page_size model.max_pages model.decoding"
 SPATIAL = ["spatial", "sentences", 7, 1024, 8, "page"]
+STEPS = {
+    "arXiv": 126_900,
+    "PubMed": 75_000,
+    "GovReport": 10_900,
+    "Multi-News": 28_100,
+}  # ten epochs by 16
 SEARCH = {  # beams, length penalty, least and most tokens: of the authors' code
     "arXiv": [4, 2.0, 100, 350],
     "PubMed": [4, 2.0, 150, 400],
@@ -370,11 +376,14 @@ SEARCH = {  # beams, length penalty, least and most tokens: of the authors' code
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pagesum") and ARTIFACTS[name].rows])
 def test_pagesum_is_trained_as_in_the_paper(name: str) -> None:
     """From BART by Eq. 11, with ROUGE of the Perl script (§5.1, footnote 11)."""
-    training = "model.init train.optimizer train.schedule train.learning_rate train.warmup_steps score.mode"
+    training = (
+        "model.init train.optimizer train.schedule train.learning_rate train.warmup_steps score.mode train.max_steps"
+    )
     for (label, dataset), (config,) in planned(name, PAPER).items():
         assert config.score.mode == "perl"
         if config.model.name == "pagesum":
-            assert settings(config, training) == ["facebook/bart-large-cnn", "adam", "pagesum", 2e-3, 10_000, "perl"]
+            expected = ["facebook/bart-large-cnn", "adam", "pagesum", 2e-3, 10_000, STEPS[dataset]]
+            assert settings(config, training) == expected
             names = "decode.num_beams decode.length_penalty decode.min_length decode.max_length"
             assert settings(config, names) == SEARCH[dataset], label
 
@@ -469,7 +478,7 @@ def test_pagesum_in_miniature() -> None:
         3: [[1, 2, 3]] * 2,
         4: [[1, 2, 3]] * 2,
         5: [[1, 2]] * 2,
-        6: [[1, 2]] * 4,
+        6: [[1]] * 4,
         7: [[1, 2]] * 4,
     }
 
@@ -519,29 +528,27 @@ def test_etads_at_paper_scale(number: int) -> None:
         35,
     ]
     assert all(settings(config, ETADS_TRAINING) == expected for config in points)
+    assert {config.score.mode for config in points} == {"perl"}  # "the official ROUGE script" (Table 2)
     assert ARTIFACTS[f"etads-table{number}"].part == {5: "p", 6: "r"}.get(number, "f")
 
 
 def test_etads_in_miniature() -> None:
-    """Two layers in each stack, or one to three in one of them, on short reports; 6,000 steps."""
-    names = f"{STACKS} seed dataset.document_length train.learning_rate train.max_steps train.eval_steps"
-    common = [256, 0.002, 6000, 500]
+    """Two layers in each stack, or one to three in one of them, on short reports."""
+    names = f"{STACKS} seed dataset.document_length train.learning_rate train.max_steps train.batch_words"
     both = [[], [1, 2]]
     expected = {
         2: [[2, 2, focus, saliency, seed] for saliency in both for focus in both for seed in (1, 2, 3)],
+        3: [[2, 2, [], [], 1], [2, 2, [1, 2], [1, 2], 1]],
         4: [
-            *([1, 2, [], [], 1], *([2, 2, [], [], seed] for seed in (1, 2, 3)), [3, 2, [], [], 1]),
-            *([2, 1, [], [], 1], *([2, 2, [], [], seed] for seed in (1, 2, 3)), [2, 3, [], [], 1]),
+            *([encoder, 2, [], [], 1] for encoder in (1, 2, 3)),
+            *([2, decoder, [], [], 1] for decoder in (1, 2, 3)),
         ],
-        5: [
-            *([2, 2, [], [], seed] for seed in (1, 2, 3)),
-            *([2, 2, [], [1], 1], [2, 2, [], [2], 1]),
-            *([2, 2, [], [1, 2], seed] for seed in (1, 2, 3)),
-        ],
+        5: [[2, 2, [], layers, 1] for layers in ([], [1], [2], [1, 2])],
+        6: [[2, 2, layers, [], 1] for layers in ([], [1], [2], [1, 2])],
     }
-    expected[6] = [[encoder, decoder, saliency, focus, seed] for encoder, decoder, focus, saliency, seed in expected[5]]
     for number, rows in expected.items():
         points = [one for several in planned(f"etads-table{number}", "probe").values() for one in several]
+        common = [256, 0.002, 6000, 2048] if number == 2 else [256, 0.003, 1500, 1024]
         assert [settings(one, names) for one in points] == [[*row, *common] for row in rows]
 
 
@@ -603,17 +610,12 @@ def test_hierarchical_in_miniature() -> None:
     probe = planned("hierarchical-table3", "probe")
     reports = ["probe", None, 6000, 0.002, None]
     assert all(settings(one, names) == reports for points in probe.values() for one in points)
-    assert {label: [one.seed for one in points] for (label, _), points in probe.items()} == {
-        "HT": [1, 2, 3],
-        "HT w/o PP": [1],
-        "HT w/o MP": [1],
-        "HT w/o GT": [1, 2, 3],
-    }
+    assert all([one.seed for one in points] == [1] for points in probe.values())
 
 
 def test_a_paragraph_ranker_is_that_of_the_paper() -> None:
     """Table 1 compares tf-idf with LSTMs of 256 (§4)."""
-    options = ARTIFACTS["hierarchical-table1"].options
+    options = ARTIFACTS["hierarchical-table1"].options_at(PAPER)
     assert (options["rank"], options["ranker.dimension"], options["ranker.vocabulary_size"]) == (
         "tfidf,lstm",
         256,

@@ -7,6 +7,7 @@ In the paper people answered the questions. Here there are two ways:
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from longsumbench.errors import UsageError
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import NO_INTERVAL
 from longsumbench.metrics.aggregate import Estimate
+from longsumbench.papers.examples.answers import read_questions
 from longsumbench.papers.examples.question_scores import QA, answer_questions
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.orderings import decide_orderings
@@ -37,6 +39,19 @@ _DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 
 _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
 
 
+def check_options(job: Job) -> None:
+    """Check the options `questions` and `qa_model`, which are given together.
+
+    Raises:
+        UsageError: only one of them is given.
+        DataError: the questions are damaged.
+    """
+    if bool(job.options["questions"]) != bool(job.options["qa_model"]):
+        raise UsageError("questions=FILE and qa_model=NAME go together: give both")
+    if job.options["questions"]:
+        read_questions(Path(str(job.options["questions"])).expanduser())
+
+
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions.
 
@@ -45,10 +60,9 @@ def questions_page(job: Job) -> Page:
         DataError: the questions or the model are damaged, or no question is about a summarized example.
         EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
     """
+    check_options(job)
     ours = read_ours(job)
     measure = PLANTED if ours.facts else QA
-    if bool(job.options["questions"]) != bool(job.options["qa_model"]):
-        raise UsageError("questions=FILE and qa_model=NAME go together: give both")
     if job.options["questions"]:
         measure = QA
         ours, notes = answer_questions(job, ours)

@@ -22,6 +22,16 @@ _COLUMNS = ("", "printed", "ours", "ours − printed", "texts", "seeds")
 _REFERENCE_CLAIM = Ordering(f"{REFERENCE} > {SHUFFLED}", on=_MEASURE)
 
 
+def check_options(job: Job) -> None:
+    """Check that the option `bert` names a next-sentence model.
+
+    Raises:
+        UsageError: it does not.
+        EnvironmentProblem: the model is not on this machine, and the hub cannot be reached.
+    """
+    load_next_sentence_model(job)
+
+
 def coherence_page(job: Job) -> Page:
     """Return the coherence of references, shuffled references and each row's outputs, 0–100.
 

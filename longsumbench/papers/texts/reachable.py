@@ -91,7 +91,7 @@ def _describe_texts(dataset: ReadableDataset) -> list[str]:
 
 def typed_option(job: Job, name: str) -> bool:
     """Return whether an option has another value than the artifact's default."""
-    return job.options.get(name) != job.artifact.options.get(name)
+    return job.options.get(name) != job.artifact.options_at(job.scale).get(name)
 
 
 def options_named(job: Job, *names: str) -> Mapping[str, str | int | float | None]:
