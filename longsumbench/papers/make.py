@@ -57,17 +57,17 @@ def make_artifact(
                 launch.start()
     except BaseException:  # after an interrupt, too: the page of what is there
         with suppress(SuiteError):
-            _finish(job, kept, show)
+            _finish(job, launch, kept, show)
         raise
-    files = _finish(job, kept, show)
+    files = _finish(job, launch, kept, show)
     if problem is not None:
         raise problem
     return files
 
 
-def _finish(job: Job, words: Sequence[str], show: _Show) -> list[Path]:
+def _finish(job: Job, launch: Launch | None, words: Sequence[str], show: _Show) -> list[Path]:
     """Write the files of what is finished by now, and show them; return their paths."""
-    job = find_finished(job)
+    job = find_finished(job, launch.finished if launch else ())
     page = make_page(job)
     files = write_page(job, page, words)
     show(job, page, files)

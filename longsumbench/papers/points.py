@@ -156,9 +156,14 @@ def _plan_available(
     return dict(zip(rest, plan_lines(list(rest.values()), config_dir=config_dir), strict=True)), problems
 
 
-def find_finished(job: Job) -> Job:
-    """Return a job with the records that are finished by now."""
-    records = _Finished(job.results)
+def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
+    """Return a job with the records that are finished by now.
+
+    Args:
+        job: the planned runs.
+        ran: of runs that were just made or found finished: for these, folders of texts do not matter.
+    """
+    records = _Finished(job.results, frozenset(record.run_id for record in ran))
     rows = tuple(row._replace(records=tuple(map(records.find, row.points))) for row in job.rows)
     return replace(job, rows=rows)
 
@@ -184,8 +189,8 @@ def texts_problem(settings: DatasetSettings) -> SuiteError | None:
 class _Finished:
     """The finished runs of a results folder, by what decides their outcome."""
 
-    def __init__(self, results: Results) -> None:
-        self._results = results
+    def __init__(self, results: Results, ran: frozenset[str] = frozenset()) -> None:
+        self._results, self._ran = results, ran
         self._records: dict[tuple[str, str], list[RunRecord]] = {}
         self._read: set[str] = set()
         self._identities: dict[tuple[str, str | None], str | None] = {}
@@ -198,7 +203,7 @@ class _Finished:
             record
             for record in self._of(config.dataset.name, config.model.name)
             if metrics <= set(record.measured_by)
-            and _may_be_texts_of(record, config.dataset)
+            and (record.run_id in self._ran or _may_be_texts_of(record, config.dataset))
             and self._identity(record, config) == wanted
         ]
         return max(found, key=lambda record: (record.finished, record.run_id), default=None)

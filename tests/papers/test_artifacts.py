@@ -376,9 +376,7 @@ SEARCH = {  # beams, length penalty, least and most tokens: of the authors' code
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pagesum") and ARTIFACTS[name].rows])
 def test_pagesum_is_trained_as_in_the_paper(name: str) -> None:
     """From BART by Eq. 11, with ROUGE of the Perl script (§5.1, footnote 11)."""
-    training = (
-        "model.init train.optimizer train.schedule train.learning_rate train.warmup_steps score.mode train.max_steps"
-    )
+    training = "model.init train.optimizer train.schedule train.learning_rate train.warmup_steps train.max_steps"
     for (label, dataset), (config,) in planned(name, PAPER).items():
         assert config.score.mode == "perl"
         if config.model.name == "pagesum":

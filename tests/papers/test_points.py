@@ -127,7 +127,7 @@ def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str],
 
 
 def test_finished_runs_are_found(tmp_path: Path) -> None:
-    """A point has the record of its run, also where the texts and the results moved; other settings are other runs."""
+    """A point has the record of its run, also where the results moved; other settings or files are other runs."""
     texts, words = write_jsonl(tmp_path / "texts"), ["score.resamples=100"]
     job = planned(toy_artifact(), tmp_path, f"path.toys={texts}", *words)
     made = {record.run_id for record in run_all(job)}
@@ -138,8 +138,11 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     assert [record.seed for record in random.finished] == [1, 2]
     assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
-    moved = plan_artifact(toy_artifact(), "probe", ["path.toys=elsewhere", *words], Results(tmp_path / "s"))
-    assert moved.missing == ()
+    results = Results(tmp_path / "s")
+    assert plan_artifact(toy_artifact(), "probe", words, results).missing == ()  # no files are named
+    moved = plan_artifact(toy_artifact(), "probe", ["path.toys=elsewhere", *words], results)
+    assert len(moved.missing) == 4
+    assert find_finished(moved, results.records("toys")).missing == ()  # a sweep found the same texts there
     other = plan_artifact(toy_artifact(), "probe", ["score.resamples=200"], Results(tmp_path / "s"))
     assert len(other.missing) == 4
 
