@@ -148,4 +148,4 @@ def test_the_csv_has_all_numbers(tmp_path: Path) -> None:
     assert set(ours["row"]) == {"SEAL"}
     assert set(ours["n"]) == {4}
     assert set(ours["runs"]) == {"seal00000001"}
-    assert list(numbers["kind"])[-2:] == ["verdict", "verdict"]
+    assert list(numbers["kind"])[-2:] == ["printed", "verdict"]
