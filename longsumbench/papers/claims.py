@@ -1,8 +1,9 @@
-"""Verdicts on the claims of artifacts that are analyses: a difference of two numbers, over examples and seeds.
+"""Verdicts on the claims of an artifact: a difference of two numbers, over examples and seeds.
 
-differences of examples --compare_examples--> Difference --judge_claims--> Verdicts, corrected over the artifact
+Differences, of examples by compare_examples, or of seeds --judge_claims--> Verdicts, corrected over the artifact
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Verdict
+from longsumbench.runs.record import RunRecord
 
 
 class Claim(NamedTuple):
@@ -24,6 +26,8 @@ class Claim(NamedTuple):
         claim, measure, dataset: as in `Verdict`.
         difference: the first number minus the second; None if it is unknown.
         reason: why it is unknown, or more about the test.
+        source: where the paper claims it.
+        runs: the runs that are compared; none for an analysis of texts.
     """
 
     claim: str
@@ -31,6 +35,8 @@ class Claim(NamedTuple):
     dataset: str
     difference: Difference | None
     reason: str = ""
+    source: str = ""
+    runs: Sequence[RunRecord] = ()
 
 
 def compare_examples(differences: NDArray[np.float64]) -> Difference | None:
@@ -59,8 +65,12 @@ def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
 def _judge(claim: Claim, p: float) -> Verdict:
     found, named = claim.difference, claim[:3]
     if found is None:
-        return Verdict(*named, NOT_TESTED, reason=claim.reason)
+        return Verdict(*named, NOT_TESTED, reason=claim.reason, source=claim.source)
     outcome = UNDECIDED if p >= LEVEL else REPRODUCED if found.mean > 0 else REVERSED
-    tested = format_count(found.examples, "example") + (f", {found.seeds} seeds" if found.seeds > 1 else "")
+    low, high = (None if math.isnan(bound) else bound for bound in (found.low, found.high))
+    tested = format_count(found.examples, "example")
+    if any(run.seed is not None for run in claim.runs):
+        tested += ", " + {0: "no common seed", 1: "one seed"}.get(found.seeds, f"{found.seeds} seeds")
     reason = f"{tested}; {claim.reason}" if claim.reason else tested
-    return Verdict(*named, outcome, found.mean, found.low, found.high, p, reason)
+    seeds, runs = found.seeds if claim.runs else None, " ".join(run.run_id for run in claim.runs)
+    return Verdict(*named, outcome, found.mean, low, high, p, reason, found.examples, seeds, claim.source, runs)

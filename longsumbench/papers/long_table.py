@@ -23,7 +23,7 @@ class TableNumber(NamedTuple):
         value, low, high: the number, with its 95 % interval if it is known.
         n, seeds: number of examples and seeds.
         p, outcome: of a verdict; p is corrected.
-        source: of a printed number.
+        source: of a printed number, or of a claim.
         runs: ids of the runs, separated by blanks.
     """
 
@@ -44,12 +44,15 @@ class TableNumber(NamedTuple):
 
 def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
-    claimed = [
-        TableNumber(VERDICT, one.dataset, one.claim, one.measure, *one[4:7], p=one.p, outcome=one.outcome)
-        for one in verdicts
+    rows = [
+        {name: _known(value) for name, value in row._asdict().items()} for row in [*numbers, *map(_claimed, verdicts)]
     ]
-    rows = [{name: _known(value) for name, value in row._asdict().items()} for row in [*numbers, *claimed]]
     return rounded_frame(rows, list(TableNumber._fields))
+
+
+def _claimed(one: Verdict) -> TableNumber:
+    numbers = one.difference, one.low, one.high, one.n, one.seeds, one.p
+    return TableNumber(VERDICT, one.dataset, one.claim, one.measure, *numbers, one.outcome, one.source, one.runs)
 
 
 def _known(value: object) -> object:

@@ -76,6 +76,9 @@ class Verdict(NamedTuple):
         difference, low, high: the first row minus the second, with its 95 % interval, 0–100; None if not tested.
         p: corrected p-value (Holm); None if not tested.
         reason: what was tested ("400 examples, 3 seeds"), or why nothing was.
+        n, seeds: number of examples and of common seeds that were tested; None if not tested. Without runs, no seeds.
+        source: where the paper claims it.
+        runs: ids of the runs that were compared, separated by blanks.
     """
 
     claim: str
@@ -87,6 +90,10 @@ class Verdict(NamedTuple):
     high: float | None = None
     p: float | None = None
     reason: str = ""
+    n: int | None = None
+    seeds: int | None = None
+    source: str = ""
+    runs: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from support.run_records import record
 
 from longsumbench.leaderboards.seed_groups import Difference
 from longsumbench.metrics.statistics import approximate_randomization, holm
@@ -27,11 +28,17 @@ def test_outcomes() -> None:
     ps = [0.001, 0.002, 0.04]
     means = [1.0, -1.0, 1.0]
     tested = [Difference(mean, mean - 1, mean + 1, p, 9, 2) for mean, p in zip(means, ps, strict=True)]
-    claims = [Claim("a > b", "m", "d", one) for one in tested[:2]]
-    claims += [Claim("a > b", "m", "d", None, "no runs"), Claim("a > b", "m", "d", tested[2], "with care")]
+    runs = [record("a", 30, seed=1)]
+    claims = [Claim("a > b", "m", "d", one, runs=runs) for one in tested[:2]]
+    claims += [Claim("a > b", "m", "d", None, "no runs"), Claim("a > b", "m", "d", tested[2], "with care", "§5", runs)]
     found = judge_claims(claims)
     assert [one.outcome for one in found] == [REPRODUCED, REVERSED, NOT_TESTED, REPRODUCED]
     assert [one.p for one in found if one.p is not None] == pytest.approx(holm(ps).tolist())
     assert [one.reason for one in found] == ["9 examples, 2 seeds"] * 2 + ["no runs", "9 examples, 2 seeds; with care"]
+    assert [(one.n, one.seeds, one.source, one.runs) for one in found[2:]] == [
+        (None, None, "", ""),
+        (9, 2, "§5", runs[0].run_id),
+    ]
     four = judge_claims([*claims, Claim("a > b", "m", "d", Difference(1.0, 0.0, 2.0, 0.04, 9, 1))])
     assert [one.outcome for one in four[3:]] == [UNDECIDED, UNDECIDED]  # 0.04 is tested twice, so p is 0.08
+    assert (four[-1].reason, four[-1].n, four[-1].seeds) == ("9 examples", 9, None)  # no runs

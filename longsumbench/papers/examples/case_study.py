@@ -7,7 +7,7 @@ most to each other, whatever the outputs state of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from longsumbench.analysis.fusion.fusion import Fusion, FusionSettings, FusionsFound, analyze_fusion
@@ -16,8 +16,9 @@ from longsumbench.analysis.pages import MARK_STYLE, marks_legend
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.examples.row_examples import describe_problem, keep_first_runs
+from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.ours import numbers_frame, read_ours
+from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import check_written
@@ -74,7 +75,7 @@ def case_study_page(job: Job) -> Page:
             *([Block("", tuple(notes), (), "", [])] if notes else []),
             *(block for case in cases for block in _blocks(case)),
         ),
-        numbers=numbers_frame([row for case in cases for row in _numbers(case)]),
+        numbers=long_table(row for case in cases for row in _numbers(case)),
         conditions=describe_conditions(job, read_ours(job)),
         details=style + "\n".join(texts) if texts else "",
     )
@@ -149,14 +150,11 @@ def _both(row: Any) -> str:
     return f"{row['both']:.1f}{interval}"
 
 
-def _numbers(case: _Case) -> list[dict[str, object]]:
-    """Return the rows of the CSV file: each share, for near, far and all pairs."""
-    rows: list[dict[str, object]] = []
+def _numbers(case: _Case) -> Iterator[TableNumber]:
+    """Yield each share, for near, far and all pairs."""
     for _, found in case.found.by_run().iterrows():
-        about = {"kind": "ours", "dataset": case.dataset, "row": case.labels[found["run_id"]]}
         for share in _SHARES:
             measure = f"{share}, distance {_describe_distance(str(found['bar']))}"
-            bounds = {"low": found["both_low"], "high": found["both_high"]} if share == "both" else {}
-            counts = {"n": found["n"], "seeds": 1, "runs": found["run_id"]}
-            rows.append({**about, "measure": measure, "value": found[share], **bounds, **counts})
-    return rows
+            low, high = (found["both_low"], found["both_high"]) if share == "both" else (None, None)
+            label, run = case.labels[found["run_id"]], found["run_id"]
+            yield TableNumber(OURS, case.dataset, label, measure, found[share], low, high, found["n"], 1, runs=run)

@@ -4,9 +4,8 @@ Job --evidence_page--> Page: the views of one example of each row, and numbers o
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
 
 import pandas as pd
 
@@ -21,9 +20,10 @@ from longsumbench.papers.examples.evidence_numbers import (
     views_of_reference,
 )
 from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs, picture_name
+from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.ours import csv_line, numbers_frame, read_ours
-from longsumbench.papers.page import Job, Page, Verdict
+from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.page import Job, Page
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -52,7 +52,7 @@ def evidence_page(job: Job) -> Page:
     verdicts = judge_claims([claim for claim in claims if claim])
     return Page(
         blocks=(_example_block(list(found.values()), notes), *number_blocks(tables)),
-        numbers=numbers_frame([*_lines(found, tables), *map(_verdict_line, verdicts)]),
+        numbers=long_table(_numbers(found, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, read_ours(job)),
         pictures={
@@ -85,21 +85,13 @@ def _example_block(found: Sequence[RowExample], notes: Sequence[str]) -> Block:
     return Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
 
 
-def _lines(found: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file: each measure of each row."""
-    lines = []
+def _numbers(found: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]) -> Iterator[TableNumber]:
+    """Yield each measure of each row."""
     for name, one in found.items():
         for measure, values in tables[name].items():
             if number := estimate_measure(values, str(measure)):
-                known = csv_line("ours", one.row.dataset, one.row.label, str(measure), number)
-                run = one.inspection.record.run_id
-                lines.append({**known, "n": int(values.count()), "seeds": 1, "runs": run})
-    return lines
-
-
-def _verdict_line(one: Verdict) -> dict[str, Any]:
-    about = {"kind": "verdict", "dataset": one.dataset, "row": one.claim, "measure": one.measure}
-    return {**about, "value": one.difference, "low": one.low, "high": one.high, "p": one.p, "outcome": one.outcome}
+                named, run = (one.row.dataset, one.row.label, str(measure)), one.inspection.record.run_id
+                yield TableNumber(OURS, *named, *number, int(values.count()), 1, runs=run)
 
 
 def _framed_page(one: RowExample) -> str:

@@ -3,7 +3,7 @@
 Job --examples_page--> Page: numbers of each output, and the texts with marked words
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 
@@ -11,8 +11,9 @@ from longsumbench.analysis.pages import MARK_STYLE, headed_references, html_text
 from longsumbench.analysis.runs.inspect_page import NO_TEXTS
 from longsumbench.formatting import percent
 from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs
+from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.ours import numbers_frame, read_ours
+from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job, Page
 from longsumbench.report.marked_words import mark_repetitions, repeated_spans, shared_by
 from longsumbench.report.tables import Block, escape_markdown
@@ -45,7 +46,7 @@ def examples_page(job: Job) -> Page:
     legend = f"{_STYLE}\n{marks_legend('the text', {'one': 'a reference'})}{_LEGEND}\n" if found else ""
     return Page(
         blocks=(Block("", tuple(notes), (), "", []), *map(_block, groups)),
-        numbers=numbers_frame([row for members in groups for one in members for row in _numbers(one, members)]),
+        numbers=long_table(row for members in groups for one in members for row in _numbers(one, members)),
         conditions=describe_conditions(job, read_ours(job)),
         details=legend + "\n".join(map(_marked_texts, groups)),
         text="\n".join(map(_quoted_texts, groups)),
@@ -97,11 +98,11 @@ def _repeated_share(text: str) -> float:
     return percent(repeated, len(text.split())) or 0.0
 
 
-def _numbers(one: RowExample, members: Sequence[RowExample]) -> list[dict[str, object]]:
-    """Return the rows of the CSV file for an output."""
-    about = {"kind": "ours", "dataset": one.row.dataset, "row": one.row.label}
-    runs = {"n": 1, "seeds": 1, "runs": one.inspection.record.run_id}
-    return [{**about, "measure": name, "value": value, **runs} for name, value in _measure_output(one, members).items()]
+def _numbers(one: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
+    """Yield the measures of an output."""
+    run = one.inspection.record.run_id
+    for name, value in _measure_output(one, members).items():
+        yield TableNumber(OURS, one.row.dataset, one.row.label, name, value, n=1, seeds=1, runs=run)
 
 
 def _marked_texts(members: Sequence[RowExample]) -> str:

@@ -6,21 +6,20 @@ In the paper people answered the questions. Here there are two ways:
     questions=FILE qa_model=NAME    a question-answering model reads each summary: measure qa
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.notes import PLANTED
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL
-from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.examples.answers import read_questions
 from longsumbench.papers.examples.question_scores import QA, answer_questions
+from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import Ours, csv_line, numbers_frame, read_ours
+from longsumbench.papers.numbers.ours import Ours, read_ours
 from longsumbench.papers.numbers.printed import find_printed_row
 from longsumbench.papers.page import Job, Page
 from longsumbench.report.tables import Block
@@ -69,13 +68,13 @@ def questions_page(job: Job) -> Page:
     else:
         notes = [_BY_FACTS if ours.facts else _NO_QUESTIONS]
     asked = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.artifact.orderings)
-    decisions = decide_orderings(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
-    decisions = tuple(one for one in decisions if one.verdict.measure == measure)
-    lines = [one for dataset in job.artifact.datasets for one in _lines(job, ours, measure, dataset)]
+    verdicts = decide_orderings(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
+    verdicts = tuple(one for one in verdicts if one.measure == measure)
+    numbers = [one for dataset in job.artifact.datasets for one in _numbers(job, ours, measure, dataset)]
     return Page(
         blocks=tuple(_block(job, ours, measure, dataset, (*notes, _DIFFERENT)) for dataset in job.artifact.datasets),
-        numbers=numbers_frame([*lines, *(decision.line() for decision in decisions)]),
-        verdicts=tuple(decision.verdict for decision in decisions),
+        numbers=long_table(numbers, verdicts),
+        verdicts=verdicts,
         conditions=describe_conditions(job, ours),
     )
 
@@ -93,17 +92,14 @@ def _block(job: Job, ours: Ours, measure: str, dataset: str, notes: tuple[str, .
     return block.without_empty_columns()
 
 
-def _lines(job: Job, ours: Ours, measure: str, dataset: str) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file: printed numbers, then ours."""
-    lines: list[dict[str, Any]] = []
+def _numbers(job: Job, ours: Ours, measure: str, dataset: str) -> Iterator[TableNumber]:
+    """Yield the printed numbers of each row, then ours."""
     for label in job.artifact.rows:
         if printed := find_printed_row(job.artifact, label, dataset):
             for name in (QA, _RATING):
-                number = Estimate(float(printed.numbers[name]), *NO_INTERVAL)
-                lines.append(csv_line("printed", dataset, label, name, number, source=printed.source))
+                value = float(printed.numbers[name])
+                yield TableNumber(PRINTED, dataset, label, name, value, source=printed.source)
         if found := ours.number(label, dataset, measure):
-            group = ours.groups[label, dataset]
-            values = [ours.scores[run.run_id][measure] for run in group.runs if run.run_id in ours.scores]
-            count = {"n": int(values[0].count())} if values else {}
-            lines.append(csv_line("ours", dataset, label, measure, found, group, **count))
-    return lines
+            number = ours.table_number(OURS, label, dataset, measure, found)
+            runs = [run.run_id for run in ours.groups[label, dataset].runs if run.run_id in ours.scores]
+            yield number._replace(n=int(ours.scores[runs[0]][measure].count())) if runs else number

@@ -51,11 +51,17 @@ class _Pair(NamedTuple):
 def compare_texts(job: Job, dataset: str) -> str:
     """Say that our texts are not those of one of the paper's datasets; empty if they are."""
     settings = job.datasets[dataset]
-    if settings.reader != PUBLISHED_AS.get(dataset):
+    if settings.name != PUBLISHED_AS.get(dataset):
         return f"Ours are on {settings.name}, the paper's on {dataset}: compare the order of the rows, not the numbers."
     if settings.path:
-        return "Our texts came from local files (dataset.path); nothing shows that they are the official ones."
+        return f"Our texts of {dataset} came from local files; nothing shows that they are the official ones."
     return ""
+
+
+def describe_unread(job: Job) -> str:
+    """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
+    unread = [dataset for dataset in job.artifact.datasets if dataset not in job.datasets]
+    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
 
 
 def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
@@ -63,7 +69,7 @@ def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
     if not ours.groups:
         return ()
     pairs = _pairs(job)
-    sentences = [_unread(job), *(_texts(job, ours, dataset) for dataset in job.datasets)]
+    sentences = [describe_unread(job), *(_texts(job, ours, dataset) for dataset in job.datasets)]
     sentences += [_compare_models(pairs), *(_compare_settings(pairs, section) for section in _SECTIONS)]
     return tuple(filter(None, [*sentences, _weights(ours), _rouge(job, ours), _seeds(ours)]))
 
@@ -87,12 +93,6 @@ def _pairs(job: Job) -> list[_Pair]:
         )
         for row in found
     ]
-
-
-def _unread(job: Job) -> str:
-    """Name the paper's datasets in whose place nothing is read at this scale; empty if there are none."""
-    unread = [dataset for dataset in job.artifact.datasets if dataset not in job.datasets]
-    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
 
 
 def _texts(job: Job, ours: Ours, dataset: str) -> str:

@@ -8,17 +8,10 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.figures.curves_layout import Axis
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.papers.long_table import OURS, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import (
-    FACTS_HEADING,
-    Ours,
-    count_runs,
-    csv_line,
-    measures_shown,
-    numbers_frame,
-    read_ours,
-)
+from longsumbench.papers.numbers.ours import FACTS_HEADING, Ours, count_runs, measures_shown, read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
 from longsumbench.report.palette import system_styles
@@ -44,9 +37,9 @@ _Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → poi
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
     ours = read_ours(job)
-    measures, decisions = measures_shown(job, ours), decide_orderings(job, ours)
-    lines = [
-        csv_line("ours", dataset, label, measure, group.numbers[measure], group)
+    measures, verdicts = measures_shown(job, ours), decide_orderings(job, ours)
+    numbers = [
+        ours.table_number(OURS, label, dataset, measure, group.numbers[measure])
         for (label, dataset), group in ours.groups.items()
         for measure in measures
         if measure in group.numbers
@@ -55,8 +48,8 @@ def curves_page(job: Job) -> Page:
     drawn = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
     return Page(
         blocks=_blocks(job, ours, measures),
-        numbers=numbers_frame([*lines, *(decision.line() for decision in decisions)]),
-        verdicts=tuple(decision.verdict for decision in decisions),
+        numbers=long_table(numbers, verdicts),
+        verdicts=verdicts,
         conditions=describe_conditions(job, ours),
         pictures={f"{job.artifact.name}-curves.png": _draw(job, panels, drawn)} if panels else {},
     )

@@ -4,61 +4,19 @@ Each ordering is tested on each dataset by the paired test over examples and see
 all tests of the artifact.
 """
 
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
-from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import comparison_key, describe_difference, heading_of
 from longsumbench.leaderboards.notes import PLANTED
-from longsumbench.leaderboards.seed_groups import Difference, SeedGroup, difference
-from longsumbench.leaderboards.significance import LEVEL
-from longsumbench.metrics.statistics import holm
+from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.papers.artifacts import Artifact, Ordering
+from longsumbench.papers.claims import Claim, judge_claims
 from longsumbench.papers.numbers.ours import Ours
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Job, Verdict
+from longsumbench.papers.page import Job, Verdict
 from longsumbench.runs.record import RunRecord
 
 
-class Decision(NamedTuple):
-    """A verdict, and what it rests on.
-
-    Attributes:
-        verdict: whether the ordering holds.
-        source: where the paper claims the ordering.
-        tested: the difference of the two rows; None if it was not tested.
-        runs: ids of the runs of both rows.
-    """
-
-    verdict: Verdict
-    source: str
-    tested: Difference | None = None
-    runs: tuple[str, ...] = ()
-
-    def line(self) -> dict[str, Any]:
-        """Return the verdict as a row of the artifact's CSV."""
-        claim, measure, dataset, outcome, mean, low, high, p, _ = self.verdict
-        found: dict[str, Any] = {"kind": "verdict", "dataset": dataset, "row": claim, "measure": measure}
-        found |= {"value": mean, "low": low, "high": high, "p": p, "outcome": outcome, "source": self.source}
-        if self.tested:
-            found |= {"n": self.tested.examples, "seeds": self.tested.seeds, "runs": " ".join(self.runs)}
-        return found
-
-
-class _Claim(NamedTuple):
-    """An ordering on one dataset and one measure."""
-
-    ordering: Ordering
-    dataset: str
-    measure: str
-
-    @property
-    def rows(self) -> tuple[str, str]:
-        """Labels of the row that should be better, and of the other."""
-        return self.ordering.higher, self.ordering.lower
-
-
-def decide_orderings(job: Job, ours: Ours) -> tuple[Decision, ...]:
+def decide_orderings(job: Job, ours: Ours) -> tuple[Verdict, ...]:
     """Return a verdict for each claimed ordering, dataset and measure.
 
     If both rows measured planted facts, the claim is also tested on these.
@@ -67,33 +25,17 @@ def decide_orderings(job: Job, ours: Ours) -> tuple[Decision, ...]:
         job: the artifact and its runs.
         ours: the numbers of its runs. A kind can add columns to `ours.scores`, to test other measures.
     """
-    tested = {claim: _test(job, ours, claim) for claim in _claims(job, ours)}
-    differences = {claim: one for claim, one in tested.items() if isinstance(one, Difference)}
-    corrected = dict(zip(differences, holm([one.p for one in differences.values()]).tolist(), strict=True))
-    decisions = []
-    for claim, found in tested.items():
-        named, source = (claim.ordering.claim, claim.measure, claim.dataset), claim.ordering.source
-        if isinstance(found, Difference):
-            runs = [run for label in claim.rows for run in ours.groups[label, claim.dataset].runs]
-            verdict = Verdict(*named, **_describe(found, corrected[claim], runs))
-            decisions.append(Decision(verdict, source, found, tuple(run.run_id for run in runs)))
-        else:
-            decisions.append(Decision(Verdict(*named, NOT_TESTED, reason=found), source))
-    return tuple(decisions)
-
-
-def _claims(job: Job, ours: Ours) -> list[_Claim]:
-    """Return what is to be tested on the datasets of this scale, each claim once."""
-    found: dict[tuple[str, str, str], _Claim] = {}
+    claims: dict[tuple[str, str, str], Claim] = {}  # each once
     for ordering in job.artifact.orderings:
+        rows = (ordering.higher, ordering.lower)
         for dataset in ordering.datasets or job.artifact.datasets:
-            rows = (ordering.higher, ordering.lower)
             if dataset not in job.datasets or not all(_prints(job.artifact, label, dataset) for label in rows):
                 continue
             planted = [PLANTED] if all(ours.number(label, dataset, PLANTED) for label in rows) else []
             for measure in (ordering.on, *planted):
-                found.setdefault((ordering.claim, dataset, measure), _Claim(ordering, dataset, measure))
-    return list(found.values())
+                if (named := (ordering.claim, measure, dataset)) not in claims:
+                    claims[named] = _test(job, ours, ordering, measure, dataset)
+    return judge_claims([*claims.values()])
 
 
 def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
@@ -102,15 +44,18 @@ def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
     return not named or dataset in named
 
 
-def _test(job: Job, ours: Ours, claim: _Claim) -> Difference | str:
-    """Return the difference of the two rows, or why it cannot be tested."""
-    if missing := [text for label in claim.rows if (text := _missing(job, label, claim.dataset))]:
-        return "; ".join(missing)
-    one, other = (ours.groups[label, claim.dataset] for label in claim.rows)
-    if unlike := _incomparable(one, other):
-        return f"not comparable: {unlike}"
-    found = difference(one, other, claim.measure, ours.scores)
-    return found or f"the runs have no {heading_of(claim.measure)} of each example (scores.csv)"
+def _test(job: Job, ours: Ours, ordering: Ordering, measure: str, dataset: str) -> Claim:
+    """Return an ordering with the difference of its rows, or with the reason why it cannot be tested."""
+    rows, found, runs = (ordering.higher, ordering.lower), None, list[RunRecord]()
+    reason = "; ".join(filter(None, [_missing(job, label, dataset) for label in rows]))
+    if not reason:
+        one, other = (ours.groups[label, dataset] for label in rows)
+        runs = [*one.runs, *other.runs]
+        if unlike := _incomparable(runs):
+            reason = f"not comparable: {unlike}"
+        elif not (found := difference(one, other, measure, ours.scores)):
+            reason = f"the runs have no {heading_of(measure)} of each example (scores.csv)"
+    return Claim(ordering.claim, measure, dataset, found, reason, ordering.source, runs)
 
 
 def _missing(job: Job, label: str, dataset: str) -> str:
@@ -122,21 +67,9 @@ def _missing(job: Job, label: str, dataset: str) -> str:
     return f"{label} has no runs at scale={job.scale}"
 
 
-def _incomparable(one: SeedGroup, other: SeedGroup) -> str:
+def _incomparable(runs: Sequence[RunRecord]) -> str:
     """Describe how the first two runs that are not comparable differ; empty if all are."""
-    for run in (*one.runs, *other.runs):
-        if comparison_key(run) != comparison_key(one.first):
-            return describe_difference(one.first, run)
+    for run in runs:
+        if comparison_key(run) != comparison_key(runs[0]):
+            return describe_difference(runs[0], run)
     return ""
-
-
-def _describe(found: Difference, p: float, runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return the fields of a verdict that depend on a test."""
-    outcome = UNDECIDED
-    if p < LEVEL:
-        outcome = REPRODUCED if found.mean > 0 else REVERSED
-    low, high = (None if math.isnan(bound) else bound for bound in (found.low, found.high))
-    reason = format_count(found.examples, "example")
-    if any(run.seed is not None for run in runs):
-        reason += ", " + {0: "no common seed", 1: "one seed"}.get(found.seeds, f"{found.seeds} seeds")
-    return {"outcome": outcome, "difference": found.mean, "low": low, "high": high, "p": p, "reason": reason}

@@ -1,28 +1,21 @@
-"""The numbers of an artifact's own runs, and the rows of its CSV file.
+"""The numbers of an artifact's own runs.
 
-Job --read_ours--> Ours: a group of seeds for each row and dataset --csv_line--> CSV
+Job --read_ours--> Ours: a group of seeds for each row and dataset --table_number--> TableNumber
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-import pandas as pd
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.aggregate import Estimate
+from longsumbench.papers.long_table import TableNumber
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.report.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 
 FACTS_HEADING = "facts stated right, %"  # heading of planted facts
-_COLUMNS = (
-    *("kind", "dataset", "row", "measure", "value", "low", "high", "n", "seeds", "p"),
-    *("outcome", "source", "runs"),
-)
 
 
 class Ours(NamedTuple):
@@ -41,6 +34,13 @@ class Ours(NamedTuple):
         """Return the mean of a measure over examples and seeds; None if the row has no run, or did not measure it."""
         group = self.groups.get((row, dataset))
         return group.numbers.get(measure) if group else None
+
+    def table_number(self, kind: str, row: str, dataset: str, measure: str, number: Estimate) -> TableNumber:
+        """Return a number of a row for the CSV, or its difference from the printed one."""
+        group = self.groups[row, dataset]
+        n = group.first.measures[measure].n if measure in group.first.measures else group.first.n
+        runs = " ".join(run.run_id for run in group.runs)
+        return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
 
     @property
     def facts(self) -> bool:
@@ -72,38 +72,3 @@ def count_runs(row: RowRuns) -> str:
 def measures_shown(job: Job, ours: Ours) -> list[str]:
     """Return the artifact's measures; also planted facts, if the runs measured them."""
     return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if ours.facts else [])]))
-
-
-def csv_line(
-    kind: str,
-    dataset: str,
-    row: str,
-    measure: str,
-    number: Estimate,
-    group: SeedGroup | None = None,
-    **others: Any,
-) -> dict[str, Any]:
-    """Return a row of the CSV.
-
-    Args:
-        kind: "printed", "ours" or "difference".
-        dataset: the paper's name of the dataset.
-        row: label of the row.
-        measure: what was measured.
-        number: its value; a NaN interval becomes empty cells.
-        group: our runs.
-        others: more columns.
-    """
-    bounds = [None if math.isnan(bound) else bound for bound in (number.low, number.high)]
-    found: dict[str, Any] = {"kind": kind, "dataset": dataset, "row": row, "measure": measure}
-    found |= {"value": number.mean, "low": bounds[0], "high": bounds[1]}
-    if group:
-        first = group.first
-        found["n"] = first.measures[measure].n if measure in first.measures else first.n
-        found |= {"seeds": len(group.runs), "runs": " ".join(run.run_id for run in group.runs)}
-    return found | others
-
-
-def numbers_frame(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the CSV's rows as a table: numbers have four decimals, and what does not apply is empty."""
-    return rounded_frame(lines, list(_COLUMNS))

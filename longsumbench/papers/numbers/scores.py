@@ -1,24 +1,17 @@
 """Tables of scores: printed, ours, and their difference for each measure, then the paper's other rows as printed."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.artifacts import Artifact
+from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import (
-    FACTS_HEADING,
-    Ours,
-    count_runs,
-    csv_line,
-    measures_shown,
-    numbers_frame,
-    read_ours,
-)
+from longsumbench.papers.numbers.ours import FACTS_HEADING, Ours, count_runs, measures_shown, read_ours
 from longsumbench.papers.numbers.printed import PrintedRow, find_printed_row, printed_block, read_other_rows
 from longsumbench.papers.page import Job, Page
 from longsumbench.report.tables import Block
@@ -59,13 +52,13 @@ def scores_page(job: Job) -> Page:
     tables = {dataset: _lines(job, ours, dataset) for dataset in job.datasets}
     others = read_other_rows(job.artifact, list(job.datasets))
     printed = printed_block(job.artifact, others)
-    decisions = decide_orderings(job, ours)
-    numbers = [one for lines in tables.values() for row in lines for one in _csv_lines(job.artifact, ours, row)]
-    numbers += [one for row in others for one in _printed_lines(job.artifact, row.label, row)]
+    verdicts = decide_orderings(job, ours)
+    numbers = [one for lines in tables.values() for row in lines for one in _numbers(job.artifact, ours, row)]
+    numbers += [one for row in others for one in _printed_numbers(job.artifact, row.label, row)]
     return Page(
         blocks=(*(_block(job, dataset, lines) for dataset, lines in tables.items()), *filter(None, [printed])),
-        numbers=numbers_frame([*numbers, *(decision.line() for decision in decisions)]),
-        verdicts=tuple(decision.verdict for decision in decisions),
+        numbers=long_table(numbers, verdicts),
+        verdicts=verdicts,
         conditions=describe_conditions(job, ours),
     )
 
@@ -140,19 +133,18 @@ def _footnotes(artifact: Artifact, lines: Sequence[_Line]) -> Iterator[str]:
         yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
 
 
-def _csv_lines(artifact: Artifact, ours: Ours, row: _Line) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the CSV: printed numbers, ours, and differences."""
+def _numbers(artifact: Artifact, ours: Ours, row: _Line) -> Iterator[TableNumber]:
+    """Yield the printed numbers of a row, ours, and their differences."""
     if row.printed:
-        yield from _printed_lines(artifact, row.label, row.printed)
-    group = ours.groups.get((row.label, row.dataset))
-    for kind in ("ours", "difference"):
+        yield from _printed_numbers(artifact, row.label, row.printed)
+    for kind in (OURS, DIFFERENCE):
         for column, number in row.ours.items():
-            shown = number if kind == "ours" else row.difference(column)
+            shown = number if kind == OURS else row.difference(column)
             if shown is not None:
-                yield csv_line(kind, row.dataset, row.label, _MEASURES.get(column, column), shown, group)
+                yield ours.table_number(kind, row.label, row.dataset, _MEASURES.get(column, column), shown)
 
 
-def _printed_lines(artifact: Artifact, label: str, row: PrintedRow) -> Iterator[dict[str, Any]]:
+def _printed_numbers(artifact: Artifact, label: str, row: PrintedRow) -> Iterator[TableNumber]:
+    source = f"{artifact.prints}, {row.source}"
     for column, value in row.numbers.items():
-        number, measure = Estimate(float(value), float("nan"), float("nan")), _MEASURES.get(column, column)
-        yield csv_line("printed", row.dataset, label, measure, number, source=f"{artifact.prints}, {row.source}")
+        yield TableNumber(PRINTED, row.dataset, label, _MEASURES.get(column, column), float(value), source=source)

@@ -43,7 +43,7 @@ def coherence_page(job: Job) -> Page:
 
     Raises:
         UsageError: the option `bert` is missing or not a next-sentence model, or no dataset can be read.
-        EnvironmentProblem: the model is not on this machine, and the hub cannot be reached.
+        EnvironmentProblem: no dataset can be read, or the model cannot be downloaded.
         DataError: no example has a reference, or a file is damaged.
     """
     metric = load_next_sentence_model(job)
@@ -145,5 +145,6 @@ def _claims(artifact: Artifact, dataset: ReadableDataset, scored: ScoredTexts, r
         why = [f"{text}: {what}" for text, what in missing.items() if what]
         difference = scored.compare(*texts)
         reason = "" if difference else "; ".join(why) or "the two rows have no texts of the same examples"
-        found.append(Claim(ordering.claim, _MEASURE, dataset.name, difference, reason))
+        runs = [run for text in texts if text in scored.groups for run in scored.groups[text].runs]
+        found.append(Claim(ordering.claim, _MEASURE, dataset.name, difference, reason, ordering.source, runs))
     return found

@@ -39,6 +39,7 @@ def fusions_page(job: Job) -> Page:
 
     Raises:
         UsageError: no dataset can be read, or an option is invalid.
+        EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged, or no example of a dataset can be used.
     """
     reached = read_datasets(job)

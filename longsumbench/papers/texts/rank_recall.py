@@ -28,6 +28,7 @@ def rank_recall_page(job: Job) -> Page:
 
     Raises:
         UsageError: no dataset can be read, an option is invalid, or an example has no title.
+        EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged, or a dataset has no training split.
     """
     reached = read_datasets(job)

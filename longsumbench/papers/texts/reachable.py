@@ -1,4 +1,4 @@
-"""The datasets of an artifact that can be read on this machine, and sentences about the others."""
+"""The datasets of an artifact: which can be read on this machine, and which of them are not the paper's."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,11 @@ from typing import NamedTuple
 from longsumbench.api import DatasetSettings
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
+from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
 from longsumbench.papers.page import Job
+from longsumbench.papers.points import texts_problem
 
 _NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -35,7 +37,7 @@ class ReadableDataset(NamedTuple):
     @property
     def label(self) -> str:
         """The paper's name, and the name of the dataset that replaces it."""
-        return self.name if self.of_paper or self.name == self.settings.name else f"{self.name} → {self.settings.name}"
+        return self.name if self.of_paper else f"{self.name} → {self.settings.name}"
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
@@ -50,43 +52,26 @@ class ReachableDatasets(NamedTuple):
 
 
 def read_datasets(job: Job) -> ReachableDatasets:
-    """Read the datasets of an artifact.
+    """Read the datasets of an artifact; those that cannot be read are left out, unless their files are typed.
 
     Raises:
-        UsageError: none can be read; the message names the options that give their files.
+        UsageError: typed files cannot be used, or no dataset can be read.
+        EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged.
     """
-    found, conditions, problems = [], [], dict[str, Exception]()
-    for name in {**job.artifact.datasets, **job.datasets}:
-        if name not in job.datasets:
-            conditions.append(f"{name} is not read at scale={job.scale}.")
-            continue
-        settings = job.datasets[name]
+    found, problems = [], dict[str, SuiteError]()
+    for name, settings in job.datasets.items():
         try:
-            dataset = ReadableDataset(name, settings, load_texts(settings, user_cache()))
+            found.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
         except (EnvironmentProblem, UsageError) as error:
             if settings.path is not None:
                 raise
-            problems[f"path.{settings.name}=FOLDER"] = error
-            conditions.append(f"{name} was not read: give its files by path.{settings.name}=FOLDER.")
-            continue
-        found.append(dataset)
-        conditions += _describe_texts(dataset)
-    if not found:
-        reason = f" ({next(iter(problems.values()))})" if problems else ""
-        advice = f"add {' or '.join(problems)}" if problems else "choose another scale"
-        where = f"no dataset of {job.artifact.name} can be read at scale={job.scale}"
-        raise UsageError(f"{where}{reason}: {advice}")
-    return ReachableDatasets(tuple(found), tuple(conditions))
-
-
-def _describe_texts(dataset: ReadableDataset) -> list[str]:
-    settings = dataset.settings
-    if not dataset.of_paper:
-        return [f"Data: {settings.name} instead of {dataset.name}."] if settings.name != dataset.name else []
-    if settings.path is not None:
-        return [f"Data: {dataset.name} from local files; nothing shows that they are the official ones."]
-    return []
+            problems[name] = texts_problem(settings) or error
+    if problems and not found:
+        raise next(iter(problems.values()))
+    unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
+    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in found)]
+    return ReachableDatasets(tuple(found), tuple(filter(None, sentences)))
 
 
 def typed_option(job: Job, name: str) -> bool:

@@ -27,6 +27,7 @@ def similarity_page(job: Job) -> Page:
 
     Raises:
         UsageError: no dataset can be read, or the encoder cannot be used.
+        EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged, or no source of a dataset has two sentences.
     """
     reached = read_datasets(job)

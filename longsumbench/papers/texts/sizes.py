@@ -44,7 +44,7 @@ def sizes_page(job: Job) -> Page:
 
     Raises:
         UsageError: no dataset can be read, or there is no such tokenizer.
-        EnvironmentProblem: a typed tokenizer cannot be downloaded.
+        EnvironmentProblem: no dataset can be read, or a typed tokenizer cannot be downloaded.
         DataError: a file is damaged, or a dataset lacks the split.
     """
     reached = read_datasets(job)

@@ -104,7 +104,7 @@ def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
     ]
     page = evidence_page(row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0}))
     assert set(page.numbers["n"].dropna()) == {3}
-    assert any(one.startswith("Our numbers are of one seed.") for one in page.conditions)
+    assert any(sentence.startswith("Our numbers are of one seed.") for sentence in page.conditions)
 
 
 def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from support.run_records import TRAINED
 from longsumbench.api import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
-from longsumbench.papers.numbers.conditions import describe_conditions
+from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
@@ -92,6 +92,13 @@ def test_the_texts_are_described(tmp_path: Path) -> None:
         "arXiv: ours are 2 examples of the validation split of my_texts (local files), with 1,200 words on average and "
         "references of 38 words; 60 examples to train on."
     )
+
+
+def test_datasets_without_texts_are_named(tmp_path: Path) -> None:
+    """A sentence names the paper's datasets for which nothing is read at this scale."""
+    job = paper_job(structs.replace(SEAL, datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}}), tmp_path, {})
+    assert describe_unread(job) == "Not read at scale=probe, and so not tested: PubMed, Search2Wiki."
+    assert describe_unread(paper_job(SEAL, tmp_path, {})) == ""
 
 
 def test_rouge_is_compared_with_the_program_of_the_paper(tmp_path: Path) -> None:

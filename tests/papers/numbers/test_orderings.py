@@ -10,9 +10,10 @@ from support.paper_jobs import finished_run, paper_job
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.metrics.statistics import holm
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
-from longsumbench.papers.numbers.orderings import Decision, decide_orderings
+from longsumbench.papers.long_table import long_table
+from longsumbench.papers.numbers.orderings import decide_orderings
 from longsumbench.papers.numbers.ours import read_ours
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Job
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Job, Verdict
 from longsumbench.runs.record import Results
 
 EXAMPLES = 40
@@ -32,8 +33,8 @@ def table(*claims: str, **changes: Any) -> Artifact:
     return Artifact("scores", "", "probe", {}, **settings)
 
 
-def decide(job: Job) -> list[Decision]:
-    return list(decide_orderings(job, read_ours(job)))
+def decide(job: Job) -> tuple[Verdict, ...]:
+    return decide_orderings(job, read_ours(job))
 
 
 def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
@@ -45,9 +46,9 @@ def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
         "b": [finished_run(results, "ca", same)],
         "c": [finished_run(results, "trunc", [value + (-1) ** place * 0.01 for place, value in enumerate(same)])],
     }
-    decisions = decide(paper_job(table("a > b", "b > a", "b > c"), tmp_path, runs))
-    assert [one.verdict.outcome for one in decisions] == [REPRODUCED, REVERSED, UNDECIDED]
-    first, second, _ = (one.verdict for one in decisions)
+    verdicts = decide(paper_job(table("a > b", "b > a", "b > c"), tmp_path, runs))
+    assert [one.outcome for one in verdicts] == [REPRODUCED, REVERSED, UNDECIDED]
+    first, second, _ = verdicts
     assert first.difference == pytest.approx(10, abs=1)
     assert second.difference == pytest.approx(-first.difference)
     assert first.low is not None
@@ -68,10 +69,10 @@ def test_p_values_are_corrected_over_the_whole_artifact(tmp_path: Path) -> None:
     groups = {label: ours.groups[label, "arXiv"] for label in "abc"}
     alone = [difference(groups[one], groups[two], "rouge1", ours.scores) for one, two in ("ab", "bc", "ac")]
     expected = holm([one.p for one in alone if one]).tolist()
-    decisions = decide(job)
-    assert [one.verdict.p for one in decisions] == expected
-    assert [one.verdict.difference for one in decisions] == [one.mean for one in alone if one]
-    assert decisions[0].verdict.reason == "40 examples, 3 seeds"
+    verdicts = decide(job)
+    assert [one.p for one in verdicts] == expected
+    assert [one.difference for one in verdicts] == [one.mean for one in alone if one]
+    assert verdicts[0].reason == "40 examples, 3 seeds"
 
 
 def test_planted_facts_are_tested_too(tmp_path: Path) -> None:
@@ -82,10 +83,10 @@ def test_planted_facts_are_tested_too(tmp_path: Path) -> None:
         "b": [finished_run(results, "ca", values(0.0), facts=[0.0] * (EXAMPLES - 1) + [1.0])],
     }
     both = (Ordering("a > b"), Ordering("a > b", "rougeL"))
-    decisions = decide(paper_job(table(orderings=both), tmp_path, runs))
-    assert [one.verdict.measure for one in decisions] == ["rouge1", "fact_recall", "rougeL"]
-    assert decisions[1].verdict.outcome == REPRODUCED
-    assert decisions[1].verdict.difference == pytest.approx(100 * (EXAMPLES - 1) / EXAMPLES)
+    verdicts = decide(paper_job(table(orderings=both), tmp_path, runs))
+    assert [one.measure for one in verdicts] == ["rouge1", "fact_recall", "rougeL"]
+    assert verdicts[1].outcome == REPRODUCED
+    assert verdicts[1].difference == pytest.approx(100 * (EXAMPLES - 1) / EXAMPLES)
 
 
 def test_missing_runs_are_named(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_missing_runs_are_named(tmp_path: Path) -> None:
     results = Results(tmp_path)
     run = finished_run(results, "ea", values(0.1))
     runs = {"a": [run, None, None], "b": [finished_run(results, "ca", values(0.0))]}
-    verdicts = [one.verdict for one in decide(paper_job(table("a > b", "b > c"), tmp_path, runs))]
+    verdicts = decide(paper_job(table("a > b", "b > c"), tmp_path, runs))
     assert [one.outcome for one in verdicts] == [NOT_TESTED, NOT_TESTED]
     assert [one.reason for one in verdicts] == ["runs of a missing: 2 of 3", "c has no runs at scale=probe"]
     assert verdicts[0].p is None
@@ -103,7 +104,7 @@ def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
     """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
     rows = {"a": ArtifactRow(), "b": ArtifactRow(), "c": ArtifactRow(datasets=("PubMed",))}
     artifact = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
-    verdicts = [one.verdict for one in decide(paper_job(artifact, tmp_path, {}))]
+    verdicts = decide(paper_job(artifact, tmp_path, {}))
     assert [(one.claim, one.dataset) for one in verdicts] == [("a > b", "arXiv")]
 
 
@@ -113,9 +114,9 @@ def test_runs_on_other_texts_are_not_compared(tmp_path: Path) -> None:
     ours = [finished_run(results, "ea", values(0.1), seed) for seed in (1, 2)]
     others = {"fingerprint": "f2", "config": {"dataset": {"name": "arxiv", "path": None, "limit": 10}}}
     runs = {"a": ours, "b": [finished_run(results, "ca", values(0.0), **others)]}
-    (decision,) = decide(paper_job(table("a > b"), tmp_path, runs))
-    assert decision.verdict.outcome == NOT_TESTED
-    assert decision.verdict.reason == "not comparable: other texts (the default dataset.limit instead of 10)"
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert verdict.outcome == NOT_TESTED
+    assert verdict.reason == "not comparable: other texts (the default dataset.limit instead of 10)"
 
 
 def test_runs_without_scores_of_each_example_are_not_compared(tmp_path: Path) -> None:
@@ -123,16 +124,16 @@ def test_runs_without_scores_of_each_example_are_not_compared(tmp_path: Path) ->
     results = Results(tmp_path)
     runs = {label: [finished_run(results, model, values(0.1))] for label, model in (("a", "ea"), ("b", "ca"))}
     (results.run_folder(runs["a"][0]) / "scores.csv").unlink()
-    (decision,) = decide(paper_job(table("a > b"), tmp_path, runs))
-    assert decision.verdict.reason == "the runs have no R-1 of each example (scores.csv)"
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert verdict.reason == "the runs have no R-1 of each example (scores.csv)"
 
 
 def test_a_verdict_is_a_row_of_the_csv(tmp_path: Path) -> None:
     """The row has the difference with its interval, the p-value, the source of the claim, and the runs of both rows."""
     results = Results(tmp_path)
     runs = {label: [finished_run(results, model, values(0.1))] for label, model in (("a", "ea"), ("b", "ca"))}
-    (decision,) = decide(paper_job(table(orderings=(Ordering("a > b", source="§5"),)), tmp_path, runs))
-    line = decision.line()
+    (verdict,) = decide(paper_job(table(orderings=(Ordering("a > b", source="§5"),)), tmp_path, runs))
+    _, line = next(long_table([], [verdict]).iterrows())
     assert (line["kind"], line["row"], line["source"], line["n"], line["seeds"]) == ("verdict", "a > b", "§5", 40, 1)
     assert line["runs"] == " ".join(run.run_id for label in "ab" for run in runs[label])
-    assert line["value"] == decision.verdict.difference
+    assert line["value"] == pytest.approx(verdict.difference, abs=1e-4)

@@ -61,9 +61,10 @@ def test_texts_out_of_reach(tmp_path: Path) -> None:
     """A dataset without files is left out with the word to type; if none is left, that is an error."""
     datasets = {"arXiv": texts(tmp_path / "texts", near=True), "PubMed": DatasetSettings(name="sumpubmed")}
     page = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS))
-    assert "PubMed was not read: give its files by path.sumpubmed=FOLDER." in page.conditions
+    problem = "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER"
+    assert f"PubMed was not read: {problem}." in page.conditions
     assert len(page.blocks) == 1
-    with pytest.raises(UsageError, match=r"no dataset of pagesum-figure1 .* add path\.sumpubmed=FOLDER"):
+    with pytest.raises(UsageError, match=problem):
         similarity_page(analysis_job("pagesum-figure1", {"PubMed": datasets["PubMed"]}, OPTIONS))
     missing = {"PubMed": DatasetSettings(name="sumpubmed", path=str(tmp_path / "none"))}
     with pytest.raises(Exception, match="none"):  # a typed path that is wrong is an error
