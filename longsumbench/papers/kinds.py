@@ -10,7 +10,7 @@ from types import ModuleType
 from longsumbench.errors import UnknownName
 from longsumbench.papers.page import Job, Page
 
-ARTIFACT_KINDS = {  # kind → package of its module, which has the function KIND_page
+ARTIFACT_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
     **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
     **dict.fromkeys(("sizes", "similarity", "fusions", "coherence", "rank_recall"), "texts"),
     **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
@@ -37,7 +37,7 @@ def check_options(job: Job) -> None:
     Raises:
         SuiteError: a file or a model that the page needs cannot be used.
     """
-    check = getattr(_module_of(job.artifact.kind), "check_options", None)
+    check = getattr(_module_of(job.artifact.kind), f"check_{job.artifact.kind}", None)
     if check is not None:
         check(job)
 

@@ -38,7 +38,7 @@ _DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 
 _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
 
 
-def check_options(job: Job) -> None:
+def check_questions(job: Job) -> None:
     """Check the options `questions` and `qa_model`, which are given together.
 
     Raises:
@@ -59,7 +59,7 @@ def questions_page(job: Job) -> Page:
         DataError: the questions or the model are damaged, or no question is about a summarized example.
         EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
     """
-    check_options(job)
+    check_questions(job)
     ours = read_ours(job)
     measure = PLANTED if ours.facts else QA
     if job.options["questions"]:

@@ -22,7 +22,7 @@ _COLUMNS = ("", "printed", "ours", "ours − printed", "texts", "seeds")
 _REFERENCE_CLAIM = Ordering(f"{REFERENCE} > {SHUFFLED}", on=_MEASURE)
 
 
-def check_options(job: Job) -> None:
+def check_coherence(job: Job) -> None:
     """Check that the option `bert` names a next-sentence model.
 
     Raises:
