@@ -26,7 +26,7 @@ class ArtifactRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         at: scale → more overrides. If it is not empty and lacks a scale, the row does not exist at that scale.
         datasets: the paper's names of the datasets that have this row; empty: all.
         published: column of `published.csv` → value: the printed numbers of this row. Empty: the paper prints none.
-        panel, line: of a figure: where the point belongs.
+        panel, line: of a figure: where the point belongs; a line may name settings of its system, in braces.
         x: of a figure: scale → place on the horizontal axis.
     """
 

@@ -74,7 +74,7 @@ def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str
     for row in rows:
         found = [ours.number(row.label, row.dataset, measure) for measure in measures]
         numbers = [f"{number:.1f}" if number else "" for number in found]
-        cells.append([row.row.line, f"{_x(job, row):g}", *numbers, count_runs(row)])
+        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, count_runs(row)])
     return Block(
         _panel_name(job, rows[0]),
         (),
@@ -82,6 +82,11 @@ def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str
         "lr" + "r" * (len(measures) + 1),
         cells,
     ).without_empty_columns()
+
+
+def _line_name(row: RowRuns) -> str:
+    """Return the name of a row's line; settings of its system are filled in: "{extractive_length} tokens"."""
+    return row.row.line.format(**vars(row.points[0].config.model)) if row.points else row.row.line
 
 
 def _panel_name(job: Job, row: RowRuns) -> str:
@@ -101,7 +106,9 @@ def _panels(job: Job, ours: Ours) -> _Panels:
     found: dict[str, dict[str, list[_Point]]] = {}
     for row in sorted(job.rows, key=lambda row: _x(job, row)):
         if group := ours.groups.get((row.label, row.dataset)):
-            found.setdefault(_panel_name(job, row), {}).setdefault(row.row.line, []).append(_Point(_x(job, row), group))
+            found.setdefault(_panel_name(job, row), {}).setdefault(_line_name(row), []).append(
+                _Point(_x(job, row), group)
+            )
     return dict(sorted(found.items()))
 
 
