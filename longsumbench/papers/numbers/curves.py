@@ -86,7 +86,8 @@ def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str
 
 def _line_name(row: RowRuns) -> str:
     """Return the name of a row's line; settings of its system are filled in: "{extractive_length} tokens"."""
-    return row.row.line.format(**vars(row.points[0].config.model)) if row.points else row.row.line
+    line = row.row.line
+    return line.format(**vars(row.points[0].config.model)) if "{" in line else line
 
 
 def _panel_name(job: Job, row: RowRuns) -> str:
@@ -106,9 +107,8 @@ def _panels(job: Job, ours: Ours) -> _Panels:
     found: dict[str, dict[str, list[_Point]]] = {}
     for row in sorted(job.rows, key=lambda row: _x(job, row)):
         if group := ours.groups.get((row.label, row.dataset)):
-            found.setdefault(_panel_name(job, row), {}).setdefault(_line_name(row), []).append(
-                _Point(_x(job, row), group)
-            )
+            lines = found.setdefault(_panel_name(job, row), {})
+            lines.setdefault(_line_name(row), []).append(_Point(_x(job, row), group))
     return dict(sorted(found.items()))
 
 
