@@ -44,7 +44,7 @@ _NOTES = {
     _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight.",
 }
 _FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
-_TIME_LOCALITY = "time locality: the best page of a step is that of the step before > that of any other step"
+_TIME_LOCALITY = "same best page as at the step before > as at any other step"
 
 
 def views_of_reference(drawn: Sequence[View]) -> list[View]:
