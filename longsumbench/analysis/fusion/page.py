@@ -80,7 +80,7 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plain_axes(plot)
     heading = f"{found.dataset}: distance of the sentences that a summary fuses"
     caption = f"{found.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
-    add_title_and_caption(figure, left, heading, caption, 205 if found.runs else 122)
+    add_title_and_caption(figure, left, heading, caption, 190 if found.runs else 110)
 
 
 def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
