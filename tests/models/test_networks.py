@@ -109,5 +109,5 @@ def test_a_checkpoint_gives_back_the_network(case: Case, tmp_path: Path) -> None
     model, inputs, labels = case.network(), case.batch(), case.targets(4, 7, 2)
     model.tie_weights()
     model.save_pretrained(tmp_path)
-    opened = type(model).from_pretrained(tmp_path).eval()
-    assert torch.equal(opened(**inputs, labels=labels).logits, model(**inputs, labels=labels).logits)
+    opened = type(model).from_pretrained(tmp_path).eval().double()  # float32 sums depend on where weights lie in memory
+    torch.testing.assert_close(opened(**inputs, labels=labels).logits, model.double()(**inputs, labels=labels).logits)
