@@ -123,14 +123,20 @@ class LongText:
             What is kept, in the middle with a mark; empty if nothing fits. The ledger.
         """
         room = min(self.room, len(self.offsets))
-        while room > 0:
-            kept = self._spans(policy, room)
-            text = GAP_MARK.join(self.passage.text[start:end].strip() for start, end in kept)
-            excess = self.count(text) - self.budget
-            if excess <= 0:
-                return text, self.ledger(kept)
+        while room > 0 and (excess := self._excess(policy, room)) > 0:
             room = max(room - excess, min(1, room - 1))
-        return "", self.ledger([])
+        if room <= 0:
+            return "", self.ledger([])
+        while room < len(self.offsets) and self._excess(policy, room + 1) <= 0:
+            room += 1
+        return self._joined(policy, room), self.ledger(self._spans(policy, room))
+
+    def _excess(self, policy: str, room: int) -> int:
+        """Return the tokens of the prompt beyond its budget if `room` tokens are kept."""
+        return self.count(self._joined(policy, room)) - self.budget
+
+    def _joined(self, policy: str, room: int) -> str:
+        return GAP_MARK.join(self.passage.text[start:end].strip() for start, end in self._spans(policy, room))
 
     def _spans(self, policy: str, room: int) -> list[Span]:
         """Return the characters of `room` tokens that a policy keeps."""
