@@ -18,7 +18,7 @@ from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, pair_scores
 from longsumbench.leaderboards.significance import LEVEL, comparable_rows, read_all_scores
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 SCALE, SEEDS = "extractive", 5
 MEASURES = ("rouge1", "rougeLsum")

@@ -24,7 +24,8 @@ from longsumbench.leaderboards.seed_groups import ScoresOfRuns
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, write_scores
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 MOST_SECONDS = 5.0
 DATASET = "made_up"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from longsumbench.papers.cost import (
 )
 from longsumbench.progress import track
 from longsumbench.runs.plan import plan
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 RESULTS = Path(__file__).parents[1] / "results/reference"
 A6000 = 155e12  # FLOP/s of dense float16 products

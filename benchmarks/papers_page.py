@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from longsumbench.papers.overview import papers_page
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"

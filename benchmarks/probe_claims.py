@@ -43,7 +43,8 @@ from longsumbench.leaderboards.figures.lengths import (
     systems_at_lengths,
 )
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from longsumbench.leaderboards.figures.lengths import lengths_table, systems_at_lengths
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from longsumbench.analysis.imports.import_outputs import import_outputs
     from longsumbench.analysis.runs.compare import compare, load_outputs
     from longsumbench.analysis.score.score import score
-    from longsumbench.leaderboards.table import leaderboard
+    from longsumbench.leaderboards.update import leaderboard
     from longsumbench.runs.load import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
@@ -19,7 +19,7 @@ __all__ += ["load_run", "load_system", "run", "score", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "compare": "analysis.runs.compare",
     "import_outputs": "analysis.imports.import_outputs",
-    "leaderboard": "leaderboards.table",
+    "leaderboard": "leaderboards.update",
     "load_dataset": "runs.load",
     "load_outputs": "analysis.runs.compare",
     "load_run": "runs.load",

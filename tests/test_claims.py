@@ -16,7 +16,8 @@ from support.run_records import record
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.runs.record import Results, RunRecord, measured_mean, source_seen
+from longsumbench.runs.record import RunRecord, measured_mean, source_seen
+from longsumbench.runs.results import Results
 
 
 def benchmark(name: str) -> ModuleType:

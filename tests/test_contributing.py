@@ -11,7 +11,8 @@ from support.paths import ROOT
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SHORT = ("train.max_steps=2", "train.eval_steps=2", "train.eval_examples=2", "train.warmup_steps=1", "decode.limit=4")

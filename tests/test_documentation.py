@@ -12,7 +12,7 @@ from longsumbench.api import SECTIONS, RankerSettings, registry
 from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import as_hydra
+from longsumbench.runs.typed_overrides import as_hydra
 
 FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
 PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")

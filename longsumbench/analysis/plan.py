@@ -1,52 +1,26 @@
-"""The analyses of `longsumbench analyze` by name; composes and checks the settings of `stats` and `analyze`.
+"""Compose and check the settings of `longsumbench stats` and `analyze`.
 
 The dataset's settings are composed as for `run`. The command's settings are checked against their dataclasses.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.coherence import plot as coherence_plot
-from longsumbench.analysis.coherence.coherence import CoherenceSettings, analyze_coherence
+from longsumbench.analysis.analyses import ANALYSES
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.fusion import page as fusion_page
-from longsumbench.analysis.fusion.fusion import FusionSettings, analyze_fusion
-from longsumbench.analysis.locality import plot as locality_plot
-from longsumbench.analysis.locality.locality import LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import plan, plan_dataset, translate_hydra_error
+from longsumbench.runs.compose import translate_hydra_error
+from longsumbench.runs.plan import plan, plan_dataset
 
 _RANKING_SETTINGS = ("rank", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
-
-
-class Analysis(NamedTuple):
-    """An analysis.
-
-    Attributes:
-        settings: dataclass of its settings.
-        find: settings of the dataset, settings of the analysis, results → an object with `render`.
-        write: that object, a folder → the files written.
-    """
-
-    settings: type[SampleSettings]
-    find: Callable[..., Any]
-    write: Callable[[Any, Path], list[Path]]
-
-
-ANALYSES: Mapping[str, Analysis] = {
-    "locality": Analysis(LocalitySettings, analyze_locality, locality_plot.write_locality),
-    "fusion": Analysis(FusionSettings, analyze_fusion, fusion_page.write_fusion),
-    "coherence": Analysis(CoherenceSettings, analyze_coherence, coherence_plot.write_coherence),
-}
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:

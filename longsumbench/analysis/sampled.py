@@ -16,7 +16,8 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import Results, RunRecord, check_written, run_label
+from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.results import Results
 
 
 @dataclass
@@ -134,7 +135,7 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
             if its != ours:
                 problem = f"is a run on {key}={its}, not {ours}"
                 raise UsageError(f"{run_label(record)} {problem}: name another run, or set {key}={its}")
-        check_written(folder, record, ["predictions.jsonl"])
+        record.check_written(folder, ["predictions.jsonl"])
         found.append((folder, record))
     return found
 

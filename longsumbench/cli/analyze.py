@@ -35,7 +35,8 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.plan import ANALYSES, plan_analyze
+    from longsumbench.analysis.analyses import ANALYSES
+    from longsumbench.analysis.plan import plan_analyze
 
     dataset, asked = plan_analyze(options.what, options.overrides)
     results, analysis = results_of(options), ANALYSES[options.what]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from longsumbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from longsumbench.runs.record import Results
+    from longsumbench.runs.results import Results
 
 _EXIT_CODES = """\
 exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
@@ -58,7 +58,7 @@ def add_results_dir(command: Parser) -> None:
 
 def results_of(options: argparse.Namespace) -> "Results":
     """Return the results in the folder of `--results-dir`."""
-    from longsumbench.runs.record import Results
+    from longsumbench.runs.results import Results
 
     return Results(Path(options.results_dir).expanduser())
 

@@ -59,7 +59,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import show_config
-        from longsumbench.sweeps.run import plan_launch, updating_tables
+        from longsumbench.sweeps.run import plan_launch
+        from longsumbench.sweeps.tables import updating_tables
 
     with first_process(take_part) as first:
         if not first:

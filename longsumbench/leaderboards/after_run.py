@@ -20,7 +20,8 @@ from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
 from longsumbench.report.tables import Block, terminal_block, terminal_width
-from longsumbench.runs.record import SHORT_ID, Results, RunRecord, ranking_score, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
+from longsumbench.runs.results import Results
 
 _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each

@@ -19,10 +19,11 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
-from longsumbench.leaderboards.table import find_datasets, read_table
+from longsumbench.leaderboards.update import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
-from longsumbench.runs.record import Results, ranking_score
+from longsumbench.runs.record import ranking_score
+from longsumbench.runs.results import Results
 
 _LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 _NOT_TRAINED = "systems that were not trained here"

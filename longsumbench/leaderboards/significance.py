@@ -38,7 +38,8 @@ from longsumbench.metrics.statistics import (
     randomization_bound,
     smallest_detectable_difference,
 )
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 RESAMPLES = 10_000

@@ -4,18 +4,15 @@ Runs are comparable if the texts, the split, the examples and the signature of t
 numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have pictures.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
-from longsumbench.formatting import format_count, percent
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.blocks import leaderboard_block
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.leaderboards.comparability import ROUGE_PARTS
+from longsumbench.leaderboards.csv_rows import runs_frame
 from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
     draw_lengths,
@@ -25,34 +22,11 @@ from longsumbench.leaderboards.figures.lengths import (
 )
 from longsumbench.leaderboards.figures.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.published import published_blocks
-from longsumbench.leaderboards.significance import ComparableRows, comparable_rows, read_all_scores
-from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
-from longsumbench.metrics.aggregate import intervals_of
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.truncation import ledger_block
 from longsumbench.report import tables
-from longsumbench.report.tables import Block, rounded_frame, with_bounds
-from longsumbench.runs.record import Results, RunRecord, length_ratio, source_seen
-
-_TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
-_COLUMNS = (
-    *("model", "variant", "dataset", "split", "n"),
-    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
-    *("source_seen", "targets_cut", "outputs_cut", "parameters"),
-    *(f"train_{name}" for name in _TRAINING_COLUMNS),
-    *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
-    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
-    *("path", "fingerprint", "train_split"),
-)
-_SYSTEM_COLUMNS = (  # left out if no record has facts about its system
-    *("trained", "checkpoint", "revision", "weights", "context", "engine"),
-    *("prompt", "prompt_hash", "released", "release_order", "length_ratio"),
-)
-_OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
-    "output_words": "words",
-    "reference_words": "reference_words",
-    "outputs_compared": "compared",
-    "outputs_distinct": "distinct",
-    "outputs_repetitive": "repetitive",
-}
+from longsumbench.report.tables import Block
+from longsumbench.runs.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -78,18 +52,8 @@ class Table:
         return list({run.run_id: run for block in self.comparable for run in block.records()}.values())
 
     def frame(self) -> pd.DataFrame:
-        """Return a row per run: `_COLUMNS`, then other measures, then truncation by cause."""
-        records = self.records()
-        measured = dict.fromkeys(name for record in records for name in record.measures)
-        columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
-        columns += ledger_columns(records)
-        columns += ["measured_by"] if any(record.measured_by for record in records) else []
-        columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
-        columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
-        columns += ["imported_from"] if any(record.imported for record in records) else []
-        columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
-        columns += dict.fromkeys(name for record in records for name in record.counts)
-        return rounded_frame(map(_row, records), columns)
+        """Return a row per run, as `runs_frame`."""
+        return runs_frame(self.records())
 
     def csv(self) -> str:
         """Return `frame` as CSV."""
@@ -171,140 +135,3 @@ class Table:
         ours = [leaderboard_block(one, self.comparable, self.part, self.columns) for one in self.comparable]
         ours += [self.ledger()] if ledger else []
         return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)
-
-
-@suite_errors()
-def leaderboard(dataset: str, results_dir: str | Path = "results") -> pd.DataFrame:
-    """Rebuild the table of a dataset from its finished runs, as `longsumbench leaderboard` does.
-
-    Args:
-        dataset: its name.
-        results_dir: where the runs are.
-
-    Returns:
-        A row for each run, with the columns of `leaderboard/<dataset>.csv`: comparable runs together, the best first.
-
-    Raises:
-        UsageError: there is no finished run on the dataset.
-        DataError: no record can be read.
-    """
-    return update_table(Results(Path(results_dir).expanduser()), dataset).frame().infer_objects()
-
-
-def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
-    """Return the datasets with finished runs; of these only `dataset`, if it is given.
-
-    Raises:
-        UsageError: there are no runs, or none on the dataset.
-    """
-    found = results.datasets()
-    if not found:
-        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
-    if dataset and dataset not in found:
-        raise UnknownName("dataset with results", dataset, found)
-    return [dataset] if dataset else found
-
-
-def update_table(results: Results, dataset: str) -> Table:
-    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
-
-    A lock serializes simultaneous jobs, so the last table has all runs.
-
-    Raises:
-        UsageError: there is no finished run on the dataset.
-        DataError: no record can be read; the files stay unchanged.
-    """
-    find_datasets(results, dataset)
-    with results.leaderboard_lock(dataset):
-        table = read_table(results, dataset)
-        if not table.comparable:
-            raise DataError("no run can be read", results.root / "runs" / dataset)
-        results.write_leaderboard(table.files())
-    return table
-
-
-def read_table(
-    results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
-) -> Table:
-    """Return the table of all readable finished runs on a dataset.
-
-    Args:
-        results: the results folder.
-        dataset: its name.
-        part: the part of ROUGE, a key of `ROUGE_PARTS`.
-        by_run: make a row of each run; by default, a row has all seeds of a system.
-        names: the numbers that are tested; default: those that tables show.
-    """
-    records = list(results.records(dataset))
-    scores = read_all_scores(results, records)
-    if part != "f":
-        records, scores = take_part_as_f(records, part, scores)
-        records = [replace(record, measures={}, ranked_by=None) for record in records]
-    return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)
-
-
-def take_part_as_f(
-    records: Iterable[RunRecord], part: str, scores: Mapping[str, pd.DataFrame]
-) -> tuple[list[RunRecord], dict[str, pd.DataFrame]]:
-    """Return records and scores with a part of ROUGE in the place of F1.
-
-    Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
-
-    Args:
-        records: of some runs.
-        part: "p" (precision) or "r" (recall).
-        scores: run id → per-example scores, 0–1, of the runs that have them.
-    """
-    columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
-    taken = {
-        run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
-        for run, table in scores.items()
-    }
-    return [_with_part_as_f(record, part, taken.get(record.run_id)) for record in records], taken
-
-
-def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
-    bounds: Mapping[str, tuple[float, float]] = {}
-    if scores is not None:
-        scoring = record.settings.score
-        columns = scores[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
-        bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
-    means = {}
-    for kind, score in record.scores.items():
-        low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
-        means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
-    return replace(record, scores=means)
-
-
-def _row(record: RunRecord) -> dict[str, Any]:
-    """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
-    fit = record.fit
-    values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
-    for kind in ROUGE_HEADINGS:
-        score = record.scores[kind]
-        values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
-    values |= {
-        "source_seen": source_seen(record),
-        "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
-        "outputs_cut": percent(record.outputs_cut, record.num_outputs),
-        "parameters": record.parameters,
-        **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
-        "tokens_per_second": record.decode_tokens_per_second,
-        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
-        "path": record.settings.dataset.path,
-        "train_split": record.train_examples,
-    }
-    for name, measure in record.measures.items():
-        values |= with_bounds(name, measure.estimate)
-    values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
-    values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
-    values["measured_by"] = "; ".join(record.measured_by.values())
-    values["checkpoints"] = len(record.checkpoints) or 1
-    facts = {**asdict(record.facts), "release_order": record.release_order}
-    facts |= {"trained": record.trained_here, "length_ratio": length_ratio(record)}
-    values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
-    values |= record.counts
-    if record.imported:  # how it was trained and decoded is unknown
-        values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
-        values["imported_from"] = record.imported.origin or record.imported.file
-    return values

@@ -19,7 +19,7 @@ from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.points import plan_artifact
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
     from longsumbench.papers.flops import ForwardCount  # it needs torch

@@ -10,7 +10,7 @@ from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED
 from longsumbench.papers.write import MadePage, read_written
 from longsumbench.report.tables import terminal_width
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 _OUTCOMES = (REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED)
 

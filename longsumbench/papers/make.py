@@ -9,12 +9,13 @@ from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import find_artifact
 from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, check_options, make_page
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.points import find_finished, plan_artifact
+from longsumbench.papers.typed_words import TypedWords, sort_words, texts_problem
 from longsumbench.papers.write import write_page
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
-from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
+from longsumbench.sweeps.tables import updating_tables
 
 _Show = Callable[[Job, Page, Sequence[Path]], None]
 

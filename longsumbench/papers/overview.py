@@ -8,7 +8,7 @@ from longsumbench.papers.artifacts import PAPER, Artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, read_costs
 from longsumbench.papers.listing import count_printed, describe_status
 from longsumbench.report.tables import escape_markdown
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 _LINKED = "../results/reference/papers"  # from docs/
 _OTHER_NUMBERS = {"sizes": "sizes", "dimensions": "settings"}  # kind → what is printed instead of scores

@@ -10,7 +10,8 @@ from longsumbench.api import DatasetSettings
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.tables import Block
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
 

@@ -21,7 +21,8 @@ from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, Job, Page, Verdict
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.tables import Block, escape_markdown, markdown, on_one_line, terminal, wrap_text
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 _FOLDER = "papers"  # in the results folder
 _MOST_MISSING = 6  # runs that are named

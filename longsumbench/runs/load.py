@@ -8,7 +8,8 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import suite_errors
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
-from longsumbench.runs.record import Results, RunRecord, run_name
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 
 @suite_errors()
@@ -45,4 +46,4 @@ def load_run(run: str | Path | RunRecord, results_dir: str | Path = "results") -
         UsageError: no run, or several, match.
         DataError: the record is damaged.
     """
-    return RunRecord.read(Results(Path(results_dir).expanduser()).find(run_name(run)))
+    return RunRecord.read(Results(Path(results_dir).expanduser()).find(run))

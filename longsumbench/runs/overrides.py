@@ -16,7 +16,8 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.api import SECTIONS, RunConfig, registry
 from longsumbench.errors import UsageError
 from longsumbench.files import read_text
-from longsumbench.runs.plan import GROUPS, first_error_line
+from longsumbench.runs.compose import first_error_line
+from longsumbench.runs.typed_overrides import GROUPS, override_key
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     """
     if path is None:
         return list(words)
-    typed = {word.lstrip("+").partition("=")[0] for word in words}
+    typed = set(map(override_key, words))
     if chosen := sorted(typed & set(GROUPS)):
         raise UsageError(f"{chosen[0]}= cannot be combined with --config, which chooses it; single settings can")
     then = _read_config_file(Path(path))

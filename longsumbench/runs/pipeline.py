@@ -32,7 +32,8 @@ from longsumbench.modeling.processes import process_index, share_run, started_pr
 from longsumbench.runs.additions import add_missing, is_incomplete
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
-from longsumbench.runs.record import Results, RunRecord, RunSpec, StepSeconds, output_files
+from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
+from longsumbench.runs.results import Results
 from longsumbench.runs.run_files import (
     delete_run_files,
     is_finished,

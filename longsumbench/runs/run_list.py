@@ -16,7 +16,8 @@ from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import read_text
 from longsumbench.formatting import escape_line
-from longsumbench.runs.record import SHORT_ID, Results, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.results import Results
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
 _SHRINK = (("settings", 12), ("model", 10), ("dataset", 10), ("settings", 1))  # the order, and the least widths

@@ -42,7 +42,8 @@ from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.record import Results, RunRecord, run_name
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 _log = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results"
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    checkpoint = _find_checkpoint(run_name(run), Results(Path(results_dir).expanduser()))
+    checkpoint = _find_checkpoint(run, Results(Path(results_dir).expanduser()))
     return _fitted(checkpoint, settle_decoding(format_overrides(settings), {**checkpoint.decode, "evidence": "none"}))
 
 
@@ -191,9 +192,9 @@ class Checkpoint:
     model: Mapping[str, Any]
 
 
-def _find_checkpoint(named: str, results: Results) -> Checkpoint:
+def _find_checkpoint(run: str | Path | RunRecord, results: Results) -> Checkpoint:
     """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id."""
-    folder = Path(named).expanduser()
+    folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
         return Checkpoint(folder, {}, {})
     if folder.is_dir() and not (folder / "record.json").is_file():

@@ -26,7 +26,7 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import OmegaConf
 
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.runs.plan import first_error_line, hydra_session, search_path
+from longsumbench.runs.compose import first_error_line, hydra_session, search_path
 from longsumbench.sweeps.state import ENDED, RUNNING, PointState
 from longsumbench.sweeps.worker import PointTask
 

@@ -13,7 +13,8 @@ from longsumbench.progress import Progress
 from longsumbench.runs.baselines import BASELINES, score_baselines
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan
-from longsumbench.runs.record import Results, RunRecord, TornRecord
+from longsumbench.runs.record import RunRecord, TornRecord
+from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
 from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.status import describe_progress, status_table

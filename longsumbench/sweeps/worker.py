@@ -19,7 +19,8 @@ from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import Point, run_point, take_part
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.record import Results, measured_mean, ranking_score
+from longsumbench.runs.record import measured_mean, ranking_score
+from longsumbench.runs.results import Results
 from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 
 _log = logging.getLogger(__name__)

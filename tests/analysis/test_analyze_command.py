@@ -11,7 +11,7 @@ from longsumbench.analysis.plan import plan_analyze
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
 from longsumbench.api import DatasetSettings
 from longsumbench.cli.main import main
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
 

@@ -10,7 +10,7 @@ from support.run_records import record
 
 from longsumbench.cli.completers import complete_override
 from longsumbench.cli.main import main
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 # A line per argument: what bash has for it after TAB. The shell function stands for the installed command.
 BASH = """

@@ -10,8 +10,9 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
-from longsumbench.leaderboards.table import read_table
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.leaderboards.update import read_table
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
 

@@ -11,7 +11,8 @@ from longsumbench.errors import UsageError
 from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 FACTS = OutputFacts(20, 20, 15, 5, words=120.4, reference_words=98.0)
 RECIPE = {"batch_size": 16, "accumulation": 1, "learning_rate": 0.001}

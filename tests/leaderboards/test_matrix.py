@@ -22,7 +22,7 @@ from longsumbench.leaderboards.matrix import (
     read_matrix,
 )
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 
 def column(dataset: str, **means: float) -> MatrixColumn:

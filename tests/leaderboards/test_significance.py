@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from support.run_records import record
 
-from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards import update as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table
@@ -20,7 +20,8 @@ from longsumbench.metrics.statistics import (
     smallest_detectable_difference,
 )
 from longsumbench.report.tables import Stressed, Tied
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 EXAMPLES = 80
 BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go, whoever summarizes

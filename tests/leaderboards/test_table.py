@@ -15,7 +15,7 @@ from support.run_records import TRAINED, measured, record
 from longsumbench.api import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_duration
-from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards import update as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
 from longsumbench.leaderboards.published import (
@@ -31,7 +31,8 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import MeasureMean, aggregate, write_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.report.tables import Block, Stressed, Tied
-from longsumbench.runs.record import Results, RunRecord, run_label
+from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.results import Results
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"

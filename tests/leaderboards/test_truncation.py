@@ -9,9 +9,10 @@ from support.run_records import TRAINED, record
 
 from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
-from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards import update as leaderboard
 from longsumbench.leaderboards.truncation import cut_shares, ledger_block
-from longsumbench.runs.record import Results
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 SOURCE = Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70)))
 TARGETS = Truncation(50, 40, (Cut("decode_length", 5, 4),))
@@ -30,7 +31,7 @@ def test_worked_ledger() -> None:
 
 
 @pytest.mark.parametrize("run", [CUT, IN_WORDS])
-def test_what_was_seen_and_dropped_is_the_whole(run: leaderboard.RunRecord) -> None:
+def test_what_was_seen_and_dropped_is_the_whole(run: RunRecord) -> None:
     """The share that was read and those of all causes add up to 100 %."""
     (row,) = ledger_block([run]).rows
     assert float(row[2]) + sum(cut_shares(run).values()) == pytest.approx(100)

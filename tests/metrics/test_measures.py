@@ -29,7 +29,8 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
 from longsumbench.runs.pipeline import Point, run_point
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import run_spec
 
 FIRMS = ("adler", "york", "wells", "dahl")

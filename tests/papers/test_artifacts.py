@@ -19,7 +19,8 @@ from longsumbench.errors import UnknownName
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, find_artifact, read_artifacts
-from longsumbench.runs.plan import as_hydra, compose, expand, hydra_session, with_recipe
+from longsumbench.runs.compose import compose, hydra_session, with_recipe
+from longsumbench.runs.typed_overrides import as_hydra, expand
 
 ARTIFACTS = read_artifacts()
 NAMES = list(ARTIFACTS)

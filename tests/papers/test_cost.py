@@ -22,7 +22,7 @@ from longsumbench.papers.cost import (
 )
 from longsumbench.papers.overview import describe_cost
 from longsumbench.runs.plan import plan
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 ETADS = ("scale=paper", "model=etads", "dataset=cnn_dailymail", "model.encoder_layers=1", "model.decoder_layers=1")
 

@@ -9,7 +9,7 @@ from longsumbench.files import write_atomically
 from longsumbench.papers.artifacts import find_artifact
 from longsumbench.papers.listing import count_printed, describe_status, describe_verdicts, render_artifacts
 from longsumbench.papers.write import MadePage
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": ["a", "b"], "missing": %s, "seconds": 150, "verdicts": %s}'
 

@@ -13,7 +13,7 @@ from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
 from longsumbench.papers.make import make_artifact
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.write import MadePage, read_written
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 
@@ -116,7 +116,7 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
     def unreachable(*_: object) -> None:
         raise EnvironmentProblem("no network")
 
-    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
+    monkeypatch.setattr("longsumbench.papers.typed_words.check_copy_or_network", unreachable)
     far = {"arXiv": {"probe": "dataset=arxiv"}}
     offer(monkeypatch, toy_artifact("both", datasets={**TOYS, **far}), toy_artifact("far", datasets=far))
     with pytest.raises(PointsFailed, match=r"4 runs not started: .*add path.arxiv=FOLDER"):

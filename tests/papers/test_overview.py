@@ -11,7 +11,7 @@ from longsumbench.papers.cost import ArtifactCost, write_costs
 from longsumbench.papers.listing import describe_status
 from longsumbench.papers.overview import papers_page
 from longsumbench.papers.write import MadePage
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 
 def test_the_page_is_current() -> None:

@@ -13,10 +13,12 @@ from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import Job
-from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.points import find_finished, plan_artifact
+from longsumbench.papers.typed_words import sort_words, texts_problem
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
 
@@ -192,7 +194,7 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
     def unreachable(*_: object) -> None:
         raise EnvironmentProblem("no network")
 
-    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
+    monkeypatch.setattr("longsumbench.papers.typed_words.check_copy_or_network", unreachable)
     assert texts_problem(DatasetSettings("probe")) is None
     assert texts_problem(DatasetSettings("sumpubmed", path=str(tmp_path))) is None
     problems: Sequence[tuple[DatasetSettings, str, int]] = [

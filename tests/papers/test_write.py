@@ -15,7 +15,8 @@ from longsumbench.papers.page import Job, Page
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.write import MadePage, read_written, render_terminal, write_page
 from longsumbench.report.tables import Block, Stressed
-from longsumbench.runs.record import Results, StepSeconds
+from longsumbench.runs.record import StepSeconds
+from longsumbench.runs.results import Results
 
 
 @pytest.fixture

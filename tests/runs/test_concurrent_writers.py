@@ -13,15 +13,17 @@ from support.run_records import measured, record
 from support.toys import next_line, start_python
 from support.waiting import PATIENCE
 
-from longsumbench.leaderboards import table as leaderboard
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.leaderboards import update as leaderboard
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 PROCESSES, OWN, COMMON = 64, 4, 4  # each writes runs of its own, and again those that all the others write
 WRITERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 root, processes, own, common = Path(sys.argv[1]), *map(int, sys.argv[3:])
 results, pattern = Results(root), RunRecord.read(Path(sys.argv[2]))
@@ -43,8 +45,9 @@ UPDATERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench.leaderboards.table import update_table
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.leaderboards.update import update_table
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 results, pattern, processes = Results(Path(sys.argv[1])), RunRecord.read(Path(sys.argv[2])), int(sys.argv[3])
 for number in range(processes):

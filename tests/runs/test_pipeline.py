@@ -26,7 +26,8 @@ from longsumbench.runs.baselines import BASELINES, score_baseline
 from longsumbench.runs.evidence import kept_places
 from longsumbench.runs.inputs import read_kept_inputs
 from longsumbench.runs.pipeline import Point, run_point
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.runs.run_files import read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, run_spec
 

@@ -14,7 +14,8 @@ from longsumbench.cli.main import main
 from longsumbench.conf import CONF
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.models.seal.config import TruncConfig
-from longsumbench.runs.plan import compose, hydra_session, plan, with_recipe
+from longsumbench.runs.compose import compose, hydra_session, with_recipe
+from longsumbench.runs.plan import plan
 
 CARD = {"num_beams": 4, "length_penalty": 2.0, "max_length": 30, "no_repeat_ngram": 3}
 LIMIT = TruncConfig().decode_length

@@ -18,7 +18,8 @@ from longsumbench.api import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import FORMAT, CheckpointMeans, Results, RunRecord, RunSpec
+from longsumbench.runs.record import FORMAT, CheckpointMeans, RunRecord, RunSpec
+from longsumbench.runs.results import Results
 
 SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
 RECORD = replace(

@@ -10,7 +10,7 @@ from support.toys import write_jsonl
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main, parse_words
 from longsumbench.runs.plan import plan
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 from longsumbench.runs.run_files import write_run_config
 from longsumbench.runs.run_list import list_runs, render_runs
 

@@ -8,7 +8,7 @@ from typing import Any
 from longsumbench.api import DatasetSettings
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 SOURCES = {"seal": "zhao2020seal", "pagesum": "liu2022pagesum", "hierarchical": "liu2019hiersumm"}
 

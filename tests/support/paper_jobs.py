@@ -11,7 +11,8 @@ from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from support.run_records import record
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")

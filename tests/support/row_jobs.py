@@ -10,7 +10,8 @@ from longsumbench.cli.main import main
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 
 def row_job(

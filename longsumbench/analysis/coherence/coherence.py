@@ -21,7 +21,7 @@ from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.report.tables import Block, Tied, terminal
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
 _VERSION = 1  # increase if the same texts give other numbers

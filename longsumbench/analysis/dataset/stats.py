@@ -38,7 +38,8 @@ from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
-from longsumbench.runs.record import Results, RunRecord, run_label
+from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.results import Results
 
 STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
 COUNTED = ("source_words", "target_words", *STRUCTURE)

@@ -24,7 +24,7 @@ from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
 _VERSION = 1  # increase if the same texts give other numbers

@@ -26,8 +26,8 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord
-from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
+from longsumbench.sweeps.tables import updating_tables
 
 _SETTINGS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 

@@ -30,7 +30,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds, check_written
+from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
 from longsumbench.runs.scoring import score_run
 
@@ -142,7 +142,7 @@ def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
     Raises:
         DataError: the texts differ from those of the run, or its predictions are missing.
     """
-    check_written(folder, record, ["predictions.jsonl"])
+    record.check_written(folder, ["predictions.jsonl"])
     sections = {name: build_settings(kind, record.config[name], f"{name}.") for name, kind in SECTIONS.items()}
     config = RunConfig(ImportedConfig(record.model), **sections)
     texts = load_texts(config.dataset, user_cache())

@@ -23,7 +23,7 @@ from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.report.tables import Block, terminal
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 _VERSION = 1  # increase if the same texts give other numbers
 _RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals

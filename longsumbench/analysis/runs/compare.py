@@ -32,16 +32,8 @@ from longsumbench.metrics.statistics import (
 )
 from longsumbench.report.tables import Block, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import (
-    DEFAULT_RANKING_SCORE,
-    Results,
-    RunRecord,
-    check_written,
-    ranking_score,
-    run_label,
-    run_name,
-    split_read_by,
-)
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
+from longsumbench.runs.results import Results, split_read_by
 
 _DECIMALS = 6  # of numbers in the CSV
 _IDS_PRINTED = 5  # of the examples compared, on the terminal
@@ -328,7 +320,7 @@ def compare(
     if len(runs) < 2:
         raise UsageError("name two or more runs; the others are compared with the first")
     results = Results(Path(results_dir).expanduser())
-    opened = tuple(open_run(run_name(run), results) for run in runs)
+    opened = tuple(open_run(run, results) for run in runs)
     for place, run in enumerate(opened):
         if run.record.run_id in [other.record.run_id for other in opened[:place]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
@@ -358,21 +350,21 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         UsageError: no run, or several, match.
         DataError: a file of the run is missing or damaged.
     """
-    opened = open_run(run_name(run), Results(Path(results_dir).expanduser()))
+    opened = open_run(run, Results(Path(results_dir).expanduser()))
     predictions = pd.DataFrame({"prediction": opened.predictions})
     return predictions.join(opened.scores, how="right")
 
 
-def open_run(named: str, results: Results) -> ComparedRun:
+def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     """Read a finished run.
 
     Raises:
         UsageError: no run, or more than one, has this name.
         DataError: a file of the run is missing or damaged.
     """
-    folder = results.find(named)
+    folder = results.find(run)
     record = RunRecord.read(folder)
-    check_written(folder, record, ("scores.csv", "predictions.jsonl"))
+    record.check_written(folder, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     if scores.empty:

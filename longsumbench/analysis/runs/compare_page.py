@@ -41,7 +41,8 @@ from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import mark_words, shared_by
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
-from longsumbench.runs.record import SHORT_ID, Results, split_variant
+from longsumbench.runs.record import SHORT_ID, split_variant
+from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,8 @@ from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence
 from longsumbench.runs.inputs import read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import Results, RunRecord, check_written, output_files, run_label, split_read_by
+from longsumbench.runs.record import RunRecord, output_files, run_label
+from longsumbench.runs.results import Results, split_read_by
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     """
     folder = results.find(run)
     record = RunRecord.read(folder)
-    check_written(folder, record, ["predictions.jsonl"])
+    record.check_written(folder, ["predictions.jsonl"])
     summaries = read_summaries(path := folder / "predictions.jsonl")
     if len(summaries) != (whole := record.num_outputs):
         raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)

@@ -21,7 +21,7 @@ from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, check_written, output_files
+from longsumbench.runs.record import RunRecord, output_files
 
 _log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
     kind, names, read = "predictions", predictions, _read_texts
     if record.imported or not all((folder / name).is_file() for name in names):
         kind, names, read = "examples' scores", scores, _read_rouge
-        check_written(folder, record, names)
+        record.check_written(folder, names)
     then, now = ({(name, key): value for name in names for key, value in read(of / name).items()}
                  for of in (folder, repeated))  # fmt: skip
     keys = dict.fromkeys([*then, *now])

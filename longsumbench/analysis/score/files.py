@@ -20,7 +20,8 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import decoded, lines_of, row_in
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.runs.record import Results, RunRecord, check_written, split_read_by
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results, split_read_by
 
 RawText = str | Sentences  # running text, or its sentences
 Value = TypeVar("Value")
@@ -110,7 +111,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
 def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
-    check_written(folder, record, ["predictions.jsonl"])
+    record.check_written(folder, ["predictions.jsonl"])
     texts = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder)
     split = split_read_by(folder, record)
     if split is None:

@@ -16,7 +16,8 @@ from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.report.tables import rounded_frame, with_bounds
-from longsumbench.runs.record import Results, source_seen
+from longsumbench.runs.record import source_seen
+from longsumbench.runs.results import Results
 
 
 def update_curves(

@@ -11,7 +11,7 @@ from longsumbench.leaderboards.matrix import Matrix, RankTest, matrix_blocks, ma
 from longsumbench.report import tables
 from longsumbench.report.figures import render_picture
 from longsumbench.report.palette import system_styles
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,6 @@ from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.tables import Block
-from longsumbench.runs.record import check_written
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
 _MOST_NAMED = 3  # examples in a message
@@ -91,7 +90,7 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
             continue
         record = row.finished[0]
         try:
-            check_written(job.results.run_folder(record), record, ["predictions.jsonl"])
+            record.check_written(job.results.run_folder(record), ["predictions.jsonl"])
         except DataError as error:
             notes.append(f"{name}: {describe_problem(error)}.")
             continue

@@ -19,7 +19,7 @@ from longsumbench.papers.numbers.ours import Ours
 from longsumbench.papers.page import Job
 from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, check_written
+from longsumbench.runs.record import RunRecord
 
 QA = "qa"
 
@@ -64,7 +64,7 @@ def answer_questions(job: Job, ours: Ours) -> tuple[Ours, list[str]]:
 def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
     """Return id → summary of a run."""
     folder = job.results.run_folder(record)
-    check_written(folder, record, ["predictions.jsonl"])
+    record.check_written(folder, ["predictions.jsonl"])
     return {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.rouge_part import take_part_as_f
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.long_table import TableNumber
 from longsumbench.papers.page import Job, RowRuns

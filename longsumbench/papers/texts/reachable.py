@@ -11,7 +11,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
 from longsumbench.papers.page import Job
-from longsumbench.papers.points import texts_problem
+from longsumbench.papers.typed_words import texts_problem
 
 _NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 

@@ -13,7 +13,8 @@ from support.toys import write_jsonl
 import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.runs.run_list import list_runs
 
 Typed = Callable[..., tuple[int, str, str]]

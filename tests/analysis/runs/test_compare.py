@@ -27,7 +27,7 @@ from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]

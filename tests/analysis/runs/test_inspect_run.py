@@ -19,7 +19,7 @@ from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.inputs import append_inputs
 from longsumbench.runs.predictions import write_summaries
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 Typed = Callable[..., tuple[int, str, str]]
 IDS = ("a", "2", "c", "d")

@@ -20,7 +20,8 @@ from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, l
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.rouge.scorer import ROUGE_TYPES
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
 REFERENCES = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]

@@ -13,7 +13,7 @@ from support.run_records import measured, record
 
 from longsumbench.api import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
-from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards import update as leaderboard
 from longsumbench.leaderboards.figures.lengths import (
     FACT_PANELS,
     draw_lengths,
@@ -28,7 +28,8 @@ from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 
 def run_at(

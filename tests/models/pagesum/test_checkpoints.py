@@ -27,7 +27,8 @@ from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
 BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")

@@ -22,7 +22,7 @@ from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.system import Seq2Seq
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 GREEDY = Decoding(max_length=8, device="cpu")
 TEST = [example(number) for number in range(3)]

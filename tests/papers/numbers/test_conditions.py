@@ -14,7 +14,7 @@ from longsumbench.papers.numbers.conditions import describe_conditions, describe
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 SEAL = Artifact(
     kind="scores",

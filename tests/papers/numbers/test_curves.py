@@ -8,7 +8,8 @@ from support.paper_jobs import finished_run, paper_job
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.curves import curves_page
 from longsumbench.papers.page import REPRODUCED, UNDECIDED, Job
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

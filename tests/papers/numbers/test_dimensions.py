@@ -11,7 +11,7 @@ from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.numbers.dimensions import PRINTED_DIMENSIONS, dimensions_page
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 TEXT = SHARED / "papers" / "seal.txt"
 TABLE4 = toy_artifact(

@@ -14,7 +14,7 @@ from longsumbench.papers.long_table import long_table
 from longsumbench.papers.numbers.orderings import decide_orderings
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Job, Verdict
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 EXAMPLES = 40
 DRAW = np.random.default_rng(1)

@@ -11,7 +11,7 @@ from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.scores import scores_page
 from longsumbench.papers.page import Page
 from longsumbench.report.tables import Block, markdown
-from longsumbench.runs.record import Results
+from longsumbench.runs.results import Results
 
 SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
 

@@ -20,7 +20,8 @@ from longsumbench.papers.artifacts import ArtifactRow, Ordering
 from longsumbench.papers.page import NOT_TESTED, Job, RowRuns
 from longsumbench.papers.texts.coherence import coherence_page
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 ROWS = {
     "reference": ArtifactRow(published={"system": "reference summary"}),

@@ -1,0 +1,83 @@
+"""Tables made from a results folder, and rebuilt there after runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
+from longsumbench.leaderboards.rouge_part import take_part_as_f
+from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
+from longsumbench.leaderboards.table import Table
+from longsumbench.runs.results import Results
+
+
+@suite_errors()
+def leaderboard(dataset: str, results_dir: str | Path = "results") -> pd.DataFrame:
+    """Rebuild the table of a dataset from its finished runs, as `longsumbench leaderboard` does.
+
+    Args:
+        dataset: its name.
+        results_dir: where the runs are.
+
+    Returns:
+        A row for each run, with the columns of `leaderboard/<dataset>.csv`: comparable runs together, the best first.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    return update_table(Results(Path(results_dir).expanduser()), dataset).frame().infer_objects()
+
+
+def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
+    """Return the datasets with finished runs; of these only `dataset`, if it is given.
+
+    Raises:
+        UsageError: there are no runs, or none on the dataset.
+    """
+    found = results.datasets()
+    if not found:
+        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
+    if dataset and dataset not in found:
+        raise UnknownName("dataset with results", dataset, found)
+    return [dataset] if dataset else found
+
+
+def update_table(results: Results, dataset: str) -> Table:
+    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
+
+    A lock serializes simultaneous jobs, so the last table has all runs.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read; the files stay unchanged.
+    """
+    find_datasets(results, dataset)
+    with results.leaderboard_lock(dataset):
+        table = read_table(results, dataset)
+        if not table.comparable:
+            raise DataError("no run can be read", results.root / "runs" / dataset)
+        results.write_leaderboard(table.files())
+    return table
+
+
+def read_table(
+    results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
+) -> Table:
+    """Return the table of all readable finished runs on a dataset.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        part: the part of ROUGE, a key of `ROUGE_PARTS`.
+        by_run: make a row of each run; by default, a row has all seeds of a system.
+        names: the numbers that are tested; default: those that tables show.
+    """
+    records = list(results.records(dataset))
+    scores = read_all_scores(results, records)
+    if part != "f":
+        records, scores = take_part_as_f(records, part, scores)
+        records = [replace(record, measures={}, ranked_by=None) for record in records]
+    return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

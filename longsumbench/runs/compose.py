@@ -1,0 +1,216 @@
+"""Compose the YAML files and overrides with Hydra; systems and corpora without a file are offered to it by name."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
+
+from longsumbench.api import dataset_files, read_dataset_file, registry
+from longsumbench.conf import CONF, user_config_folder
+from longsumbench.errors import SuiteError, UnknownName, UsageError
+from longsumbench.runs.override_advice import unknown_choice
+from longsumbench.runs.typed_overrides import format_override, sets_value
+
+_MODELS = "models"  # in a scale's file: system → its settings
+_ALL = "all"  # the settings of all systems that have them
+_RECIPES = "model/recipe"  # a group: settings of a model for a dataset
+OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
+
+
+@contextmanager
+def hydra_session(config_dir: str | None = None) -> Iterator[None]:
+    """Let Hydra compose the suite's YAML files, and those of a folder, inside; its errors become errors of one line.
+
+    Raises:
+        UsageError: an override is invalid, or the folder does not exist.
+    """
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UsageError(f"--config-dir {config_dir}: no such folder")
+    offer_plugins(config_dir)
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate_hydra_error(error) from error
+
+
+def search_path(config_dir: str | None) -> list[str]:
+    """Return the override that adds the user's folder of YAML files and `config_dir`, as far as they exist."""
+    folders = [str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'") for folder in _added_folders(config_dir)]
+    quoted = ",".join(f"'file://{folder}'" for folder in folders)
+    return [f"hydra.searchpath=[{quoted}]"] if folders else []
+
+
+def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
+    """Return overrides, with the model and the dataset of a recipe that is chosen by name and names them.
+
+    `model/recipe=NAME` of such a recipe needs no `model=` and no `dataset=`; a dataset that is typed wins.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        UsageError: the recipe is for another model; or it names none, and none is typed.
+    """
+    typed = dict(word.partition("=")[::2] for word in overrides)
+    if (name := typed.get(_RECIPES)) is None:
+        return list(overrides)
+    files = {path.stem: path for folder in _folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
+    if name not in files:
+        raise UnknownName("recipe", name, files)
+    content = OmegaConf.load(files[name])
+    chosen = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
+    wanted = typed.get("model", chosen["model"])
+    if wanted is None:
+        raise UsageError(f"model/recipe={name} names no model: add model= and dataset=")
+    if wanted != (chosen["model"] or wanted):
+        raise UsageError(f"model/recipe={name} is for model={chosen['model']}, not model={wanted}: leave one out")
+    return [*overrides, *(f"{group}={named}" for group, named in chosen.items() if named and group not in typed)]
+
+
+def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Return the configuration of some overrides, without the sweep of an experiment."""
+    composed = compose_overrides(overrides, config_dir)
+    composed.pop(OWN_SWEEP, None)
+    return composed
+
+
+def compose_overrides(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Merge overrides into the YAML files with Hydra; results are cached."""
+    return copy.deepcopy(_composed_once(tuple(overrides), config_dir))
+
+
+@lru_cache(maxsize=64)
+def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
+    choices = tuple(word for word in overrides if not sets_value(word))
+    if len(choices) < len(overrides):  # points with the same choices share the files
+        return _with_settings(compose_overrides(choices, config_dir), [word for word in overrides if sets_value(word)])
+    for name, path in dataset_files().items():
+        if f"dataset={name}" in choices:
+            read_dataset_file(path)  # its errors name the file
+    try:
+        composed: DictConfig = hydra.compose("run", [*choices, *search_path(config_dir)])
+    except ValueError as error:  # from Hydra: the value of a group is not a name
+        raise UsageError(f"{error} (see longsumbench run --help)") from error
+    except YAMLError as error:
+        raise UsageError(f"a file is not valid YAML: {' '.join(str(error).split())}") from error
+    OmegaConf.set_struct(composed, False)
+    if composed.get(_MODELS) in scale_models(config_dir).values():  # otherwise another file has an unknown setting
+        del composed[_MODELS]
+    return composed
+
+
+def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
+    """Merge settings into a configuration, as Hydra does after reading all files."""
+    for override in OverridesParser.create().parse_overrides(list(words)):
+        try:
+            OmegaConf.update(composed, override.key_or_group, override.value(), merge=True, force_add=True)
+        except OmegaConfBaseException as error:
+            typed = format_override(override.input_line or override.key_or_group)
+            problem = f"'{typed}' is invalid: {first_error_line(error)}"
+            raise UsageError(f"{problem} (see longsumbench run --help)") from error
+    return composed
+
+
+def offer_plugins(config_dir: str | None) -> None:
+    """Offer all systems and corpora to Hydra, including plug-ins and names without a YAML file.
+
+    This also clears the cache of YAML files.
+    """
+    _composed_once.cache_clear()
+    files = [path for folder in _folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
+    names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
+    _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
+
+
+@lru_cache(maxsize=1)
+def _offer(
+    config_dir: str | None, models: tuple[str, ...], datasets: tuple[str, ...], files: tuple[tuple[Path, int], ...]
+) -> None:
+    scale_models.cache_clear()
+    nodes: dict[str, dict[str, Any]] = {group: {"default": {group: {}}} for group in ("train", "decode", "score")}
+    for group, names in (("model", models), ("dataset", datasets)):
+        nodes[group] = {name: {group: {"name": name}} for name in names}
+    for name in datasets:
+        nodes["dataset"][name]["dataset"]["reader"] = name
+    nodes["scale/model"] = _sizes(config_dir)
+    store = ConfigStore.instance()
+    for group, named in nodes.items():
+        store.repo.pop(group.partition("/")[0], None)  # names of an earlier folder
+        for name, node in named.items():
+            if not any((folder / group / f"{name}.yaml").is_file() for folder in _folders(config_dir)):
+                store.store(group=group, name=name, node=node, package="_global_")
+
+
+def _sizes(config_dir: str | None) -> dict[str, Any]:
+    """Return "scale-system" → settings.
+
+    A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings. Of these,
+    `decode` has settings of the search.
+    """
+    found = {}
+    for scale, blocks in scale_models(config_dir).items():
+        for name in {*registry.systems.built_in, *blocks} - {_ALL}:
+            settings = {}
+            with suppress(Exception):  # import errors appear when the system is chosen
+                known = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
+                settings = {item.name: blocks[_ALL][item.name] for item in known if item.name in blocks.get(_ALL, {})}
+            own = dict(blocks.get(name, {}))
+            search = {"decode": own.pop("decode")} if "decode" in own else {}
+            found[f"{scale}-{name}"] = {"model": {**settings, **own}, **search}
+    return found
+
+
+@lru_cache(maxsize=1)
+def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return scale → system → settings, from `models` in the files of the scales."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for path in (path for folder in _folders(config_dir) for path in (folder / "scale").glob("*.yaml")):
+        with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
+            content = OmegaConf.to_container(OmegaConf.load(path))
+            blocks = content.get(_MODELS) if isinstance(content, dict) else None
+            if isinstance(blocks, dict) and all(isinstance(block, dict) for block in blocks.values()):
+                found.setdefault(path.stem, blocks)
+    return found
+
+
+def _folders(config_dir: str | None) -> list[Path]:
+    """Return the folders of YAML files in Hydra's search order."""
+    return [CONF, *_added_folders(config_dir)]
+
+
+def _added_folders(config_dir: str | None) -> list[Path]:
+    """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
+    own = user_config_folder()
+    return [*([own] if own.is_dir() else []), *([Path(config_dir)] if config_dir else [])]
+
+
+def translate_hydra_error(error: Exception) -> SuiteError:
+    """Turn an error of Hydra into an error of one line."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        group, _, name = str(error.missing_cfg_file).partition("/")
+        inner, slash, rest = name.partition("/")
+        if slash and (CONF / group / inner).is_dir():  # a nested group: model/recipe
+            group, name = f"{group}/{inner}", rest
+        return unknown_choice(group, name, error.options or [])
+    if isinstance(error, OverrideParseException):
+        word = format_override(error.override)
+        return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
+    first = first_error_line(error)
+    if first.startswith("Error merging override") and error.__cause__ is not None:
+        first += f": {first_error_line(error.__cause__)}"  # the reason
+    return UsageError(f"{first} (see longsumbench run --help)")
+
+
+def first_error_line(error: BaseException) -> str:
+    """Return the first non-empty line of an error; its type if there is none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

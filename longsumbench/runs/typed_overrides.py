@@ -1,0 +1,87 @@
+"""Overrides as typed: checked, brought into Hydra's form, and expanded into the points of a sweep.
+
+The YAML files hold only departures from the dataclasses. So overrides (`model.page_size=128`) are additions for Hydra.
+The dataclasses decide which settings exist.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import product
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from longsumbench.api import SECTIONS, RunConfig
+from longsumbench.errors import UsageError
+from longsumbench.runs.override_advice import not_an_override, unknown_setting
+
+GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
+_SETTINGS = ("model", *SECTIONS)
+TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
+
+
+def as_hydra(word: str) -> str:
+    """Check an override and return it in Hydra's form.
+
+    Raises:
+        UsageError: the word is not an override, or the setting is unknown.
+    """
+    key, sign, value = word.lstrip("+~").partition("=")
+    if not sign or word.startswith("~"):  # in Hydra, ~ deletes a setting
+        raise not_an_override(word)
+    head = key.partition(".")[0].partition("/")[0].partition("@")[0]
+    if head == "hydra":
+        raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
+    if (head in _SETTINGS and "." in key) or key in TOP_LEVEL_SETTINGS:
+        return f"++{key}={value}"
+    if head not in GROUPS or "." in key:
+        raise unknown_setting(key, [*GROUPS, *TOP_LEVEL_SETTINGS])
+    return f"{key}={value}"
+
+
+def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the overrides of every combination of the swept values.
+
+    Raises:
+        UsageError: there are several values without a sweep, or a range, which needs a sweeper.
+    """
+    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(list(overrides))
+    choices, swept = [], []
+    for word, override in zip(overrides, parsed, strict=True):
+        swept.append(override.is_sweep_override())
+        if swept[-1] and not sweep:
+            raise UsageError(
+                f"'{format_override(word)}' has several values: sweep over them with -m, or quote them as one value"
+            )
+        if override.is_interval_sweep():
+            raise UsageError(
+                f"'{format_override(word)}' is a range without values: use hydra/sweeper=optuna to search it"
+            )
+        if isinstance(names := override.value(), list) and not sets_value(word):
+            together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
+            raise UsageError(f"'{word}' has several names: choose one, or sweep over them with {together}")
+        values = override.sweep_string_iterator() if swept[-1] else ()
+        choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
+    for chosen in product(*choices):
+        varying = (format_override(word) for word, varies in zip(chosen, swept, strict=True) if varies)
+        yield " ".join(varying), list(chosen)
+
+
+def swept_settings(swept: Sequence[str]) -> list[str]:
+    """Return the settings of swept overrides ("model.page_size"), without seeds and without groups."""
+    return [key for key in dict.fromkeys(map(override_key, swept)) if "." in key and not key.endswith(".seed")]
+
+
+def override_key(override: str) -> str:
+    """Return the setting or the group of an override ("model.page_size")."""
+    return override.lstrip("+").partition("=")[0]
+
+
+def format_override(override: str) -> str:
+    """Return an override without Hydra's plus signs."""
+    return override.lstrip("+")
+
+
+def sets_value(word: str) -> bool:
+    """Return True if an override sets a value, False if it chooses a file."""
+    return word.startswith("++")
