@@ -84,7 +84,7 @@ def estimate_artifact(artifact: Artifact) -> ArtifactCost | None:
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]
     counted = [cost.hours() for cost in costs if cost is not None]
-    runs = len(costs) + len(job.changes)  # nothing is typed: a change is a row whose checkpoint cannot be fetched
+    runs = len(costs) + len(job.unreachable)
     return ArtifactCost(runs, runs - len(counted), sum(counted))
 
 

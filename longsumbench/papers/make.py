@@ -46,8 +46,7 @@ def make_artifact(
     """
     artifact = find_artifact(name)
     typed = sort_words(artifact, words)
-    kept = [word for word in words if word not in typed.launcher and not word.startswith("scale=")]
-    job = plan_artifact(artifact, typed.scale, kept, Results.writable(str(results_dir)))
+    job = plan_artifact(artifact, typed.scale, typed.page, Results.writable(str(results_dir), "--results-dir"))
     launch, problem = None, None
     if run and artifact.kind not in PLANNED_ONLY:
         launch, problem = _plan_missing(job, typed, ("longsumbench", "paper", name, *words))
@@ -58,9 +57,9 @@ def make_artifact(
                 launch.start()
     except BaseException:  # after an interrupt, too: the page of what is there
         with suppress(SuiteError):
-            _finish(job, launch, kept, show)
+            _finish(job, launch, typed.page, show)
         raise
-    files = _finish(job, launch, kept, show)
+    files = _finish(job, launch, typed.page, show)
     if problem is not None:
         raise problem
     return files
@@ -86,20 +85,19 @@ def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tupl
         raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
     again = job.artifact.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
     wanted = [
-        (row.dataset, point)
+        (row.dataset, point, record)
         for row in job.rows
         for point, record in zip(row.points, row.records, strict=True)
         if again or record is None
     ]
-    if not wanted:
-        return None, None
-    problems = {name: problem for name, _ in wanted if (problem := texts_problem(job.datasets[name]))}
-    points = [point for name, point in wanted if name not in problems]
-    if not points:
-        raise next(iter(problems.values()))
+    problems = {name: problem for name, *_ in wanted if (problem := texts_problem(job.datasets[name]))}
+    points = [point for name, point, _ in wanted if name not in problems]
+    blocked = [name for name, _, record in wanted if name in problems and record is None]
+    reasons = "; ".join(f"{problems[name]}" for name in dict.fromkeys(blocked))
+    if blocked and not points:
+        raise type(problems[blocked[0]])(reasons)
     words = [job.artifact.name, f"scale={job.scale}", *typed.overrides]
-    launch = Launch(points, command, True, engine, words)
-    if not problems:
+    launch = Launch(points, command, True, engine, words) if points else None
+    if not blocked:
         return launch, None
-    reasons = "; ".join(f"{problem}" for problem in problems.values())
-    return launch, PointsFailed(f"{format_count(len(wanted) - len(points), 'run')} not started: {reasons}")
+    return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")

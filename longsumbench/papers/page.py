@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.api import DatasetSettings
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.tables import Block
 from longsumbench.runs.plan import Planned
@@ -50,6 +51,7 @@ class Job:
         options: settings of this kind, as typed or by default.
         changes: sentences about typed overrides that make the result incomparable with the paper's or with others.
         results: the results folder.
+        unreachable: (row, dataset) → why its runs cannot be planned: its checkpoint is not on this machine.
     """
 
     artifact: Artifact
@@ -59,6 +61,7 @@ class Job:
     options: Mapping[str, str | int | float | None]
     changes: tuple[str, ...]
     results: Results
+    unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
 
     @property
     def missing(self) -> tuple[Planned, ...]:

@@ -24,9 +24,7 @@ _UNTRAINED = "model=lead"  # for a line that only chooses a dataset
 _Place = tuple[str, str]  # label of a row, and dataset
 
 
-def plan_artifact(
-    artifact: Artifact, scale: str, words: Sequence[str], results: Results, config_dir: str | None = None
-) -> Job:
+def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results: Results) -> Job:
     """Plan the runs of a table or figure, and find those that are finished. No texts are read.
 
     Args:
@@ -34,14 +32,13 @@ def plan_artifact(
         scale: one of its scales.
         words: typed words: overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
         results: the results folder.
-        config_dir: a folder with more YAML files.
 
     Raises:
-        UsageError: a word is invalid, or the artifact lacks the scale.
+        UsageError: a word is invalid, or sweeps over more than seeds; or the artifact lacks the scale.
     """
     typed = sort_words(artifact, [*words, f"scale={scale}"])
     lines = dict(_lines(artifact, typed, results))
-    planned, problems = _plan_available(lines, config_dir)
+    planned, unreachable = _plan_available(lines)
     records = FinishedRuns(results)
     rows: list[RowRuns] = []
     settings: dict[str, DatasetSettings] = {}
@@ -49,10 +46,10 @@ def plan_artifact(
         settings.setdefault(dataset, points[0].config.dataset)
         if label:
             named = tuple(_name_point(point, label, dataset) for point in points)
+            _check_one_per_seed(named)
             rows.append(RowRuns(label, artifact.rows[label], dataset, named, tuple(map(records.find, named))))
-    left_out = [f"{label} on {dataset} is left out: {problem}." for (label, dataset), problem in problems.items()]
-    changes = (*describe_changes(artifact, typed), *left_out)
-    return Job(artifact, scale, settings, tuple(rows), typed.options, changes, results)
+    changes = describe_changes(artifact, typed)
+    return Job(artifact, scale, settings, tuple(rows), typed.options, changes, results, unreachable)
 
 
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
@@ -91,24 +88,32 @@ def _chooses_model(line: Iterable[str]) -> bool:
     return not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
 
 
+def _check_one_per_seed(points: Sequence[Planned]) -> None:
+    """Check that the points of a row are one run for each seed: a row shows their mean."""
+    runs = {point.identity: point for point in points}
+    if len({point.config.seed for point in runs.values()}) < len(runs):
+        both = f"'{points[0].name}' and '{points[-1].name}'"
+        raise UsageError(f"{both} would be one row of the table: type one value, or several seeds")
+
+
 def _plan_available(
-    lines: Mapping[_Place, list[str]], config_dir: str | None
+    lines: Mapping[_Place, list[str]],
 ) -> tuple[dict[_Place, list[Planned]], dict[_Place, EnvironmentProblem]]:
     """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
     try:
-        return dict(zip(lines, plan_lines(list(lines.values()), config_dir=config_dir), strict=True)), {}
+        return dict(zip(lines, plan_lines(list(lines.values())), strict=True)), {}
     except EnvironmentProblem:
         pass
     problems = {}
     for place, line in lines.items():
         try:
-            plan_lines([line], config_dir=config_dir)
+            plan_lines([line])
         except EnvironmentProblem as problem:
             problems[place] = problem
         except UsageError:  # a setting that other rows have
             continue
     rest = {place: line for place, line in lines.items() if place not in problems}
-    return dict(zip(rest, plan_lines(list(rest.values()), config_dir=config_dir), strict=True)), problems
+    return dict(zip(rest, plan_lines(list(rest.values())), strict=True)), problems
 
 
 def _name_point(point: Planned, label: str, dataset: str) -> Planned:

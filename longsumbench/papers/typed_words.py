@@ -11,9 +11,10 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
 from longsumbench.papers.artifacts import PAPER, Artifact
-from longsumbench.runs.typed_overrides import override_key
+from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS, override_key
 
-PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
+_CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that an artifact chooses
+_PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
 
 
 class TypedWords(NamedTuple):
@@ -25,6 +26,7 @@ class TypedWords(NamedTuple):
         options: settings of the kind of artifact.
         overrides: added to every point.
         launcher: words about Hydra's launcher.
+        page: the words that change the page: all but the scale and the launcher.
     """
 
     scale: str
@@ -32,6 +34,7 @@ class TypedWords(NamedTuple):
     options: Mapping[str, str | int | float | None]
     overrides: tuple[str, ...]
     launcher: tuple[str, ...]
+    page: tuple[str, ...]
 
 
 def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
@@ -40,44 +43,64 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
     Raises:
         UsageError: a word is invalid, or the artifact lacks the scale.
     """
-    scale = next((word.partition("=")[2] for word in reversed(words) if word.startswith("scale=")), artifact.default)
+    scales = [word.partition("=")[2] for word in words if override_key(word) == "scale"]
+    scale = scales[-1] if scales else artifact.default
     options = artifact.options_at(scale)
     paths: dict[str, str] = {}
-    overrides, launcher = [], []
+    overrides, launcher, page = [], [], []
     for word in words:
-        key, sign, value = word.lstrip("+").partition("=")
-        if not sign:
-            raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
-        if key == "results_dir":
-            raise UsageError(f"'{word}': write --results-dir {value}")
-        if key == "scale":
-            continue
-        if key.startswith(PATH):
-            paths[key.removeprefix(PATH)] = value
-        elif key in options:
-            options[key] = _typed_option(key, value, options[key])
-        elif key.startswith(("hydra/", "hydra.")):
+        _check_word(artifact, word)
+        key, _, value = word.lstrip("+").partition("=")
+        if key.startswith(("hydra/", "hydra.")):
             launcher.append(word)
-        else:
-            overrides.append(word)
+        elif key != "scale":
+            page.append(word)
+            if key.startswith(_PATH):
+                paths[key.removeprefix(_PATH)] = value
+            elif key in options:
+                options[key] = _typed_option(key, value, options[key])
+            else:
+                overrides.append(word)
     if scale not in artifact.scales:
         raise UsageError(f"{artifact.name} has no scale={scale}: choose one of {', '.join(artifact.scales)}")
+    _check_paths(artifact, scale, paths, overrides)
+    return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher), tuple(page))
+
+
+def _check_word(artifact: Artifact, word: str) -> None:
+    """Check that a word sets something that an artifact has."""
+    key, sign, value = word.lstrip("+").partition("=")
+    own = [*artifact.options, "scale", f"{_PATH}DATASET"]
+    settings = [*GROUPS, *TOP_LEVEL_SETTINGS]
+    if key in _CHOSEN:
+        raise UsageError(f"'{word}': {artifact.name} has its own systems and datasets; type other settings")
+    if not sign:
+        raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
+    if key == "results_dir":
+        raise UsageError(f"'{word}': write --results-dir {value}")
+    if "." not in key and not key.startswith("hydra/") and key not in (*own, *settings):
+        has = f"{artifact.name} has {', '.join(own)}, and the settings of longsumbench run"
+        raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*own, *settings])}: {has}")
+
+
+def _check_paths(artifact: Artifact, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
+    """Check that folders of texts are of datasets that are read at a scale."""
     known = {dataset_name(at[scale]) for at in artifact.datasets.values() if scale in at}
+    has = ", ".join(f"{_PATH}{name}=" for name in sorted(known))
     if unknown := sorted(paths.keys() - known):
-        near, has = did_you_mean(unknown[0], known), ", ".join(f"{PATH}{name}=" for name in sorted(known))
+        near = did_you_mean(unknown[0], known)
         raise UsageError(f"{artifact.name} at scale={scale} does not read '{unknown[0]}'{near}; it has: {has}")
     if len(known) > 1 and (typed := next((word for word in overrides if word.startswith("dataset.path=")), None)):
-        raise UsageError(f"'{typed}' is for several datasets: write {' or '.join(f'{PATH}{name}=' for name in known)}")
-    return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher))
+        raise UsageError(f"'{typed}' is for several datasets: write one of {has}")
 
 
 def texts_problem(settings: DatasetSettings) -> SuiteError | None:
     """Return why the texts of a dataset cannot be read, and which word to type; None if nothing is known against it."""
     corpus, name = registry.corpora.load(str(settings.reader)), settings.name
-    advice = f"add {PATH}{name}=FOLDER"
+    advice = f"add {_PATH}{name}=FOLDER"
     if settings.path is not None:
         if not Path(settings.path).expanduser().exists():
-            return UsageError(f"{PATH}{name}={settings.path}: no such file or folder")
+            return UsageError(f"{_PATH}{name}={settings.path}: no such file or folder")
     elif corpus.built_in is None and corpus.hub is None:
         return UsageError(f"dataset '{name}' is read from files: {advice}")
     elif corpus.built_in is None:

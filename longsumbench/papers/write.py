@@ -16,6 +16,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, writable_folder, write_atomically
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, Job, Page, Verdict
@@ -27,7 +28,9 @@ from longsumbench.runs.results import Results
 _FOLDER = "papers"  # in the results folder
 _MOST_MISSING = 6  # runs that are named
 _VERDICTS = ("claim", "measure", "dataset", "outcome", "difference", "p", "tested on")
+_OF_FACTS = 'The paper has no planted facts. The rows of "facts" test the same orderings on those in our texts.'
 _STYLE = """
+body { max-width: 88rem; } th { white-space: normal; } th:not(.l) { max-width: 5.5rem; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; background: #fff; }
 pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }
 """
@@ -130,7 +133,8 @@ def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
     if job.artifact.kind in PLANNED_ONLY:
         return ()
-    return tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
+    named = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
+    return (*named, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
 
 
 def describe_runs_of(job: Job) -> list[str]:
@@ -146,6 +150,8 @@ def describe_runs_of(job: Job) -> list[str]:
         named = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
         lines.append(f"Missing: {named}{more}. The same command, without --no-run, continues.")
+    for (label, dataset), problem in job.unreachable.items():
+        lines.append(f"{label} on {dataset} cannot run here: {problem}.")
     return lines
 
 
@@ -159,7 +165,7 @@ def page_title(artifact: Artifact) -> str:
     return f"{artifact.citation.rpartition(', ')[2]}, {artifact.prints}: {artifact.title}"
 
 
-def verdict_block(verdicts: Iterable[Verdict]) -> Block:
+def verdict_block(verdicts: Sequence[Verdict]) -> Block:
     """Return the claimed orderings as a table."""
     rows = [
         [
@@ -173,10 +179,10 @@ def verdict_block(verdicts: Iterable[Verdict]) -> Block:
         ]
         for one in verdicts
     ]
-    notes = (
-        "Reproduced or reversed: the difference is significant (p < 0.05, corrected for all claims of the table).",
-    )
-    block = Block("Orderings that the paper claims", (), _VERDICTS, "llllrrl", rows, footnotes=notes)
+    notes = ["Reproduced or reversed: the difference is significant (p < 0.05, corrected for all claims of the table)."]
+    if any(one.measure == PLANTED for one in verdicts):
+        notes.append(_OF_FACTS)
+    block = Block("Orderings that the paper claims", (), _VERDICTS, "llllrrl", rows, footnotes=tuple(notes))
     return block.without_empty_columns()
 
 

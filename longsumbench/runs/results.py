@@ -35,9 +35,9 @@ class Results:
     named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
 
     @classmethod
-    def writable(cls, results_dir: str) -> Self:
-        """Create a results folder, if needed; raise EnvironmentProblem if no file can be written there."""
-        return cls(writable_folder(Path(results_dir).expanduser(), "results_dir="))
+    def writable(cls, results_dir: str, setting: str = "results_dir=") -> Self:
+        """Create a results folder, if needed; raise EnvironmentProblem, which names the setting, if it cannot."""
+        return cls(writable_folder(Path(results_dir).expanduser(), setting))
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return the folder of a run, which may not exist yet."""

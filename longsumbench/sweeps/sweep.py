@@ -135,11 +135,18 @@ class Launch:
         return [records[run] for run in runs if run in records]
 
     def check_failed(self) -> None:
-        """Raise PointsFailed if a point of a sweep, or one of its baselines, failed; a line for each says why."""
-        problems = [f"{state.name}  {state.reason}" for state in self.states.values() if state.reason]
-        if problems:
-            counted = f"{len(problems)} of {format_count(len(self.states), 'point')} failed, the others are kept"
-            raise PointsFailed(f"{counted}:\n" + "\n".join(map(escape_line, problems)))
+        """Raise PointsFailed if a point of a sweep, or one of its baselines, failed; a line for each reason."""
+        named: dict[str, list[str]] = {}
+        for state in self.states.values():
+            if state.reason:
+                named.setdefault(state.reason, []).append(state.name)
+        if failed := sum(map(len, named.values())):
+            kept = ", the others are kept" if failed < len(self.states) else ""
+            lines = [
+                f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}  {why}" for why, names in named.items()
+            ]
+            counted = f"{failed} of {format_count(len(self.states), 'point')} failed{kept}"
+            raise PointsFailed(f"{counted}:\n" + "\n".join(map(escape_line, lines)))
 
 
 @contextmanager

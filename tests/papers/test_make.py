@@ -127,6 +127,18 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
     assert read_written(Results(tmp_path / "r"), "far") is None
 
 
+def test_finished_runs_need_no_texts(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of outputs asks the sweep to complete finished runs; if their texts are gone, it shows what is there."""
+    make(tmp_path, typed)
+    monkeypatch.setattr("longsumbench.papers.make.SHOWS_OUTPUTS", {"scores"})
+    (tmp_path / "r" / "papers" / "toy-table1.md").unlink()
+    make(tmp_path, typed[1:])  # the texts are files, and no folder is named
+    assert len(written(tmp_path).runs) == 3
+    assert (tmp_path / "r" / "papers" / "toy-table1.md").is_file()
+    with pytest.raises(UsageError, match=r"add path.toys=FOLDER"):
+        make(tmp_path, ["score.resamples=200"])
+
+
 def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
     """An unknown table has a nearest name; a table has its settings, so that no sweeper chooses them."""
     with pytest.raises(UnknownName, match="did you mean 'toy-table1'"):

@@ -11,10 +11,13 @@ from support.toys import write_jsonl
 
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.papers.artifacts import Artifact, ArtifactRow
-from longsumbench.papers.page import Job
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
+from longsumbench.papers.numbers.orderings import decide_orderings
+from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.points import find_finished, plan_artifact
 from longsumbench.papers.typed_words import sort_words, texts_problem
+from longsumbench.papers.write import describe_runs_of, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
@@ -80,9 +83,25 @@ def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: Path) -> None:
-    """As in a sweep over models."""
-    job = planned(toy_artifact(), tmp_path, "model.length=9")
-    assert job.rows[0].points[0].config.model.length == "9"
+    """As in a sweep over models: LexRank has a damping, Lead has none."""
+    rows = {"Lead": ArtifactRow("model=lead"), "LexRank": ArtifactRow("model=lexrank")}
+    lead, lexrank = planned(toy_artifact(rows=rows), tmp_path, "model.damping=0.3").rows
+    assert lexrank.points[0].config.model.damping == 0.3
+    assert not hasattr(lead.points[0].config.model, "damping")
+
+
+def test_a_row_has_one_run_for_each_seed(tmp_path: Path) -> None:
+    """Several values of another setting would be several runs in one row, of which one would be shown."""
+    with pytest.raises(UsageError, match="would be one row of the table: type one value, or several seeds"):
+        planned(toy_artifact(), tmp_path, "seed=1", "score.resamples=100,200")
+    assert seeds_of(planned(toy_artifact(), tmp_path, "seed=3,4,5"))[1] == ("Random", "Toys", [3, 4, 5])
+
+
+def test_the_last_typed_scale_counts() -> None:
+    """With Hydra's plus sign, too; the words of the page are all but the scale and the launcher."""
+    typed = sort_words(toy_artifact(), ["scale=probe", "seed=1", "+scale=paper", "hydra/launcher=joblib"])
+    assert (typed.scale, typed.overrides, typed.page) == ("paper", ("seed=1",), ("seed=1",))
+    assert typed.launcher == ("hydra/launcher=joblib",)
 
 
 def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
@@ -101,7 +120,12 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
         (["path.toy=x"], "does not read 'toy' (did you mean 'toys'?); it has: path.probe=, path.toys="),
         (["results_dir=x"], "'results_dir=x': write --results-dir x"),
         (["example=two"], "'example=two' is not a whole number"),
-        (["dataset.path=x"], "'dataset.path=x' is for several datasets: write path."),
+        (["dataset.path=x"], "'dataset.path=x' is for several datasets: write one of path.probe=, path.toys="),
+        (["model=lead"], "'model=lead': toy-table1 has its own systems and datasets"),
+        (
+            ["scael=probe"],
+            "unknown setting 'scael' (did you mean 'scale'?): toy-table1 has example, scale,",
+        ),
         (["seed"], "'seed' is not an override: write key=value"),
     ],
 )
@@ -210,7 +234,7 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
 
 
 def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other rows are planned, with the settings that only some rows have; a sentence has the reason."""
+    """The other rows are planned, with the settings that only some rows have; the row is missing, with the reason."""
 
     def plan_without_oracle(lines: Sequence[Sequence[str]], **others: Any) -> list[list[Planned]]:
         if any("model=oracle" in line for line in lines):
@@ -223,9 +247,17 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
         "Random": ArtifactRow("model=random"),
         "Far": ArtifactRow("model=oracle"),
     }
-    job = planned(toy_artifact(rows=rows), tmp_path, "model.length=9")
+    artifact = toy_artifact(rows=rows, orderings=(Ordering("Lead > Far"),))
+    job = planned(artifact, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]
-    assert job.changes[-1] == "Far on Toys is left out: no copy of the checkpoint."
+    assert {place: str(problem) for place, problem in job.unreachable.items()} == {
+        ("Far", "Toys"): "no copy of the checkpoint"
+    }
+    assert missing_names(job)[-1] == "Far on Toys"
+    assert describe_runs_of(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
+    (verdict,) = decide_orderings(job, read_ours(job))
+    reason = "runs of Lead missing: 2 of 2; no runs of Far: no copy of the checkpoint"
+    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, reason)
 
 
 def test_a_table_without_runs_has_datasets(tmp_path: Path) -> None:

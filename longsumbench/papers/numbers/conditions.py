@@ -71,7 +71,7 @@ def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
     pairs = _pairs(job)
     sentences = [describe_unread(job), *(_texts(job, ours, dataset) for dataset in job.datasets)]
     sentences += [_compare_models(pairs), *(_compare_settings(pairs, section) for section in _SECTIONS)]
-    return tuple(filter(None, [*sentences, _weights(ours), _rouge(job, ours), _seeds(ours)]))
+    return tuple(filter(None, [*sentences, _weights(ours), _rouge(job, ours), _seeds(job, ours)]))
 
 
 def _pairs(job: Job) -> list[_Pair]:
@@ -200,12 +200,12 @@ def _rouge(job: Job, ours: Ours) -> str:
     )
 
 
-def _seeds(ours: Ours) -> str:
-    """Describe how many runs the numbers are means of."""
+def _seeds(job: Job, ours: Ours) -> str:
+    """Describe how many runs the numbers are means of; if verdicts rest on one seed, what that means."""
     numbers = sorted({len(group.runs) for group in ours.groups.values() if group.first.seed is not None})
     if not numbers:
         return ""
     over = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
     means = "are of one seed" if numbers == [1] else f"are means over {over} seeds"
     limit = " One seed does not show how much trainings differ, so its verdicts are about these runs only."
-    return f"Our numbers {means}." + (limit if numbers[0] == 1 else "")
+    return f"Our numbers {means}." + (limit if numbers[0] == 1 and job.artifact.orderings else "")

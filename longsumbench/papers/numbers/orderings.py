@@ -60,6 +60,8 @@ def _test(job: Job, ours: Ours, ordering: Ordering, measure: str, dataset: str) 
 
 def _missing(job: Job, label: str, dataset: str) -> str:
     """Describe the missing runs of a row; empty if it has all."""
+    if (problem := job.unreachable.get((label, dataset))) is not None:
+        return f"no runs of {label}: {problem}"
     for row in job.rows:
         if (row.label, row.dataset) == (label, dataset):
             missing = row.records.count(None)

@@ -9,7 +9,7 @@ from support.run_records import TRAINED
 
 from longsumbench.api import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
+from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job
@@ -127,8 +127,11 @@ def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
         f"Our numbers are of one seed.{limit}": {"EA": runs[:1]},
     }
     for sentence, rows in expected.items():
-        job = paper_job(artifact, tmp_path, rows)
+        claims = (Ordering("EA > Lead"),)
+        job = paper_job(structs.replace(artifact, orderings=claims), tmp_path, rows)
         assert describe_conditions(job, read_ours(job))[-1] == sentence
+    job = paper_job(artifact, tmp_path, {"EA": runs[:1]})  # a table that claims no ordering
+    assert describe_conditions(job, read_ours(job))[-1] == "Our numbers are of one seed."
     job = paper_job(artifact, tmp_path, {"Lead": [lead]})
     assert "seed" not in describe_conditions(job, read_ours(job))[-1]
 
