@@ -8,19 +8,21 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from support.paths import ROOT, SHARED
 
-from longsumbench.api import RunConfig, registry, resolve_config
+from longsumbench.api import RunConfig
 from longsumbench.errors import UnknownName
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, find_artifact, read_artifacts
-from longsumbench.runs.compose import compose, hydra_session, with_recipe
-from longsumbench.runs.typed_overrides import as_hydra, expand
+from longsumbench.papers.points import plan_artifact
+from longsumbench.runs.results import Results
+from longsumbench.runs.typed_overrides import override_key
 
 ARTIFACTS = read_artifacts()
 NAMES = list(ARTIFACTS)
@@ -53,22 +55,12 @@ def rows_at(artifact: Artifact, scale: str) -> Iterator[tuple[str, str, Artifact
 @cache
 def planned(name: str, scale: str) -> Points:
     """Return the configurations of an artifact; a checkpoint's card on the hub is not read."""
-    artifact, found = ARTIFACTS[name], Points()
-    with pytest.MonkeyPatch.context() as patch, hydra_session():
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Seq2SeqConfig, "usual_decoding", lambda self: None)
         patch.setattr(Seq2SeqConfig, "usual_prefix", lambda self: "")
-        for dataset, label, row in rows_at(artifact, scale):
-            line = [artifact.scales[scale], artifact.datasets[dataset][scale], row.run, row.at.get(scale, "")]
-            words = [as_hydra(word) for part in line for word in shlex.split(part)]
-            keys = [word.partition("=")[0] for word in words]
-            assert len(set(keys)) == len(keys), f"{label} sets something twice: {words}"
-            if row.run:
-                points = [compose(with_recipe(chosen, None), None) for _, chosen in expand(words, sweep=True)]
-                systems = [registry.systems.load(point.model.name) for point in points]
-                found[label, dataset] = [
-                    resolve_config(point, system.Config) for point, system in zip(points, systems, strict=True)
-                ]
-    return found
+        job = plan_artifact(ARTIFACTS[name], scale, (), Results(Path("no such folder")))
+    assert not job.unreachable
+    return {(row.label, row.dataset): [point.config for point in row.points] for row in job.rows}
 
 
 def read_table() -> pd.DataFrame:
@@ -93,6 +85,16 @@ def settings(config: RunConfig, names: str) -> list[Any]:
         section, _, key = name.rpartition(".")
         found.append(getattr(getattr(config, section) if section else config, key))
     return found
+
+
+@pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in NAMES for scale in ARTIFACTS[name].scales])
+def test_nothing_is_set_twice(name: str, scale: str) -> None:
+    """Of a row's scale, dataset, system and settings at the scale, no two set the same."""
+    artifact = ARTIFACTS[name]
+    for dataset, _, row in rows_at(artifact, scale):
+        line = [artifact.scales[scale], artifact.datasets[dataset][scale], row.run, row.at.get(scale, "")]
+        keys = [override_key(word) for part in line for word in shlex.split(part)]
+        assert sorted(set(keys)) == sorted(keys)
 
 
 def one_each(name: str, scale: str, names: str) -> dict[tuple[str, str], list[Any]]:
