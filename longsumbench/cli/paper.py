@@ -34,7 +34,7 @@ continues after an interrupt. Until then, the page shows what is finished, and n
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("artifact", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
+    command.add_argument("artifact", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings")
     command.add_argument("--no-run", action="store_true", help="run nothing: show what is finished")
     add_results_dir(command)
@@ -42,6 +42,8 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     """Make the artifact in the first process; other processes that torchrun started take part in its runs."""
+    if options.artifact is None:
+        raise UsageError("name a table or figure: `longsumbench paper list` shows all")
     if options.artifact == _LIST:
         if options.overrides:
             raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")

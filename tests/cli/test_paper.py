@@ -71,3 +71,9 @@ def test_an_interrupt(folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
     said = capsys.readouterr()
     assert "1 of 3 runs finished" in said.out
     assert said.err.splitlines()[-1].endswith("the page shows the finished runs, and the same command continues")
+
+
+def test_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says where the names are."""
+    assert main(["paper"]) == 2
+    assert capsys.readouterr().err == "longsumbench: name a table or figure: `longsumbench paper list` shows all\n"
