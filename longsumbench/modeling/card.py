@@ -12,8 +12,7 @@ from typing import Any
 
 from longsumbench.api import Decoding, build_settings
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, read_json
-from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files
+from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files, read_object
 
 _log = logging.getLogger(__name__)
 
@@ -89,11 +88,9 @@ def card_prefix(name: str | None, setting: str, revision: str | None = None) -> 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return read_json(path, dict[str, Any])
+        return read_object(path)
     except FileNotFoundError:
         return {}
-    except BadFile as error:
-        raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
 
 
 @cache

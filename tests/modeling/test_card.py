@@ -142,6 +142,13 @@ def test_a_damaged_card(text: str, tmp_path: Path) -> None:
         card_decoding(name, "model.checkpoint")
 
 
+def test_an_enormous_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beyond the size of any card is refused before it is read."""
+    monkeypatch.setattr(checkpoints, "_LARGEST_CONFIG", 9)
+    with pytest.raises(DataError, match=r"config\.json.*larger than 9 bytes"):
+        card_decoding(write_card(tmp_path), "model.checkpoint")
+
+
 def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a name on the hub the two JSON files are fetched, at the revision, and nothing else."""
     asked: list[Any] = []

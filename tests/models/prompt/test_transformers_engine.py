@@ -24,6 +24,7 @@ from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 GREEDY = Decoding(device="cpu")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
 REQUESTS = [Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)]
 
@@ -170,6 +171,17 @@ def test_facts_and_identity(tmp_path: Path) -> None:
     assert engine(copy.folder).identity() != opened.identity()
 
 
+@pytest.mark.parametrize(("name", "revision"), [("step100", None), (COMMIT, COMMIT)])
+def test_a_folder_of_snapshots(name: str, revision: str | None, tmp_path: Path) -> None:
+    """Only a folder named by 40 hexadecimal digits is a commit; the identity always depends on the files."""
+    folder = shutil.copytree(causal_folder(), tmp_path / "snapshots" / name)
+    before = engine(folder).identity()
+    assert engine(folder).facts()["checkpoint"] == name
+    assert before["revision"] == engine(folder).facts()["revision"] == revision
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    assert engine(folder).identity() != before
+
+
 def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
     """`model.thinking` reaches the chat template; null leaves its default."""
     template = "{{ messages[0].content }}{% if enable_thinking is defined %}{{ enable_thinking }}{% endif %}"
@@ -218,7 +230,7 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     bare = without_file(without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json")
     assert "has no fast tokenizer" in refusal(bare)
     wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
-    assert "weights are missing: model.layers.2" in refusal(wide)
+    assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
 def refusal_of_nothing() -> str:
