@@ -32,7 +32,7 @@ from longsumbench.modeling.checkpoints import (
 from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
+from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids, thinking_start
 
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
 
@@ -180,8 +180,9 @@ class TransformersEngine:
         return answers
 
     def _text(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens without special ones, except for the end of thinking."""
-        shown = {self.tokenizer.convert_tokens_to_ids(self.config.thinking_end)} - {self.tokenizer.unk_token_id}
-        hidden = set(self.tokenizer.all_special_ids) - shown
+        """Return the text of tokens without special ones, except for the marks around thinking."""
+        end = self.config.thinking_end
+        marks = self.tokenizer.convert_tokens_to_ids([thinking_start(end), end])
+        hidden = set(self.tokenizer.all_special_ids) - (set(marks) - {self.tokenizer.unk_token_id})
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text

@@ -143,14 +143,16 @@ def test_an_end_by_force_is_not_complete() -> None:
     assert (forced.output_tokens, forced.complete) == (11, False)
 
 
-def test_the_end_of_thinking_is_seen_if_it_is_a_special_token(tmp_path: Path) -> None:
-    """Special tokens are no text, except for the end of thinking."""
+def test_the_marks_of_thinking_are_seen_if_they_are_special_tokens(tmp_path: Path) -> None:
+    """Special tokens are no text, except for the marks around thinking."""
     tokenizer = AutoTokenizer.from_pretrained(causal_folder())
     other = shutil.copytree(causal_folder(), tmp_path / "other")
-    tokenizer.add_special_tokens({"additional_special_tokens": ["</think>", "<odd>"]})
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<odd>"]})
     tokenizer.save_pretrained(other)
     ids = tokenizer("lohit<odd> mihit</think> nudan", add_special_tokens=False)["input_ids"]
     assert engine(other)._text(ids) == "lohit mihit</think> nudan"
+    unfinished = tokenizer("<think>lohit", add_special_tokens=False)["input_ids"]
+    assert engine(other)._text(unfinished) == "<think>lohit"
     assert engine(other, thinking_end="<odd>")._text(ids) == "lohit<odd> mihit nudan"
 
 
