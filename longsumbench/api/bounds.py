@@ -8,13 +8,14 @@
 only what involves several fields. Fields of plug-ins need no bounds.
 """
 
+import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import lru_cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from longsumbench.errors import UsageError, did_you_mean
 
@@ -24,7 +25,13 @@ _MOST = 10**9  # the default maximum of a count
 
 
 class Bound(ABC):
-    """A condition on one value."""
+    """A condition on one value.
+
+    Attributes:
+        secret: True if a message must not repeat the value.
+    """
+
+    secret: ClassVar[bool] = False
 
     @abstractmethod
     def problem(self, value: Any) -> str | None:
@@ -95,6 +102,18 @@ class FreeText(Bound):
         return None
 
 
+class VariableName(Bound):
+    """The name of an environment variable. Its value may be a password, which a user could give by mistake."""
+
+    secret = True
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message."""
+        if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", str(value)):
+            return None
+        return " is not the name of an environment variable: give a name of letters, digits and _"
+
+
 @dataclass(frozen=True)
 class Date(Bound):
     """A month ("2019-10") or a day ("2019-10-29")."""
@@ -129,6 +148,8 @@ Positive = Annotated[float, Between(0, 10**6, open_low=True)]
 Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
 Resamples = Annotated[int, Between(100, 10**6)]
 Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
+DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
+WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 Text = Annotated[str, FreeText()]
 ReleaseDate = Annotated[str, Date()]
 
@@ -141,7 +162,8 @@ def check_value(key: str, value: Any, bound: Bound | None) -> None:
     """
     for item in value if isinstance(value, list) else [value]:
         if bound and item is not None and (problem := bound.problem(item)):
-            raise UsageError(f"{key}={shorten(item)}{problem}")
+            shown = "" if bound.secret else f"={shorten(item)}"
+            raise UsageError(f"{key}{shown}{problem}")
 
 
 @lru_cache

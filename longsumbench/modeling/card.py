@@ -12,8 +12,7 @@ from typing import Any
 
 from longsumbench.api import Decoding, build_settings
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, read_json
-from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files
+from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files, read_object
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +73,11 @@ def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tupl
     values = {ours: card[key] - 1 for key, ours in _WITH_START.items() if card.get(key)}
     values |= {ours: card[key] for key, ours in _SAME.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    return values, [key for key, idle in _NOT_OURS.items() if card.get(key, idle) not in (idle, [], {})]
+    ignored = [key for key, idle in _NOT_OURS.items() if card.get(key, idle) not in (idle, [], {})]
+    if values.get("early_stopping") == "never":
+        del values["early_stopping"]
+        ignored.append("early_stopping=never")
+    return values, ignored
 
 
 def card_prefix(name: str | None, setting: str, revision: str | None = None) -> str:
@@ -89,11 +92,9 @@ def card_prefix(name: str | None, setting: str, revision: str | None = None) -> 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return read_json(path, dict[str, Any])
+        return read_object(path)
     except FileNotFoundError:
         return {}
-    except BadFile as error:
-        raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
 
 
 @cache

@@ -8,6 +8,7 @@ Errors of the libraries become one line that says what is wrong, where, and what
 import hashlib
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,7 +100,28 @@ def weights_format(folder: Path) -> str | None:
 
 def resolved_revision(folder: Path) -> str | None:
     """Return the commit of a folder that `model_folder` fetched from the hub; None for another folder."""
-    return folder.name if folder.parent.name == "snapshots" else None
+    fetched = folder.parent.name == "snapshots" and re.fullmatch("[0-9a-f]{40}", folder.name)
+    return folder.name if fetched else None
+
+
+def checkpoint_identity(folder: Path) -> dict[str, Any]:
+    """Return the digest of a checkpoint's files, and its commit on the hub; errors are those of `model_digest`."""
+    return {"checkpoint": model_digest(folder), "revision": resolved_revision(folder)}
+
+
+def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
+    """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format.
+
+    Args:
+        name: the folder, or the name on the hub, as the user gave it.
+        folder: the folder that `model_folder` found.
+    """
+    given = Path(name or "").expanduser()
+    return {
+        "checkpoint": given.resolve().name if given.is_dir() else name,
+        "revision": resolved_revision(folder),
+        "weights": weights_format(folder),
+    }
 
 
 def model_digest(folder: Path) -> str:
@@ -202,11 +224,24 @@ def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
 
     tokenizer = read_tokenizer(folder, named)
     network, missing, _ = load_network(AutoModel, folder, named)
-    if lacking := sorted(name for name in missing if "pooler" not in name):
-        raise DataError(f"{named}: weights are missing or have another shape: {', '.join(lacking[:3])}; {FETCH_AGAIN}")
+    check_complete((name for name in missing if "pooler" not in name), named)
     with reading_checkpoint(named):
         check_vocabulary(tokenizer, network.config.vocab_size, named)
     return tokenizer, network
+
+
+def check_complete(missing: Iterable[str], named: str) -> None:
+    """Check that a checkpoint has all weights of its network.
+
+    Args:
+        missing: names of weights that it lacks, or has in another shape.
+        named: the checkpoint in messages.
+
+    Raises:
+        DataError: there are any.
+    """
+    if names := sorted(missing):
+        raise DataError(f"{named}: weights are missing or have another shape: {', '.join(names[:3])}; {FETCH_AGAIN}")
 
 
 def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
@@ -327,7 +362,7 @@ def check_files(folder: Path) -> None:
 def _check_shards(path: Path) -> None:
     """Check the list of a checkpoint's shards; no file outside its folder may be opened."""
     folder = path.parent
-    shards = _read_object(path).get("weight_map")
+    shards = read_object(path).get("weight_map")
     if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
         raise DataError(f"does not name a shard for each weight; {FETCH_AGAIN}", path)
     for name in sorted(set(shards.values())):
@@ -347,7 +382,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / _CONFIG
     if not path.is_file():
         raise DataError(f"this checkpoint has no {_CONFIG}; {FETCH_AGAIN}", folder)
-    described = _read_object(path)
+    described = read_object(path)
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
     _check_values(described, path)
@@ -367,7 +402,13 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
             raise DataError(f"{key}={value} is not between {least:,} and {most:,}; {FETCH_AGAIN}", path)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON file of a checkpoint.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        DataError: it is too large, or not a JSON object.
+    """
     if path.stat().st_size > _LARGEST_CONFIG:
         raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {FETCH_AGAIN}", path)
     try:

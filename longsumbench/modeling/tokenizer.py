@@ -165,7 +165,7 @@ def load_tokenizer(name: str | Path, of_system: bool = True) -> PreTrainedTokeni
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
     named = f"tokenizer '{name}'"
-    tokenizer = read_tokenizer(Path(name), named) if Path(name).is_dir() else _fetch(str(name))
+    tokenizer = read_tokenizer(Path(name), named) if Path(name).is_dir() else _fetch(str(name), of_system)
     if not tokenizer.is_fast:
         raise UsageError(f"{named} has no fast version, which the suite needs")
     if not tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids:  # the library built one without files
@@ -175,16 +175,17 @@ def load_tokenizer(name: str | Path, of_system: bool = True) -> PreTrainedTokeni
     return tokenizer
 
 
-def _fetch(name: str) -> PreTrainedTokenizerBase:
+def _fetch(name: str, of_system: bool) -> PreTrainedTokenizerBase:
     problem = unreachable()  # checked first, because the library tries for most of a minute
     with reading_checkpoint(f"tokenizer '{name}'"):
         try:
             return AutoTokenizer.from_pretrained(name, **{**SAFE_LOADING, "local_files_only": problem is not None})
         except (OSError, ValueError) as error:
             if problem is not None:
+                trained = ", or use model.tokenizer=trained or words" if of_system else ""
                 raise EnvironmentProblem(
                     f"tokenizer '{name}' is not a folder, and the Hugging Face hub cannot be reached ({problem}):"
-                    " give a folder, or use model.tokenizer=trained or words"
+                    f" give a folder{trained}"
                 ) from error
             reason = describe_error(error)
             raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error

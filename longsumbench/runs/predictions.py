@@ -150,7 +150,7 @@ class Writer:
     def add_lacking(self, bucket: Sequence[int], done: Mapping[str, Summary]) -> None:
         """Write the missing evidence and inputs of a batch, for summaries that equal the written ones.
 
-        Counts may differ: an answer from a cache is no request.
+        Counts may differ: they have the price of a summary, and prices are no part of the run's id.
         """
         batch = zip(bucket, self._decode(bucket), strict=True)
         same = [(index, one) for index, one in batch if replace(one, counts=done[one.id].counts) == done[one.id]]

@@ -74,6 +74,8 @@ def summarize_files(
     decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
+    if decoding.keep_inputs != "none" and not as_json:
+        raise UsageError(f"decode.keep_inputs={decoding.keep_inputs}: inputs are shown with --json only")
     inputs = read_inputs(files)
     if query is not None:
         inputs = [_with_query(item, query) for item in inputs]
@@ -276,7 +278,10 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
 
 
 def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
-    """Yield a summary of each input, in order; the first `decoding.evidence` summaries have evidence."""
+    """Yield a summary of each input, in order.
+
+    The first `decoding.evidence` summaries have evidence, and the first `decoding.keep_inputs` what was read.
+    """
     check_lengths(system.config, decoding)
     check_search(system, decoding)
     if sees_reference(system, decoding) and not system.oracle:
@@ -285,11 +290,14 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     examples = [item.example for item in inputs]
     system.check_examples(examples)
     shown = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    kept = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
         asked = decoding if start in shown else replace(decoding, evidence="none")
+        asked = asked if start in kept else replace(asked, keep_inputs="none")
         batch = system.summarize(examples[start : start + decoding.batch_size], asked)
         for number, summary in enumerate(batch, start):
-            yield summary if number in shown else replace(summary, evidence=None)
+            evidence = summary.evidence if number in shown else None
+            yield replace(summary, evidence=evidence, read=summary.read if number in kept else None)
 
 
 def describe_losses(item: Input, summary: Summary) -> str:
@@ -321,6 +329,7 @@ def _to_json(summary: Summary) -> str:
         }
         if evidence
         else None,
+        "input": summary.read,
     }
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
 

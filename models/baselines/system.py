@@ -1,9 +1,9 @@
 """The systems lead, random, LexRank, ranker and oracle: points of comparison for other summarizers."""
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from random import Random as Dice
 from typing import Any, Self
 
 from longsumbench.api import (
@@ -206,7 +206,7 @@ class Random(FixedLength):
         for example in examples:
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
-            Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
+            random.Random(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
             yield Summary(example.id, "\n".join(leading_sentences(sentences, self.length(example), order)))
 
 

@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_WAIT = 60.0  # seconds
+_LONGEST_CONNECTING = 10.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 _FAILED = ("error", "abort")  # values of `finish_reason` of an answer that the server could not end
 _WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
@@ -68,8 +69,8 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Usage:
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ class ApiEngine:
         try:
             response = self._client.post("chat/completions", json=sent)
         except self._http.RequestError as error:
-            if isinstance(error, self._http.ConnectError) and not self._reached:  # it is not there at all
+            connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
+            if connecting and not self._reached:  # it is not there at all
                 raise self._lasting(f"cannot be reached ({error})") from error
             raise _Fault(describe_error(error)) from error
         self._reached, status = True, response.status_code
@@ -223,13 +225,13 @@ class ApiEngine:
         message, text = choice.message, choice.message.content or ""
         if thought := message.reasoning_content or message.reasoning:
             text = f"{thought}{self._config.thinking_end}{text}"
-        prompt_tokens, output_tokens = usage.prompt_tokens, usage.completion_tokens
+        prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
         if self.tokenizer:
             sent = self.count(request.messages)
             self._report_cut(prompt_tokens or sent, sent)
             prompt_tokens = prompt_tokens or sent
             output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-        elif reply.usage is None:
+        elif None in (usage.prompt_tokens, usage.completion_tokens):
             self._report_uncounted()
         refused = choice.finish_reason == "content_filter" or bool(message.refusal)
         return Answer(
@@ -316,9 +318,12 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     """
     limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    timeout = http.Timeout(config.timeout_seconds, connect=min(_LONGEST_CONNECTING, config.timeout_seconds))
     try:
-        return http.Client(base_url=config.base_url, headers=headers, timeout=config.timeout_seconds, limits=limits)
-    except http.InvalidURL as error:
+        client = http.Client(base_url=config.base_url, headers=headers, timeout=timeout, limits=limits)
+        client.base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
+        return client
+    except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
 
 

@@ -3,11 +3,21 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import Between, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, setting
+from longsumbench.api import (
+    Between,
+    DeviceMap,
+    OneOf,
+    ReleaseDate,
+    TargetTokens,
+    Text,
+    TokenCount,
+    VariableName,
+    WeightType,
+    setting,
+)
 from longsumbench.errors import UsageError
 
 _Engine = Annotated[str, OneOf("transformers", "api")]
-_Dtype = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 _Template = Annotated[str, OneOf("model", "none")]
 _Words = Annotated[str, OneOf("train", number_of="words")]
 _Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
@@ -15,6 +25,7 @@ _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
 _Parallel = Annotated[int, Between(1, 10_000)]
 _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
+_Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 
 
@@ -26,8 +37,12 @@ class PromptConfig:
     engine: _Engine = setting("transformers", "transformers (in this process) | api (an OpenAI-compatible server)")
     checkpoint: Text | None = setting(None, "folder or hub name; of engine=api: the model's name at the server")
     revision: Text | None = setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
-    dtype: _Dtype | None = setting(None, "float32 | bfloat16 | float16; null: the checkpoint's")
-    device_map: Text | None = setting(None, "auto: the weights on all GPUs; null: one device", decides="speed")
+    dtype: WeightType | None = setting(
+        None, "float32 | bfloat16 | float16; null: the checkpoint's", decides="summaries"
+    )
+    device_map: DeviceMap | None = setting(
+        None, "shares the weights out over GPUs: as in transformers; null: one device", decides="summaries"
+    )
     tokenizer: Text | None = setting(None, "of engine=api, folder or hub name; without it only truncate=none")
     chat_template: _Template = setting("model", "model: its own | none: the messages, joined by blank lines")
     thinking: bool | None = setting(None, "enable_thinking of the chat template; null: the template's default")
@@ -47,7 +62,7 @@ class PromptConfig:
     )
     decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
     base_url: Text | None = setting(None, "of engine=api: address of the server (http://localhost:8000/v1)")
-    key_variable: Text = setting(
+    key_variable: _Variable = setting(
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
     )
     parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
@@ -64,6 +79,8 @@ class PromptConfig:
     )
 
     def __post_init__(self) -> None:
+        if not self.thinking_end:
+            raise UsageError("model.thinking_end is empty: give the mark that ends the thinking, such as </think>")
         for name in ("tokenizer", "base_url", "input_price", "output_price"):
             if self.engine != "api" and (given := getattr(self, name)) is not None:
                 raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")

@@ -1,7 +1,9 @@
 """What runs a language model: the interface, and how chat messages become tokens."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Protocol
 
 from longsumbench.api import Decoding
@@ -9,6 +11,7 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
+_NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": the text}
 
 
@@ -70,6 +73,11 @@ class LanguageModel(Protocol):
         """Return facts about the model, as `System.facts` does; no prompt is needed for them."""
 
 
+def thinking_start(thinking_end: str) -> str:
+    """Return the mark that begins the thinking ("</think>": "<think>")."""
+    return thinking_end.replace("/", "", 1)
+
+
 def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> str:
     """Return a prompt as the text that the model continues, with its chat template.
 
@@ -81,25 +89,43 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
     from jinja2.exceptions import TemplateError
 
     options = {} if config.thinking is None else {"enable_thinking": config.thinking}
+    of_server = config.engine == "api"  # the tokenizer has its own setting
+    named = f"model.tokenizer={config.tokenizer}" if of_server else f"model.checkpoint={config.checkpoint}"
     if not tokenizer.chat_template:
-        raise UsageError(
-            f"the tokenizer of model.checkpoint={config.checkpoint} has no chat template, as those of base models:"
-            " choose a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
-        )
+        advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
+        if of_server:
+            advice = "another tokenizer, or none with model.truncate=none model.shots=0"
+        raise UsageError(f"the tokenizer of {named} has no chat template, as those of base models: choose {advice}")
     try:
         text: str = tokenizer.apply_chat_template(
             [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, **options
         )
     except TemplateError as error:
         raise UsageError(
-            f"the chat template of model.checkpoint={config.checkpoint} refuses the prompt ({describe_error(error)}):"
+            f"the chat template of {named} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
     return text
 
 
 def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> list[int]:
-    """Return the tokens of a prompt; a chat template writes the start token itself."""
-    text = chat_text(tokenizer, messages, config)
-    ids: list[int] = tokenizer(text, add_special_tokens=config.chat_template == "none", verbose=False)["input_ids"]
+    """Return the tokens of a prompt; a chat template writes the start token itself.
+
+    A special token in a message ("<|im_end|>") is tokenized as text, so that no document ends a turn. Without a chat
+    template it is special, because the format of the model can only be in the messages.
+    """
+    if config.chat_template == "none":
+        return list(tokenizer(chat_text(tokenizer, messages, config), verbose=False)["input_ids"])
+    contents = "".join(message["content"] for message in messages)
+    special = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    found = [token for token in sorted(special, key=len, reverse=True) if token in contents]
+    mark = next(char for char in map(chr, _NONCHARACTERS) if char not in contents)
+    hidden = [dict(message) for message in messages]
+    for (number, token), message in product(enumerate(found), hidden):
+        message["content"] = message["content"].replace(token, f"{mark}{number}{mark}")
+    ids: list[int] = []
+    for place, text in enumerate(re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))):
+        as_text = {"split_special_tokens": True} if place % 2 else {}
+        text = found[int(text)] if place % 2 else text
+        ids += tokenizer(text, add_special_tokens=False, verbose=False, **as_text)["input_ids"]
     return ids

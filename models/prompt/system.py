@@ -6,13 +6,13 @@ With `model.truncate=stages`, the answers about the parts of a text are the text
 """
 
 import logging
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from random import Random as Dice
 from typing import Any
 
 from longsumbench.api import (
@@ -30,7 +30,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Request, chat_text
+from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Request, chat_text, thinking_start
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
 
@@ -98,7 +98,7 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
-        self._sent: set[str] = set()  # names of the prompts that were sent
+        self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
         if config.shots:
             self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
 
@@ -150,9 +150,9 @@ class PromptSystem(System):
         return {**super().identity(), **self.engine.identity(), "prompt": hashes}
 
     def facts(self) -> dict[str, Any]:
-        """Return facts about the model, and the prompts that were sent; before any was, the fitting one."""
-        fitting = self.config.prompt or _fitting_prompt(self.state.get("queried"), self.state.get("multi_document"))
-        names = sorted(self._sent or {fitting})
+        """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
+        kinds = self._kinds or {(self.state.get("queried", False), self.state.get("multi_document", False))}
+        names = sorted({self._prompt_name(*kind) for kind in kinds})
         return {
             **self.engine.facts(),
             "released": self.config.released,
@@ -171,6 +171,7 @@ class PromptSystem(System):
         whole, words = self.config.truncate == "none", 1 if self.config.length == "train" else int(self.config.length)
         lengths: list[tuple[int, str]] = []
         for example in examples:
+            self._kinds.add(_kind(example))
             if self._prompt_of(example).asks_query and not example.query:
                 problem = f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none"
                 raise UsageError(f"{problem}: choose another prompt")
@@ -224,7 +225,7 @@ class PromptSystem(System):
         most = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
         words = zip(train.source_words, train.reference_words, strict=True)
         places = [place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= most]
-        Dice(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
+        random.Random(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
         for example in (train[place] for place in places):
             answer = " ".join(example.references[0])
             *_, question = self._prompt_of(example).messages(
@@ -249,7 +250,6 @@ class PromptSystem(System):
         dialogues = [self._dialogue(example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
-            self._sent.update(self._prompt_name(dialogue.example) for dialogue in waiting)
             requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
@@ -317,7 +317,7 @@ class PromptSystem(System):
         """Count an answer, and return its text without the thinking; empty if the thinking does not end."""
         end = self.config.thinking_end
         thinking, mark, text = answer.text.rpartition(end)
-        unfinished = not mark and (self._thinking_is_open or _opening(end) in answer.text)
+        unfinished = not mark and (self._thinking_is_open or thinking_start(end) in answer.text)
         if unfinished:
             thinking, text = answer.text, ""
         dialogue.complete &= answer.complete and not unfinished
@@ -343,7 +343,7 @@ class PromptSystem(System):
         if tokenizer is None or not tokenizer.chat_template:
             return False
         text = chat_text(tokenizer, [{"role": "user", "content": "a text"}], self.config)
-        return text.rstrip().endswith(_opening(self.config.thinking_end))
+        return text.rstrip().endswith(thinking_start(self.config.thinking_end))
 
     def _counts(self, dialogue: Dialogue) -> dict[str, float]:
         """Return the counts of an example, and their price in US dollars if there is one."""
@@ -355,12 +355,13 @@ class PromptSystem(System):
             counts["price"] = dollars / 1_000_000
         return counts
 
-    def _prompt_name(self, example: Example) -> str:
-        several = self.state.get("multi_document", len(example.documents) > 1)
-        return self.config.prompt or _fitting_prompt(bool(example.query), several)
+    def _prompt_name(self, queried: bool, several: bool) -> str:
+        """Return the name of the prompt that was chosen, or that fits examples of a kind."""
+        several = self.state.get("multi_document", several)
+        return self.config.prompt or ("query" if queried else "documents" if several else "document")
 
     def _prompt_of(self, example: Example) -> Prompt:
-        return self.prompts[self._prompt_name(example)]
+        return self.prompts[self._prompt_name(*_kind(example))]
 
     def _passage(self, example: Example) -> Passage:
         return Passage.of_example(example, self._prompt_of(example).label)
@@ -382,11 +383,6 @@ class PromptSystem(System):
         )
 
 
-def _fitting_prompt(queried: bool | None, multi_document: bool | None) -> str:
-    """Return the name of the suite's prompt for texts of a kind."""
-    return "query" if queried else "documents" if multi_document else "document"
-
-
-def _opening(thinking_end: str) -> str:
-    """Return the mark that begins the thinking ("</think>": "<think>")."""
-    return thinking_end.replace("/", "", 1)
+def _kind(example: Example) -> tuple[bool, bool]:
+    """Return whether an example has a query, and several documents."""
+    return bool(example.query), len(example.documents) > 1

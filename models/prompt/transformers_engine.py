@@ -17,22 +17,22 @@ from transformers import (
 )
 
 from longsumbench.api import Decoding
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
-    FETCH_AGAIN,
+    check_complete,
     check_vocabulary,
+    checkpoint_facts,
+    checkpoint_identity,
     load_config,
     load_network,
-    model_digest,
     model_folder,
     read_tokenizer,
     reading_checkpoint,
-    resolved_revision,
 )
 from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
+from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids, thinking_start
 
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
 
@@ -109,8 +109,7 @@ class TransformersEngine:
         if self.config.device_map:
             options["device_map"] = self.config.device_map
         network, missing, _ = load_network(AutoModelForCausalLM, self.folder, self.named, self.described, **options)
-        if missing:
-            raise DataError(f"{self.named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
+        check_complete(missing, self.named)
         with reading_checkpoint(self.named):
             check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
         return network.eval()
@@ -133,22 +132,13 @@ class TransformersEngine:
         return len(chat_ids(self.tokenizer, messages, self.config))
 
     def identity(self) -> dict[str, Any]:
-        """Return the commit of a checkpoint on the hub, or the hash of the files in a folder."""
-        commit = resolved_revision(self.folder)
-        checkpoint = self.config.checkpoint if commit else model_digest(self.folder)
-        return {"checkpoint": checkpoint, "revision": commit}
+        """Return the digest of the checkpoint's files and its commit, in place of its name."""
+        return checkpoint_identity(self.folder)
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit, size and context of the model."""
-        commit = resolved_revision(self.folder)
-        return {
-            "engine": "transformers",
-            "checkpoint": self.config.checkpoint if commit else self.folder.name,
-            "revision": commit,
-            "weights": "safetensors",
-            "parameters": self.parameters,
-            "context": self.context,
-        }
+        known = checkpoint_facts(self.config.checkpoint, self.folder)
+        return {"engine": "transformers", **known, "parameters": self.parameters, "context": self.context}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
         """Yield the answers in order, `decoding.batch_size` at once; one at a time if they are sampled."""
@@ -190,8 +180,9 @@ class TransformersEngine:
         return answers
 
     def _text(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens without special ones, except for the end of thinking."""
-        shown = {self.tokenizer.convert_tokens_to_ids(self.config.thinking_end)} - {self.tokenizer.unk_token_id}
-        hidden = set(self.tokenizer.all_special_ids) - shown
+        """Return the text of tokens without special ones, except for the marks around thinking."""
+        end = self.config.thinking_end
+        marks = self.tokenizer.convert_tokens_to_ids([thinking_start(end), end])
+        hidden = set(self.tokenizer.all_special_ids) - (set(marks) - {self.tokenizer.unk_token_id})
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text

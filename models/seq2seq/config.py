@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.api import Count, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, setting
+from longsumbench.api import Count, DeviceMap, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, WeightType, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.card import card_decoding, card_prefix
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
-_DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
 _Share = Annotated[str, OneOf("text", "documents")]
 _Init = Annotated[str, OneOf("checkpoint", "random")]
-_WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 
 
 @dataclass
@@ -43,10 +41,10 @@ class Seq2SeqConfig:
     pad_to_multiple_of: Count | None = setting(
         None, "length of a padded batch; null: as the checkpoint needs", "tokens"
     )
-    dtype: _WeightType = setting(
+    dtype: WeightType = setting(
         "float32", "of the weights that write: float32 | bfloat16 | float16", decides="summaries"
     )
-    device_map: _DeviceMap | None = setting(
+    device_map: DeviceMap | None = setting(
         None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"
     )
     released: ReleaseDate | None = setting(

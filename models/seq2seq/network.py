@@ -20,13 +20,14 @@ from longsumbench.api import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.checkpoints import (
     FETCH_AGAIN,
+    check_complete,
     check_memory,
     check_vocabulary,
+    checkpoint_facts,
+    checkpoint_identity,
     load_config,
     load_network,
-    model_digest,
     model_folder,
-    resolved_revision,
     weights_format,
 )
 from longsumbench.modeling.network import Network
@@ -167,8 +168,7 @@ class Seq2SeqNetwork(Network):
         safe = weights_format(folder) != "bin"
         model, missing, _ = load_network(self.Model, folder, named, config, use_safetensors=safe, **options)
         computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
-        if missing := missing - computed:  # PEGASUS computes its positions; its first checkpoints lack them
-            raise DataError(f"{named}: weights are missing: {', '.join(sorted(missing)[:3])}; {FETCH_AGAIN}")
+        check_complete(missing - computed, named)  # PEGASUS computes its positions; its first checkpoints lack them
         return self._ready(model)
 
     def _ready(self, model: PreTrainedModel) -> PreTrainedModel:
@@ -199,19 +199,12 @@ class Seq2SeqNetwork(Network):
             UsageError: the checkpoint or its revision does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
-        folder = self.initial_folder()
-        return {"checkpoint": model_digest(folder), "revision": resolved_revision(folder)}
+        return checkpoint_identity(self.initial_folder())
 
     def facts(self) -> dict[str, Any]:
         """Return facts about the checkpoint for the record."""
-        folder, name = self.initial_folder(), str(self.config.checkpoint)
-        shown = Path(name).expanduser().resolve().name if Path(name).expanduser().is_dir() else name
-        return {
-            "released": self.config.released,
-            "checkpoint": shown,
-            "revision": resolved_revision(folder),
-            "weights": weights_format(folder),
-        }
+        known = checkpoint_facts(self.config.checkpoint, self.initial_folder())
+        return {"released": self.config.released, **known}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved.

@@ -5,6 +5,7 @@ Letters: B examples, L input tokens, T target tokens.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -79,8 +80,9 @@ class TextReader(UnitReader):
         self.tokenizer.backend_tokenizer.encode_special_tokens = True
         return super().encode(sentences)
 
+    @cached_property
     def special_tokens(self) -> tuple[list[int], list[int]]:
-        """Return the tokens that the tokenizer adds before and after a text."""
+        """The tokens that the tokenizer adds before and after a text."""
         encoded = self.tokenizer("a", return_special_tokens_mask=True)
         ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
         start, end = added.index(0), len(ids) - added[::-1].index(0)
@@ -88,7 +90,7 @@ class TextReader(UnitReader):
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""
-        before, after = self.special_tokens()
+        before, after = self.special_tokens
         end = self.tokenizer.eos_token_id
         return [*before, *ids, *after, *([] if end in after else [end])]
 
@@ -98,13 +100,14 @@ class TextReader(UnitReader):
         Raises:
             UsageError: the separator is not one token; the input has no room for text.
         """
-        self.separator_id()
-        if self._room() < 2:
+        _, room = self.separator_id, self.room
+        if room < 2:
             length = f"model.input_length={self.network.input_length}"
             raise UsageError(f"{length} leaves no room for text after the prefix and special tokens: choose more")
 
+    @cached_property
     def separator_id(self) -> int | None:
-        """Return the token between documents; None if there is none.
+        """The token between documents; None if there is none.
 
         Raises:
             UsageError: the tokenizer does not have it.
@@ -125,7 +128,7 @@ class TextReader(UnitReader):
         special token.
         """
         prefix, query, documents = self._encoded(example)
-        room = self._room()
+        room = self.room
         read = Query.within(query, room)
         kept, cuts = self._shares(documents, room - len(read))
         sentences = self._with_separators(kept)
@@ -133,15 +136,16 @@ class TextReader(UnitReader):
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
         units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole, cuts))
         units = prepend_query(join_units(units, room - len(read)), read)
-        before, after = self.special_tokens()
+        before, after = self.special_tokens
         text = [*before, *prefix.ids, *(units.ids[0] if units.ids else ()), *after]
         words = units.words or (0,)
         return replace(units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words)
 
-    def _room(self) -> int:
-        """Return the most tokens of query and text."""
+    @cached_property
+    def room(self) -> int:
+        """The most tokens of query and text."""
         prefix = self.encode([self.config.prefix.rstrip()])[0]
-        return self.network.input_length - sum(map(len, self.special_tokens())) - len(prefix.ids)
+        return self.network.input_length - sum(map(len, self.special_tokens)) - len(prefix.ids)
 
     def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[Cut, ...]]:
         """Return the start of each document that the setting `share` keeps, and what it cuts.
@@ -150,7 +154,7 @@ class TextReader(UnitReader):
         """
         if self.config.share == "text" or not documents:
             return documents, ()
-        special = sum(map(len, self.special_tokens()))
+        special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
         kept = [_head(document, share) for document in documents]
         whole, left = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, kept))
@@ -159,7 +163,7 @@ class TextReader(UnitReader):
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
-        separator, ends = self.separator_id(), len(documents) - (self.config.share == "text")
+        separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
         mark = [] if separator is None else [EncodedSentence([separator], 0)]
         marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
         return list(chain.from_iterable(marked))
@@ -167,7 +171,7 @@ class TextReader(UnitReader):
     def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
-        if self.separator_id() is None:
+        if self.separator_id is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *others = documents or [[]]
@@ -183,7 +187,7 @@ class TextReader(UnitReader):
             network.multiple,
             network.padded_length,
             network.global_attention != "none",
-            self.separator_id() if network.global_attention == "separator" else None,
+            self.separator_id if network.global_attention == "separator" else None,
         )
 
     def collate(self, read: Sequence[Units]) -> dict[str, Tensor]:

@@ -111,6 +111,9 @@ def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines:
     assert [line for line in log_lines if "card" in line] == [
         f"the card of {name} also has do_sample, suppress_tokens, which this suite does not have: not used"
     ]
+    never = write_card(tmp_path / "never", {"early_stopping": "never", "num_beams": 2})
+    assert card_decoding(never, "model.checkpoint") == {"num_beams": 2}
+    assert f"the card of {never} also has early_stopping=never, which this suite does not have" in log_lines[-1]
     card_decoding(write_card(tmp_path / "plain", {"num_beams": 2, "do_sample": False, **unused}), "model.checkpoint")
     assert not [line for line in log_lines if "plain" in line]
 
@@ -121,7 +124,7 @@ def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines:
         ({"num_beams": "five"}, "num_beams='five' is not of type int"),
         ({"num_beams": 0}, "num_beams=0 is below 1"),
         ({"max_length": "long"}, "generation settings are invalid"),
-        ({"early_stopping": "never"}, "early_stopping='never' is not of type bool"),
+        ({"early_stopping": "always"}, "early_stopping='always' is not of type bool"),
         ({"max_length": 5, "min_length": 9}, "max_length=4 is below decode.min_length=8"),
     ],
 )
@@ -140,6 +143,13 @@ def test_a_damaged_card(text: str, tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"generation_config\.json.*not a JSON object"):
         card_decoding(name, "model.checkpoint")
+
+
+def test_an_enormous_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beyond the size of any card is refused before it is read."""
+    monkeypatch.setattr(checkpoints, "_LARGEST_CONFIG", 9)
+    with pytest.raises(DataError, match=r"config\.json.*larger than 9 bytes"):
+        card_decoding(write_card(tmp_path), "model.checkpoint")
 
 
 def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,8 @@ def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable") as raised:
         load_tokenizer("nobody/nothing")
     assert "\n" not in str(raised.value)
+    with pytest.raises(EnvironmentProblem, match=r"give a folder$"):  # model=prompt trains no tokenizer
+        load_tokenizer("nobody/nothing", of_system=False)
 
 
 def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed)
     code, out, _ = typed(watching, "a.txt", "--json", "b.txt")
     first, second = map(json.loads, out.splitlines())
     assert code == 0
-    assert list(first) == ["id", "summary", "complete", "tokens", "truncation", "evidence"]
+    assert list(first) == ["id", "summary", "complete", "tokens", "truncation", "evidence", "input"]
     assert (first["id"], first["summary"], first["complete"], first["tokens"]) == ("a.txt", "Abcd. Ab.", True, 2)
     assert first["truncation"] == {"tokens": 2, "words": 2, "cuts": [], "documents_merged": 0}
     axes = ["segment", "unit"]
@@ -145,6 +145,16 @@ def test_evidence_of_the_first_is_shown_when_asked_for(watching: Path, tmp_path:
     typed(*words)
     assert [asked for _, asked in Watching.batches[3:]] == ["none"] * 3
     assert typed(*words, "decode.evidence=1")[0] == 2
+
+
+def test_inputs_of_the_first_are_shown_when_asked_for(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """`decode.keep_inputs` says of how many texts --json shows what was read; without --json it is refused."""
+    for name in "abc":
+        write(tmp_path / f"{name}.txt", f"{name}.")
+    words = [watching, "a.txt", "b.txt", "c.txt"]
+    _, out, _ = typed(*words, "decode.keep_inputs=2", "--json")
+    assert [json.loads(line)["input"] for line in out.splitlines()] == ["a.", "b.", None]
+    assert typed(*words, "decode.keep_inputs=2")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question, stored_answers
-from support.tiny_causal import causal_folder
+from support.tiny_causal import causal_folder, write_causal
 from support.toys import start_python
 from support.waiting import wait_until
 
@@ -18,6 +18,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.models.prompt.engine import Answer
 from longsumbench.models.prompt.request_cache import REQUESTS, RequestCache
 
+UNUSABLE = ("http://[::x/v1", "http://a..b/v1", f"http://{'a' * 64}.org/v1")  # addresses
 KEY = "sk-0a1b2c3d4e5f"
 
 
@@ -149,9 +150,10 @@ def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
     assert "counted 3 tokens in a prompt of" in line
 
 
-def test_a_server_without_counts_is_reported(log_lines: list[str]) -> None:
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "completion_tokens": None}])
+def test_a_server_without_counts_is_reported(usage: dict[str, int | None] | None, log_lines: list[str]) -> None:
     """If neither the server nor a tokenizer counts tokens, one line says so, once."""
-    with api_server(reply=lambda body: {"usage": None}) as server:
+    with api_server(reply=lambda body: {"usage": usage}) as server:
         answers = ask(open_api(server.base_url), range(5))
     assert {(one.prompt_tokens, one.output_tokens) for one in answers} == {(0, 0)}
     (line,) = log_lines
@@ -234,6 +236,26 @@ def test_a_server_that_is_not_there() -> None:
     assert f"model.base_url={address} cannot be reached" in str(error)
 
 
+def test_a_connection_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first answer it ends the run at once; later it is tried again. It has ten seconds at most."""
+    import httpx2
+
+    def times_out(*_: Any, **__: Any) -> None:
+        raise httpx2.ConnectTimeout("timed out")
+
+    with api_server() as server:
+        engine = open_api(server.base_url, retries=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(engine._client, "post", times_out)
+            with pytest.raises(EnvironmentProblem, match=r"cannot be reached \(timed out\)"):
+                ask(engine, [0])
+            engine._reached = True
+            with pytest.raises(EnvironmentProblem, match="failed 2 times"):
+                ask(engine, [0])
+        assert (engine._client.timeout.connect, engine._client.timeout.read) == (10, 600)
+        assert open_api(server.base_url, timeout_seconds=2)._client.timeout.connect == 2
+
+
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_server_that_always_fails(fault: str) -> None:
     """After `retries`, one line says what the server did last."""
@@ -244,9 +266,9 @@ def test_a_server_that_always_fails(fault: str) -> None:
     assert "failed 3 times" in str(error)
 
 
-@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://localhost/v1?key=a", "http://[::x/v1"])
+@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://localhost/v1?key=a", *UNUSABLE])
 def test_an_impossible_address(address: str | None) -> None:
-    """An address that is missing, has no scheme or has a key is refused before any request."""
+    """An address that is missing, has no scheme, a key or no valid host is refused before any request."""
     with pytest.raises(UsageError, match=r"model\.base_url"):
         open_api(address)  # type: ignore[arg-type]
 
@@ -262,6 +284,14 @@ def test_a_password_in_the_address_is_not_shown() -> None:
     with pytest.raises(UsageError) as caught:
         open_api("http://user:secret@localhost/v1")
     assert "secret" not in str(caught.value)
+
+
+def test_a_tokenizer_without_a_chat_template(tmp_path: Path) -> None:
+    """The error names the tokenizer, not the model, and what else can be chosen."""
+    folder = write_causal(tmp_path / "base", template=None)
+    engine = open_api("http://127.0.0.1:9/v1", tokenizer=str(folder))
+    with pytest.raises(UsageError, match=f"^the tokenizer of model.tokenizer={folder} has no chat .*: choose another"):
+        engine.count(question(0).messages)
 
 
 def test_settings_that_servers_lack() -> None:

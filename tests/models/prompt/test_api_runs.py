@@ -74,6 +74,23 @@ def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path
     assert all(predictions(tmp_path))
 
 
+def test_a_resumed_run_has_the_same_facts(tmp_path: Path) -> None:
+    """The prompts in the record of a test split with queries do not depend on what was summarized before."""
+    with api_server() as server:
+        words = run_words(tmp_path, server.base_url)
+        test = tmp_path / "texts" / "test.jsonl"
+        rows = [{**json.loads(line), "query": "mihit?"} for line in test.read_text(encoding="utf-8").splitlines()]
+        del rows[0]["query"]
+        test.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        assert main(words) == 0
+        (path,) = (tmp_path / "results" / "runs").rglob("record.json")
+        facts = json.loads(path.read_text(encoding="utf-8"))["system"]
+        path.unlink()
+        assert main(words) == 0
+    assert facts["prompt"] == "document, query"
+    assert json.loads(path.read_text(encoding="utf-8"))["system"] == facts
+
+
 def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:
     """SIGTERM ends a run at once, while answers are outstanding."""
     with api_server(held=lambda number: True) as server:

@@ -24,6 +24,7 @@ from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 GREEDY = Decoding(device="cpu")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
 REQUESTS = [Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)]
 
@@ -142,14 +143,16 @@ def test_an_end_by_force_is_not_complete() -> None:
     assert (forced.output_tokens, forced.complete) == (11, False)
 
 
-def test_the_end_of_thinking_is_seen_if_it_is_a_special_token(tmp_path: Path) -> None:
-    """Special tokens are no text, except for the end of thinking."""
+def test_the_marks_of_thinking_are_seen_if_they_are_special_tokens(tmp_path: Path) -> None:
+    """Special tokens are no text, except for the marks around thinking."""
     tokenizer = AutoTokenizer.from_pretrained(causal_folder())
     other = shutil.copytree(causal_folder(), tmp_path / "other")
-    tokenizer.add_special_tokens({"additional_special_tokens": ["</think>", "<odd>"]})
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<odd>"]})
     tokenizer.save_pretrained(other)
     ids = tokenizer("lohit<odd> mihit</think> nudan", add_special_tokens=False)["input_ids"]
     assert engine(other)._text(ids) == "lohit mihit</think> nudan"
+    unfinished = tokenizer("<think>lohit", add_special_tokens=False)["input_ids"]
+    assert engine(other)._text(unfinished) == "<think>lohit"
     assert engine(other, thinking_end="<odd>")._text(ids) == "lohit<odd> mihit nudan"
 
 
@@ -168,6 +171,17 @@ def test_facts_and_identity(tmp_path: Path) -> None:
     assert copy.identity() == opened.identity()
     (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
     assert engine(copy.folder).identity() != opened.identity()
+
+
+@pytest.mark.parametrize(("name", "revision"), [("step100", None), (COMMIT, COMMIT)])
+def test_a_folder_of_snapshots(name: str, revision: str | None, tmp_path: Path) -> None:
+    """Only a folder named by 40 hexadecimal digits is a commit; the identity always depends on the files."""
+    folder = shutil.copytree(causal_folder(), tmp_path / "snapshots" / name)
+    before = engine(folder).identity()
+    assert engine(folder).facts()["checkpoint"] == name
+    assert before["revision"] == engine(folder).facts()["revision"] == revision
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    assert engine(folder).identity() != before
 
 
 def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
@@ -218,7 +232,7 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     bare = without_file(without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json")
     assert "has no fast tokenizer" in refusal(bare)
     wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
-    assert "weights are missing: model.layers.2" in refusal(wide)
+    assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
 def refusal_of_nothing() -> str:

@@ -80,7 +80,7 @@ def test_worked_ledger_with_prefix_and_separator(folders: dict[str, Path]) -> No
     prefixed = reader_of(folders["bart"], prefix="kadan", separator=SEPARATOR, input_length=tokens[0] + 4)
     assert len(prefixed.encode(["kadan"])[0].ids) == 1
     units = prefixed.units(example())
-    assert units.ids[0][-2] == prefixed.separator_id()
+    assert units.ids[0][-2] == prefixed.separator_id
     assert units.truncation == Truncation(sum(tokens) + 1, 8, (Cut("input_length", tokens[1], 3),))
 
 
@@ -93,7 +93,7 @@ def test_worked_shares_of_documents(folders: dict[str, Path]) -> None:
     units = reader.units(example())
     encoded = [reader.encode(list(sentences)) for sentences in SENTENCES]
     tokens = sum(len(sentence.ids) for document in encoded for sentence in document)
-    tokenizer, separator = reader.tokenizer, reader.separator_id()
+    tokenizer, separator = reader.tokenizer, reader.separator_id
     texts = [" ".join(sentences) for sentences in SENTENCES]
     parts = [tokenizer(text, truncation=True, max_length=13 // 2).input_ids[1:-1] for text in texts]
     assert list(map(len, parts)) == [4, 4]
@@ -108,7 +108,7 @@ def test_a_short_document_leaves_its_share(folders: dict[str, Path]) -> None:
     reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents")
     units = reader.units(example())
     assert units.truncation.cuts == ()
-    assert units.ids[0].count(reader.separator_id()) == 2
+    assert units.ids[0].count(reader.separator_id) == 2
     sizes = [sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES]
     short = min(sizes)
     assert short < max(sizes)
@@ -121,7 +121,7 @@ def test_one_document_that_fills_the_input_loses_its_separator(folders: dict[str
     reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=8)
     units = reader.units(replace(example(), documents=example().documents[:1]))
     assert len(units.ids[0]) == 8
-    assert reader.separator_id() not in units.ids[0]
+    assert reader.separator_id not in units.ids[0]
     assert [(cut.cause, cut.words) for cut in units.truncation.cuts][1:] == [("input_length", 0)]
     assert units.truncation.tokens_seen == 6
 
