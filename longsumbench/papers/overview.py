@@ -6,7 +6,8 @@ from longsumbench.api import registry
 from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import PAPER, Artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, read_costs
-from longsumbench.papers.listing import count_printed, describe_status
+from longsumbench.papers.listing import describe_status
+from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.report.tables import escape_markdown
 from longsumbench.runs.results import Results
 
@@ -148,7 +149,7 @@ def _section(artifact: Artifact, results: Results, cost: ArtifactCost | None) ->
 
 def _printed(artifact: Artifact) -> str:
     """Return how many numbers the paper prints, or which others than scores."""
-    return _OTHER_NUMBERS.get(artifact.kind) or str(count_printed(artifact) or "none")
+    return _OTHER_NUMBERS.get(artifact.kind) or str(len(read_printed_table(artifact)) or "none")
 
 
 def _needed_paths(artifact: Artifact) -> str:

@@ -19,11 +19,12 @@ from longsumbench.papers.examples.evidence_numbers import (
     time_locality,
     views_of_reference,
 )
-from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs, picture_name
+from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.picture_names import picture_name
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -56,7 +57,8 @@ def evidence_page(job: Job) -> Page:
         verdicts=verdicts,
         conditions=describe_conditions(job, read_ours(job)),
         pictures={
-            picture_name(job, name): draw_views(one.inspection.title, _views(one)) for name, one in found.items()
+            picture_name(job.artifact, name): draw_views(one.inspection.title, _views(one))
+            for name, one in found.items()
         },
         details="\n".join(map(_framed_page, found.values())),
     )

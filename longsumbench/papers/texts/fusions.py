@@ -19,6 +19,7 @@ from longsumbench.metrics.statistics import approximate_randomization
 from longsumbench.papers.claims import Claim, judge_claims
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.picture_names import picture_name
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block
 
@@ -51,7 +52,7 @@ def fusions_page(job: Job) -> Page:
         blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
         numbers += _numbers(dataset, found)
         claims += _claims(dataset, found)
-        pictures[dataset.picture_name(job)] = draw_fusion(found)["png"]
+        pictures[picture_name(job.artifact, dataset.name)] = draw_fusion(found)["png"]
     verdicts = judge_claims(claims)
     printed = "The paper prints bars without numbers. It does not say which ROUGE finds the pairs."
     used = f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %."

@@ -1,6 +1,5 @@
 """The datasets of an artifact: which can be read on this machine, and which of them are not the paper's."""
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,8 +11,6 @@ from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
 from longsumbench.papers.page import Job
 from longsumbench.papers.typed_words import texts_problem
-
-_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
 class ReadableDataset(NamedTuple):
@@ -38,10 +35,6 @@ class ReadableDataset(NamedTuple):
     def label(self) -> str:
         """The paper's name, and the name of the dataset that replaces it."""
         return self.name if self.of_paper else f"{self.name} → {self.settings.name}"
-
-    def picture_name(self, job: Job) -> str:
-        """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
-        return f"{job.artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', self.name.lower()).strip('-')}.png"
 
 
 class ReachableDatasets(NamedTuple):
