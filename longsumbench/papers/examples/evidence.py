@@ -24,7 +24,6 @@ from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.picture_names import picture_name
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -56,10 +55,7 @@ def evidence_page(job: Job) -> Page:
         numbers=long_table(_numbers(found, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, read_ours(job)),
-        pictures={
-            picture_name(job.artifact, name): draw_views(one.inspection.title, _views(one))
-            for name, one in found.items()
-        },
+        pictures={one.picture_name(job): draw_views(one.inspection.title, _views(one)) for one in found.values()},
         details="\n".join(map(_framed_page, found.values())),
     )
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from longsumbench.analysis.runs.inspect_run import Inspection, inspect_example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.picture_names import picture_name
 
 
 class RowExample(NamedTuple):
@@ -23,6 +24,10 @@ class RowExample(NamedTuple):
     name: str
     row: RowRuns
     inspection: Inspection
+
+    def picture_name(self, job: Job) -> str:
+        """Return the file name of its picture: "seal-figure5-seal.png"."""
+        return picture_name(job.artifact, self.name)
 
 
 def keep_first_runs(job: Job) -> Job:

@@ -10,6 +10,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
 from longsumbench.papers.page import Job
+from longsumbench.papers.picture_names import picture_name
 from longsumbench.papers.typed_words import texts_problem
 
 
@@ -35,6 +36,10 @@ class ReadableDataset(NamedTuple):
     def label(self) -> str:
         """The paper's name, and the name of the dataset that replaces it."""
         return self.name if self.of_paper else f"{self.name} → {self.settings.name}"
+
+    def picture_name(self, job: Job) -> str:
+        """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
+        return picture_name(job.artifact, self.name)
 
 
 class ReachableDatasets(NamedTuple):

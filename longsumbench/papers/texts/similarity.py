@@ -7,7 +7,6 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.claims import Claim, compare_examples, judge_claims
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.picture_names import picture_name
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block
 
@@ -43,7 +42,7 @@ def similarity_page(job: Job) -> Page:
         difference = compare_examples(PERCENT * found.near_minus_far(_NEAR))
         reason = f"near: up to {_NEAR} sentences apart" if difference else f"no source has {_NEAR + 2} sentences"
         claims.append(Claim(_CLAIM, _MEASURE, dataset.name, difference, reason))
-        pictures[picture_name(job.artifact, dataset.name)] = draw_locality(found)["png"]
+        pictures[dataset.picture_name(job)] = draw_locality(found)["png"]
     verdicts = judge_claims(claims)
     return Page(
         blocks=tuple(blocks),
