@@ -55,7 +55,8 @@ def fusions_page(job: Job) -> Page:
         pictures[dataset.picture_name(job)] = draw_fusion(found)["png"]
     verdicts = judge_claims(claims)
     printed = "The paper prints bars without numbers. It does not say which ROUGE finds the pairs."
-    chance = "The paper claims that most pairs are near. Most random pairs are near, too: see the verdicts by chance."
+    claimed = "The paper claims that most pairs are near."
+    chance = f"{claimed} So are most random pairs: a second verdict compares with these."
     used = f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %."
     return Page(
         blocks=tuple(blocks),

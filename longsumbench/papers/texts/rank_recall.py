@@ -143,7 +143,7 @@ class _Recalls:
             if lacking:
                 yield Claim(*claim, None, f"rank= does not name {' and '.join(lacking)}")
             elif (num := int(more.sum())) < _FEWEST:
-                yield Claim(*claim, None, f"{num or 'no'} example{' has' if num < 2 else 's have'} {wanted}")
+                yield Claim(*claim, None, f"{num or 'no'} example has {wanted}")
             else:
                 gaps = PERCENT * (self.found.recalls[_HIGHER][more, place] - self.found.recalls[_LOWER][more, place])
                 yield Claim(*claim, compare_examples(gaps), f"those of {len(more):,} with {wanted}")
