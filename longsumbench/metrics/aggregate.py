@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from longsumbench.api import Example, Metric, Scored
 from longsumbench.errors import DataError
@@ -24,6 +25,7 @@ from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_interv
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
+_MEAN_RESAMPLES = 1_000  # of `estimate_mean`
 
 
 class Estimate(NamedTuple):
@@ -37,6 +39,18 @@ class Estimate(NamedTuple):
         """Format the mean and half the interval: "30.1 ±0.8"."""
         mean, half = format(self.mean, spec), (self.high - self.low) / 2
         return mean if math.isnan(half) else f"{mean} ±{half:{spec}}"
+
+
+def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
+    """Return the mean of some values with its bootstrap interval, in their unit; None without values.
+
+    The interval of a single value is unknown.
+    """
+    if not len(values):
+        return None
+    unknown = (math.nan, math.nan)
+    bounds = bootstrap_interval(values, _MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
+    return Estimate(float(values.mean()), *bounds)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
 from longsumbench.api import Recipe, RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, Artifact
@@ -30,7 +30,6 @@ _COSTS = "papers/cost.csv"  # in the results folder
 _STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
 _PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
 _NOT_GIVEN = {"source": 50_000, "target": 5_000, "train": 100_000, "test": 10_000}  # lengths that fill all limits
-_MULTIPLES = {"K": 1e3, "k": 1e3, "M": 1e6}
 
 
 class TextSizes(NamedTuple):
@@ -160,15 +159,9 @@ def read_sizes(dataset: str) -> TextSizes:
         train, *others = examples.split(" / ")
         given = {"source": source, "target": target, "train": train, "test": others[-1] if others else "–"}
         for name, printed in given.items():
-            if printed != "–":
-                found[name].append(_number(printed))
+            if (size := read_printed_size(printed)) is not None:
+                found[name].append(round(size))
     return TextSizes(**{name: max(values, default=_NOT_GIVEN[name]) for name, values in found.items()})
-
-
-def _number(printed: str) -> int:
-    """Return 203,000 for "203K", and 8,154 for "8154.3"."""
-    digits = printed.replace(",", "").rstrip("".join(_MULTIPLES))
-    return round(float(digits) * _MULTIPLES.get(printed[-1], 1))
 
 
 @lru_cache(maxsize=256)

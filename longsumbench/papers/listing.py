@@ -1,12 +1,11 @@
 """The list of all tables and figures: their scales, the numbers that the papers print, and what was run here."""
 
-import re
 import textwrap
 
 from longsumbench.formatting import format_count, format_duration
-from longsumbench.leaderboards.published import read_published_table
 from longsumbench.papers.artifacts import Artifact, read_artifacts
 from longsumbench.papers.kinds import PLANNED_ONLY
+from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED
 from longsumbench.papers.write import MadePage, read_written
 from longsumbench.report.tables import terminal_width
@@ -25,7 +24,7 @@ def render_artifacts(results: Results) -> str:
     width = max(map(len, artifacts)) + 2
     lines = []
     for name, artifact in artifacts.items():
-        printed = count_printed(artifact)
+        printed = len(read_printed_table(artifact))
         status = describe_status(results, artifact)
         facts = [f"scale={'|'.join(_scales(artifact))}"]
         facts += [format_count(printed, "printed number")] if printed else []
@@ -34,13 +33,6 @@ def render_artifacts(results: Results) -> str:
         wrapped = [line for text in texts for line in textwrap.wrap(text, terminal_width() - width)]
         lines += [f"{start:{width}}{line}" for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False)]
     return "\n".join(lines)
-
-
-def count_printed(artifact: Artifact) -> int:
-    """Return how many numbers of `published.csv` are from this table or figure."""
-    table = read_published_table()
-    place = table["source_table"].str.contains(rf"\b{re.escape(artifact.prints)}\b")
-    return int((place & (table["source_key"] == artifact.source)).sum())
 
 
 def describe_status(results: Results, artifact: Artifact) -> str:

@@ -59,9 +59,9 @@ def _known(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def format_change(number: Estimate | None) -> str:
-    """Format a difference and half its interval: "+1.20 ±0.90"; empty if it is unknown."""
+def format_change(number: Estimate | None, decimals: int = 2) -> str:
+    """Format a difference and half its interval: "+1.20 ±0.90"; empty if it is unknown. Zero is "+0.00"."""
     if number is None:
         return ""
     half = (number.high - number.low) / 2
-    return f"{number.mean:+.2f}" + ("" if math.isnan(half) else f" ±{half:.2f}")
+    return f"{number.mean:+z.{decimals}f}" + ("" if math.isnan(half) else f" ±{half:.{decimals}f}")

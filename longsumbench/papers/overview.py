@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 
 from longsumbench.api import registry
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, format_duration
 from longsumbench.papers.artifacts import PAPER, Artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, read_costs
-from longsumbench.papers.listing import count_printed, describe_status
+from longsumbench.papers.listing import describe_status
+from longsumbench.papers.numbers.printed import read_printed_table
+from longsumbench.papers.write import read_written
 from longsumbench.report.tables import escape_markdown
 from longsumbench.runs.results import Results
 
@@ -25,7 +27,8 @@ is missing, and writes the published numbers next to ours.
 The files are `results/papers/seal-table2.md`, `.csv` and `.html`, and a picture for a figure. They show the published
 number, ours, and the difference with its 95 % interval; what differs from the paper (texts, sizes, steps, kind of
 ROUGE); and, for every ordering that the paper claims, whether a paired test over examples and seeds finds it
-*reproduced*, *reversed* or *undecided*.
+*reproduced*, *reversed* or *undecided*. An ordering is tested on ROUGE, or on the measure that the paper names. Where
+the texts have planted facts, it is also tested on the facts.
 
 ## Choose a scale
 
@@ -35,8 +38,9 @@ ROUGE); and, for every ordering that the paper claims, whether a paired test ove
 | `small` | real texts from local files | a few million parameters, 100 steps or more | minutes a run on two cores |
 | `probe` | [generated reports](probe.md) with planted facts | some 200,000 parameters | minutes a run on one core |
 
-A command without `scale=` uses the miniature that needs the fewest files. `longsumbench paper list` shows the scales of
-every table. Other settings go to all runs of the table, and the page says if they break the comparison:
+Without `scale=`, a command uses the scale that its section below names: for most tables `probe`, which needs no files.
+`longsumbench paper list` shows the scales of every table. Other settings go to all runs of the table, and the page says
+if they break the comparison:
 
     longsumbench paper seal-table2 seed=1,2 train.max_steps=100
 
@@ -75,8 +79,11 @@ papers give no hours. `python benchmarks/paper_cost.py` prints this comparison.
 """
 _LEGEND = """\
 *Printed numbers:* how many `results/published.csv` has of it. *Run here:* the scale of the published page, its runs and
-what they took on two cores, and the outcome of every ordering that the paper claims. *GPU hours:* the estimate at
+their run time, one thread each, and the outcome of every test of an ordering. *GPU hours:* the estimate at
 `scale=paper`, for all runs.
+"""
+_TOTAL = """\
+The miniatures above took {time} in total: run time, one thread each. Runs that several tables share count in each.
 """
 
 
@@ -92,6 +99,9 @@ def papers_page(results: Results) -> str:
     artifacts, costs = read_artifacts(), read_costs(results)
     parts = [_INTRODUCTION.format(count=len(artifacts)), "## All of them\n", _LEGEND]
     parts.append(_table(artifacts.values(), results, costs))
+    written = [read_written(results, name) for name in artifacts]
+    if seconds := sum(page.seconds for page in written if page):
+        parts.append(_TOTAL.format(time=format_duration(seconds)))
     for citation in dict.fromkeys(artifact.citation for artifact in artifacts.values()):
         parts.append(f"## {citation.rpartition(', ')[2]}\n\n{citation}.\n")
         of_paper = [artifact for artifact in artifacts.values() if artifact.citation == citation]
@@ -148,7 +158,7 @@ def _section(artifact: Artifact, results: Results, cost: ArtifactCost | None) ->
 
 def _printed(artifact: Artifact) -> str:
     """Return how many numbers the paper prints, or which others than scores."""
-    return _OTHER_NUMBERS.get(artifact.kind) or str(count_printed(artifact) or "none")
+    return _OTHER_NUMBERS.get(artifact.kind) or str(len(read_printed_table(artifact)) or "none")
 
 
 def _needed_paths(artifact: Artifact) -> str:

@@ -14,6 +14,7 @@ from longsumbench.metrics.aggregate import (
     MeasureMean,
     aggregate,
     aggregate_measures,
+    estimate_mean,
     read_scores,
     score_all,
     write_scores,
@@ -102,6 +103,15 @@ def test_aggregate_by_hand() -> None:
     table = pd.DataFrame({"x_p": [0.5, 1], "x_r": [0, 0.5], "x_f": [0.2, 0.6]}, index=pd.Index(["b", "a"], name="id"))
     low, high = bootstrap_interval([60.0, 20.0], 200, seed=1)
     assert astuple(aggregate(table, 200)["x"]) == pytest.approx((75, 25, 40, low, high))
+
+
+def test_mean_of_few_values() -> None:
+    """No values have no mean, one value has no interval, and equal values have one without width."""
+    assert estimate_mean(np.zeros(0)) is None
+    single = estimate_mean(np.array([4.0]))
+    assert single is not None
+    assert (single.mean, np.isnan([single.low, single.high]).all()) == (4.0, True)
+    assert estimate_mean(np.full(5, 4.0)) == (4.0, 4.0, 4.0)
 
 
 def test_perl_resampling() -> None:

@@ -6,8 +6,7 @@ import pytest
 from support.artifacts import offer, toy_artifact
 
 from longsumbench.files import write_atomically
-from longsumbench.papers.artifacts import find_artifact
-from longsumbench.papers.listing import count_printed, describe_status, describe_verdicts, render_artifacts
+from longsumbench.papers.listing import describe_status, describe_verdicts, render_artifacts
 from longsumbench.papers.write import MadePage
 from longsumbench.runs.results import Results
 
@@ -45,9 +44,3 @@ def test_an_unfinished_table(tmp_path: Path) -> None:
     assert describe_verdicts(MadePage("x", "probe", verdicts=verdicts)) == "3 reproduced, 1 undecided"
     assert describe_status(results, toy_artifact(kind="dimensions")) == "probe"
     assert describe_status(results, toy_artifact("toy-table2")) == ""
-
-
-def test_printed_numbers_are_counted_by_source_and_table() -> None:
-    """SEAL's Table 2 prints 20 rows of three numbers and two more; a table of a longer number is another one."""
-    assert count_printed(find_artifact("seal-table2")) == 62
-    assert count_printed(toy_artifact(prints="Table 99")) == 0

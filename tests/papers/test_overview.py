@@ -30,7 +30,7 @@ def test_every_table_has_a_row_and_a_section_with_its_commands(tmp_path: Path) -
 
 
 def test_what_was_run_here_is_shown_with_its_outcome(tmp_path: Path) -> None:
-    """The scale, the runs, their time and the verdicts of the page; the hours of the estimate."""
+    """The scale, the runs, their time (also of all) and the verdicts of the page; the hours of the estimate."""
     results = Results(tmp_path)
     write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
     found = MadePage("seal-table2", "probe", (), ("one", "two"), (), 600.0, {"reproduced": 3, "undecided": 1})
@@ -39,6 +39,7 @@ def test_what_was_run_here_is_shown_with_its_outcome(tmp_path: Path) -> None:
     status = describe_status(results, find_artifact("seal-table2"))
     assert "10.0 min" in status
     assert f"[{status}](../results/reference/papers/seal-table2.md) | 990 |" in page
+    assert "took 10.0 min in total" in page
     assert (
         f"* At paper scale: 12 runs, about 990 h (41 days) on one A100.\n* Run here: {status}: see the [page](" in page
     )

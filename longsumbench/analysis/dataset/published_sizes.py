@@ -1,5 +1,7 @@
 """Sizes of the datasets as published in the papers of the suite's systems."""
 
+import re
+
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
 _SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
 _HIERARCHICAL = ("Hierarchical Transformer, §4", "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens")
@@ -25,3 +27,12 @@ PUBLISHED_SIZES = {  # dataset → rows, as printed
     "wikisum": ((*_HIERARCHICAL, "1,579,360 / 38,144 / 38,205", "–", "–", "139.4", "–"),),
     "cnn_dailymail": ((*_ETADS, "287,226 / 13,368 / 11,490", "–", "–", "–", "–"),),
 }
+
+_NUMBER = re.compile(r"([\d.,]+)([kKM]?)")
+_TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
+
+
+def read_printed_size(text: str) -> float | None:
+    """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
+    found = _NUMBER.fullmatch(text)
+    return None if found is None else float(found[1].replace(",", "")) * _TIMES[found[2]]

@@ -33,7 +33,7 @@ def read_questions(path: Path) -> list[Question]:
     """Read a file of JSON lines.
 
     Raises:
-        DataError: the file is missing or has no question, or a line is not a question.
+        DataError: the file is missing or has no question, a line is not a question, or an answer has no words.
     """
     try:
         lines = read_text(path).splitlines()
@@ -41,10 +41,15 @@ def read_questions(path: Path) -> list[Question]:
         raise DataError(f"cannot read the questions ({error}); give questions=FILE", path) from error
     found = []
     for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
         try:
-            found += [parse_json(line, Question)] if line.strip() else []
+            question = parse_json(line, Question)
         except BadFile as error:
             raise DataError(f"not a question ({error}); each line is {_FORM}", path, number) from error
+        if not _normalized(question.answer):
+            raise DataError(f"the answer '{question.answer}' has no words except articles; correct it", path, number)
+        found.append(question)
     if not found:
         raise DataError(f"no question; each line is {_FORM}", path)
     return found

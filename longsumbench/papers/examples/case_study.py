@@ -1,4 +1,4 @@
-"""Kind `case_study`: two distant source sentences that the reference fuses, and what outputs state of them.
+"""Kind `case_study`: two distant source sentences that the reference fuses, and what outputs say about them.
 
 Job --case_study_page--> Page: one such pair (PageSum, Table 8), and how often outputs state both sentences of a pair
 
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from longsumbench.analysis.fusion.fusion import Fusion, FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.analysis.fusion.page import PAIR_STYLE, SAYS, SOURCE_MARKS, html_pair, name_source
 from longsumbench.analysis.pages import MARK_STYLE, marks_legend
+from longsumbench.api import build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.examples.row_examples import describe_problem, keep_first_runs
@@ -57,7 +58,8 @@ def case_study_page(job: Job) -> Page:
     """Make the page of a case study.
 
     Raises:
-        UsageError: the example that the option `example` names (its id) has no pair; or runs have read other texts.
+        UsageError: the example that the option `example` names (its id) has no pair, the option `sample` is invalid, or
+            runs have read other texts.
         DataError: the texts cannot be read.
         EnvironmentProblem: the texts are on the hub, which cannot be reached.
     """
@@ -102,8 +104,9 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
 
 def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
     """Find all pairs of a dataset, and choose one."""
-    size, example = job.options["sample"], job.options["example"]
-    settings = FusionSettings(sample=None if size is None else int(size), run=",".join(labels), bins=_FAR + 1)
+    example = job.options["example"]
+    values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
+    settings: FusionSettings = build_settings(FusionSettings, values, "")
     found = analyze_fusion(job.datasets[dataset], settings, job.results)
     chosen = [fusion for fusion in found.fusions if example is None or fusion.id == str(example)]
     if example is not None and not chosen:

@@ -19,7 +19,7 @@ from longsumbench.papers.examples.evidence_numbers import (
     time_locality,
     views_of_reference,
 )
-from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs, picture_name
+from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.ours import read_ours
@@ -55,9 +55,7 @@ def evidence_page(job: Job) -> Page:
         numbers=long_table(_numbers(found, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, read_ours(job)),
-        pictures={
-            picture_name(job, name): draw_views(one.inspection.title, _views(one)) for name, one in found.items()
-        },
+        pictures={one.picture_name(job): draw_views(one.inspection.title, _views(one)) for one in found.values()},
         details="\n".join(map(_framed_page, found.values())),
     )
 

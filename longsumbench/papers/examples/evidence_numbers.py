@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.errors import DataError
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
-from longsumbench.metrics.statistics import bootstrap_interval
+from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.papers.claims import Claim, compare_examples
 from longsumbench.papers.examples.row_examples import describe_problem
 from longsumbench.report.evidence.views import Selections, View, Weights, views
@@ -28,7 +27,6 @@ from longsumbench.runs.evidence import kept_places, read_evidence
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
 _BEST, _EQUAL, _SAME, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
 _COUNTS = (_SELECTED,)  # the others are shares
-_RESAMPLES = 1_000
 _SELECTION_COLUMNS = {
     _CHANGED: "other selection than\nthe segment before, %",
     _SELECTED: "units selected\nfor a segment",
@@ -77,13 +75,13 @@ def measure_examples(folder: Path) -> pd.DataFrame:
 
 
 def measure_view(view: View) -> Iterator[tuple[str, float]]:
-    """Yield the name and the number of each measure of a view; shares are 0–1."""
-    if isinstance(view, Selections):
+    """Yield the name and the number of each measure of a view; nothing for an empty output. Shares are 0–1."""
+    if isinstance(view, Selections) and len(view.taken):
         taken = view.taken > 0
         changed = (taken[1:] != taken[:-1]).any(axis=1)
         yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
         yield _SELECTED, float(taken.sum(axis=1).mean())
-    elif isinstance(view, Weights):
+    elif isinstance(view, Weights) and view.values.size:
         best = np.array(view.strongest)
         counts, steps = np.bincount(best), len(best)
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
@@ -113,11 +111,7 @@ def _cells(name: str, table: pd.DataFrame, columns: Mapping[str, str]) -> list[s
 
 def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     """Return the mean of a measure with its interval, shares as 0–100; None if it applies to no example."""
-    known = np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNTS else PERCENT)
-    if not len(known):
-        return None
-    low, high = bootstrap_interval(known, _RESAMPLES, BOOTSTRAP_SEED) if len(known) > 1 else (np.nan, np.nan)
-    return Estimate(float(known.mean()), low, high)
+    return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNTS else PERCENT))
 
 
 def time_locality(table: pd.DataFrame, dataset: str, name: str) -> Claim | None:

@@ -3,15 +3,13 @@
 Job --inspect_rows--> RowExamples, and sentences about the rows without one
 """
 
-import re
 from dataclasses import replace
 from typing import NamedTuple
 
 from longsumbench.analysis.runs.inspect_run import Inspection, inspect_example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.papers.page import Job, RowRuns
-
-_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
+from longsumbench.papers.picture_names import picture_name
 
 
 class RowExample(NamedTuple):
@@ -26,6 +24,10 @@ class RowExample(NamedTuple):
     name: str
     row: RowRuns
     inspection: Inspection
+
+    def picture_name(self, job: Job) -> str:
+        """Return the file name of its picture: "seal-figure5-seal.png"."""
+        return picture_name(job.artifact, self.name)
 
 
 def keep_first_runs(job: Job) -> Job:
@@ -84,8 +86,3 @@ def name_row(job: Job, row: RowRuns) -> str:
 def describe_problem(error: DataError) -> str:
     """Return the message of an error without the path in front of it, which differs between machines."""
     return str(error).removeprefix(f"{error.path}: ")
-
-
-def picture_name(job: Job, name: str) -> str:
-    """Return the name of a row's picture: "seal-figure5-seal.png"."""
-    return f"{job.artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', name.lower()).strip('-')}.png"

@@ -40,9 +40,17 @@ class PrintedRow(NamedTuple):
         return (self.how or "own") + (_DOUBTED if self.doubted else "")
 
 
+def read_printed_table(artifact: Artifact) -> pd.DataFrame:
+    """Return the numbers of the artifact's table: of ROUGE those of its part, and all others."""
+    table = read_published_table()
+    here = (table["source_key"] == artifact.source) & (table["source_table"] == artifact.prints)
+    part = (table["statistic"] == artifact.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
+    return table[here & part]
+
+
 def find_printed_row(artifact: Artifact, label: str, dataset: str) -> PrintedRow | None:
     """Return what a table prints for a row of an artifact on one of the paper's datasets; None if it prints nothing."""
-    found = _rows(_selected(_table(artifact), artifact.rows[label], dataset), {}, label)
+    found = _rows(_selected(read_printed_table(artifact), artifact.rows[label], dataset), {}, label)
     return found[0] if found else None
 
 
@@ -53,7 +61,7 @@ def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[Print
         artifact: the table.
         datasets: the paper's names of the datasets on which the artifact's own rows are left out.
     """
-    table = _table(artifact)
+    table = read_printed_table(artifact)
     labels: dict[Hashable, str] = {}
     for label, row in artifact.rows.items():
         for dataset in row.datasets or artifact.datasets:
@@ -84,14 +92,6 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
         optional=("input\ntokens", "variant"),
         footnotes=("† Another publication or table contradicts this row: see the note in published.csv.",) * doubts,
     ).without_empty_columns()
-
-
-def _table(artifact: Artifact) -> pd.DataFrame:
-    """Return the numbers of the artifact's table: of ROUGE those of its part, and all others."""
-    table = read_published_table()
-    here = (table["source_key"] == artifact.source) & (table["source_table"] == artifact.prints)
-    part = (table["statistic"] == artifact.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
-    return table[here & part]
 
 
 def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:

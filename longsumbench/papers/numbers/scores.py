@@ -8,7 +8,7 @@ from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.artifacts import Artifact
-from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, long_table
+from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.numbers.orderings import decide_orderings
 from longsumbench.papers.numbers.ours import FACTS_HEADING, Ours, count_runs, measures_shown, read_ours
@@ -113,10 +113,7 @@ def _cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     ours, differences = [], []
     for row in lines:
         ours.append(f"{row.ours[column]:.{decimals}f}" if column in row.ours else "")
-        gap = row.difference(column)
-        sign = "-" if gap and gap.mean < 0 else "+"
-        size = gap and gap._replace(mean=abs(gap.mean))
-        differences.append(f"{sign}{size:.{decimals}f}" if size else "")
+        differences.append(format_change(row.difference(column), decimals))
     return {"printed": [row.number(column) for row in lines], "ours": ours, "difference": differences}
 
 

@@ -3,7 +3,6 @@
 Job, dataset --score_rows--> ScoredTexts: coherence of each text, by row
 """
 
-import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +18,13 @@ from longsumbench.api import Scoring, build_settings
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import Difference, SeedGroup, difference, estimate_share, latest_per_seed
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
-from longsumbench.metrics.statistics import bootstrap_interval
+from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.papers.claims import compare_examples
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named
 from longsumbench.runs.record import RunRecord
 
 _OUTPUTS = "predictions.jsonl"
-_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _COLUMN = "coherence"
 
 
@@ -60,11 +57,7 @@ class ScoredTexts:
         """
         if row in self.groups:
             return estimate_share(self.groups[row].runs, _COLUMN, self._frames())
-        values = PERCENT * self._known(row)
-        if not len(values):
-            return None
-        bounds = bootstrap_interval(values, _RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else (math.nan, math.nan)
-        return Estimate(float(values.mean()), *bounds)
+        return estimate_mean(PERCENT * self._known(row))
 
     def compare(self, one: str, other: str) -> Difference | None:
         """Return the difference of two rows, or of two kinds of references; None if it cannot be tested."""

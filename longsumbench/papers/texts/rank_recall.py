@@ -1,6 +1,11 @@
 """Hierarchical Transformer, Table 1: the ROUGE-L recall of a ranker's best paragraphs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.api import UNRANKED, RankerSettings, build_settings
@@ -15,6 +20,7 @@ from longsumbench.report.tables import Block
 _PRINTED_ON = "WikiSum"
 _PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}  # ranker → system in published.csv
 _HIGHER, _LOWER = "lstm", "tfidf"
+_FEWEST = 2  # examples of a test
 _RANKER = "ranker."  # options with this prefix are settings of learned rankers
 _COLUMNS = ("ranker", "", *(f"best {kept}" for kept in KEPT))
 
@@ -24,7 +30,8 @@ def rank_recall_page(job: Job) -> Page:
 
     The options `rank`, `unit`, `seed`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers.
 
-    The claim is that the learned ranker finds more than tf-idf similarity, for each number of paragraphs (§4).
+    The claim is that the learned ranker finds more than tf-idf similarity, for each number of paragraphs (§4). It is
+    tested on examples with more paragraphs. Of the others both rankers keep all, and only their order differs.
 
     Raises:
         UsageError: no dataset can be read, an option is invalid, or an example has no title.
@@ -40,10 +47,10 @@ def rank_recall_page(job: Job) -> Page:
     for dataset in reached.datasets:
         found = rank_recall(dataset.settings, settings, ranker)
         printed = _printed() if dataset.name == _PRINTED_ON else {}
-        ours = _ours(found)
-        blocks.append(_block(dataset, found, ours, printed))
-        numbers += _numbers(job, dataset, found, ours, printed)
-        claims += _claims(dataset, found)
+        recalls = _Recalls(dataset, found, printed, f"{job.artifact.source} {job.artifact.prints}")
+        blocks.append(recalls.block())
+        numbers += recalls.numbers()
+        claims += recalls.claims()
     verdicts = judge_claims(claims)
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
@@ -65,67 +72,78 @@ def _printed() -> dict[str, dict[int, str]]:
     return {ranker: found[system] for ranker, system in _PRINTED_AS.items()}
 
 
-def _ours(found: RankRecall) -> dict[tuple[str, int], Estimate]:
-    """Return (ranker, number of paragraphs) → recall, 0–100."""
-    rows = found.table().itertuples(index=False)
-    return {(name, kept): Estimate(mean, low, high) for name, kept, mean, low, high in rows}
-
-
-def _change(ours: Estimate, printed: str) -> Estimate:
-    return Estimate(*(number - float(printed) for number in ours))
-
-
-def _block(
-    dataset: ReadableDataset,
-    found: RankRecall,
-    ours: dict[tuple[str, int], Estimate],
-    printed: dict[str, dict[int, str]],
-) -> Block:
-    cells = []
-    for name in found.recalls:
-        label = f"{name} (order of the text)" if name == UNRANKED else name
-        recalls = printed.get(name, {})
-        if recalls:
-            cells.append([_PRINTED_AS[name], "printed", *(recalls[kept] for kept in KEPT)])
-        cells.append([label, "ours", *(f"{ours[name, kept]:.2f}" for kept in KEPT)])
-        if recalls:
-            changes = (format_change(_change(ours[name, kept], recalls[kept])) for kept in KEPT)
-            cells.append(["", "ours − printed", *changes])
-    return Block(dataset.label, tuple(found.notes()), _COLUMNS, "ll" + "r" * len(KEPT), cells)
-
-
-def _numbers(
-    job: Job,
-    dataset: ReadableDataset,
-    found: RankRecall,
-    ours: dict[tuple[str, int], Estimate],
-    printed: dict[str, dict[int, str]],
-) -> Iterator[TableNumber]:
-    size = len(found.texts_of_each)
-    for (name, kept), number in ours.items():
-        measure = _measure(kept)
-        if value := printed.get(name, {}).get(kept):
-            source = f"{job.artifact.source} {job.artifact.prints}"
-            yield TableNumber(PRINTED, dataset.name, name, measure, float(value), source=source)
-            yield TableNumber(DIFFERENCE, dataset.name, name, measure, *_change(number, value), n=size)
-        yield TableNumber(OURS, dataset.name, name, measure, *number, n=size)
-
-
 def _measure(kept: int) -> str:
     return f"ROUGE-L recall of the best {kept}"
 
 
-def _claims(dataset: ReadableDataset, found: RankRecall) -> Iterator[Claim]:
-    lacking = [name for name in (_HIGHER, _LOWER) if name not in found.recalls]
-    for place, kept in enumerate(KEPT):
-        claim = f"{_HIGHER} > {_LOWER}", _measure(kept), dataset.name
-        if lacking:
-            yield Claim(*claim, None, f"rank= does not name {' and '.join(lacking)}")
-            continue
-        more = int((found.texts_of_each > kept).sum())
-        reason = f"{more:,} of them have more than {kept} {found.unit}s"
-        if not more:
-            yield Claim(*claim, None, f"no example has more than {kept} {found.unit}s")
-            continue
-        gaps = PERCENT * (found.recalls[_HIGHER][:, place] - found.recalls[_LOWER][:, place])
-        yield Claim(*claim, compare_examples(gaps), reason)
+@dataclass(frozen=True)
+class _Recalls:
+    """The recalls on one dataset.
+
+    Attributes:
+        dataset: the dataset.
+        found: our recalls of each example.
+        printed: ranker → number of paragraphs → recall, 0–100; empty on a dataset that the paper does not name.
+        source: the table with the printed recalls.
+    """
+
+    dataset: ReadableDataset
+    found: RankRecall
+    printed: Mapping[str, Mapping[int, str]]
+    source: str
+
+    @cached_property
+    def ours(self) -> dict[tuple[str, int], Estimate]:
+        """(ranker, number of paragraphs) → recall, 0–100."""
+        rows = self.found.table().itertuples(index=False)
+        return {(name, kept): Estimate(mean, low, high) for name, kept, mean, low, high in rows}
+
+    def _change(self, name: str, kept: int) -> Estimate:
+        return Estimate(*(number - float(self.printed[name][kept]) for number in self.ours[name, kept]))
+
+    def block(self) -> Block:
+        """Return printed, ours and their difference, a line for each ranker."""
+        cells = []
+        for name in self.found.recalls:
+            label = f"{name} (order of the text)" if name == UNRANKED else name
+            if name in self.printed:
+                cells.append([_PRINTED_AS[name], "printed", *(self.printed[name][kept] for kept in KEPT)])
+            cells.append([label, "ours", *(f"{self.ours[name, kept]:.2f}" for kept in KEPT)])
+            if name in self.printed:
+                cells.append(["", "ours − printed", *(format_change(self._change(name, kept)) for kept in KEPT)])
+        notes = (*self.found.notes(), self._describe_tested())
+        return Block(self.dataset.label, notes, _COLUMNS, "ll" + "r" * len(KEPT), cells)
+
+    def _describe_tested(self) -> str:
+        """Say how many examples each claim is tested on."""
+        sizes = [f"{int(self._have_more(kept).sum()):,} (best {kept})" for kept in KEPT]
+        tested = f"Claims are tested on examples with more {self.found.unit}s than are kept: {', '.join(sizes)}"
+        return f"{tested}; of the others every ranker keeps all, and only the order differs"
+
+    def _have_more(self, kept: int) -> NDArray[np.bool_]:
+        """Return [examples], True for those of whose paragraphs a ranker leaves some out."""
+        return self.found.texts_of_each > kept
+
+    def numbers(self) -> Iterator[TableNumber]:
+        """Yield printed, ours and their difference, of each ranker and number of paragraphs."""
+        size = len(self.found.texts_of_each)
+        for (name, kept), number in self.ours.items():
+            named = self.dataset.name, name, _measure(kept)
+            if name in self.printed:
+                yield TableNumber(PRINTED, *named, float(self.printed[name][kept]), source=self.source)
+                yield TableNumber(DIFFERENCE, *named, *self._change(name, kept), n=size)
+            yield TableNumber(OURS, *named, *number, n=size)
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield the claim for each number of paragraphs, tested on the examples with more."""
+        lacking = [name for name in (_HIGHER, _LOWER) if name not in self.found.recalls]
+        for place, kept in enumerate(KEPT):
+            claim = f"{_HIGHER} > {_LOWER}", _measure(kept), self.dataset.name
+            more, wanted = self._have_more(kept), f"more than {kept} {self.found.unit}s"
+            if lacking:
+                yield Claim(*claim, None, f"rank= does not name {' and '.join(lacking)}")
+            elif (num := int(more.sum())) < _FEWEST:
+                yield Claim(*claim, None, f"{num or 'no'} example has {wanted}")
+            else:
+                gaps = PERCENT * (self.found.recalls[_HIGHER][more, place] - self.found.recalls[_LOWER][more, place])
+                yield Claim(*claim, compare_examples(gaps), f"those of {len(more):,} with {wanted}")

@@ -1,6 +1,5 @@
 """The datasets of an artifact: which can be read on this machine, and which of them are not the paper's."""
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,9 +10,8 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
 from longsumbench.papers.page import Job
+from longsumbench.papers.picture_names import picture_name
 from longsumbench.papers.typed_words import texts_problem
-
-_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
 class ReadableDataset(NamedTuple):
@@ -41,7 +39,7 @@ class ReadableDataset(NamedTuple):
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
-        return f"{job.artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', self.name.lower()).strip('-')}.png"
+        return picture_name(job.artifact, self.name)
 
 
 class ReachableDatasets(NamedTuple):

@@ -1,18 +1,17 @@
 """SEAL, Table 1, and PageSum, Table 1: numbers of examples, and lengths of sources and targets."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size
 from longsumbench.analysis.dataset.tables import summarize_lengths
 from longsumbench.leaderboards.published import PUBLISHED_AS
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, Estimate
-from longsumbench.metrics.statistics import bootstrap_interval
+from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.papers.artifacts import Artifact
-from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, long_table
+from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.lengths import WORDS, DatasetLengths, measure_lengths
 from longsumbench.papers.texts.reachable import ReadableDataset, read_datasets, typed_option
@@ -21,9 +20,6 @@ from longsumbench.report.tables import Block
 _COLUMNS = ("dataset", "", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
 _MEASURES = tuple((text, statistic) for text in ("source", "target") for statistic in ("mean", "95 %"))
 _ABSENT = "–"
-_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
-_NUMBER = re.compile(r"([\d.,]+)([kKM]?)")
-_TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 _SPLITS = ("train", "validation", "test")
 
 
@@ -52,7 +48,7 @@ def sizes_page(job: Job) -> Page:
     tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
     required = typed_option(job, "tokenizer")
     rows, numbers, conditions = list[list[str]](), list[TableNumber](), list(reached.conditions)
-    for name in {**job.artifact.datasets, **job.datasets}:
+    for name in job.artifact.datasets:
         printed = _printed(job.artifact, name)
         if printed:
             rows.append([name, f"printed: {printed.counted}", printed.examples, *printed.lengths])
@@ -63,10 +59,12 @@ def sizes_page(job: Job) -> Page:
             for unit, table in found.tables.items():
                 rows.append([dataset.label, f"ours: {unit}", _examples(found), *_cells(table)])
             numbers += _our_numbers(dataset, found)
-            if printed and dataset.of_paper:
-                changes = list(_changes(dataset, found, printed))
-                numbers += changes
-                rows.append([dataset.label, "ours − printed, %", "", *_change_cells(changes)])
+            unit, table = list(found.tables.items())[-1]
+            if printed and dataset.of_paper and unit != WORDS:  # the papers count tokens
+                changes = _changes(table, printed)
+                numbers += _change_numbers(dataset, unit, table, changes)
+                cells = (format_change(change, 1) or _ABSENT for change in changes)
+                rows.append([dataset.label, "ours − printed, %", "", *cells])
             conditions.append(_describe_sample(dataset, found))
             if tokenizer is not None and f"tokens of {tokenizer}" not in found.tables:
                 conditions.append(f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it.")
@@ -85,12 +83,6 @@ def _printed(artifact: Artifact, name: str) -> _PrintedSizes | None:
         if source == wanted:
             return _PrintedSizes(counted, examples, tuple(lengths))
     return None
-
-
-def read_printed_size(text: str) -> float | None:
-    """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
-    found = _NUMBER.fullmatch(text)
-    return None if found is None else float(found[1].replace(",", "")) * _TIMES[found[2]]
 
 
 def _printed_numbers(artifact: Artifact, name: str, printed: _PrintedSizes) -> Iterator[TableNumber]:
@@ -120,45 +112,35 @@ def _our_numbers(dataset: ReadableDataset, found: DatasetLengths) -> Iterator[Ta
         yield TableNumber(OURS, dataset.name, "examples", split, size)
     for unit, table in found.tables.items():
         for text, statistic in _MEASURES:
-            length, row = summarize_lengths(table[text]), f"{text}, {unit}"
-            if length.n and statistic == "mean":
-                low, high = _interval(table[text].dropna())
-                yield TableNumber(OURS, dataset.name, row, statistic, length.mean, low, high, length.n)
-            elif length.n:
-                yield TableNumber(OURS, dataset.name, row, statistic, length.p95, n=length.n)
+            if number := _estimate(table[text], statistic):
+                n = int(table[text].count())
+                yield TableNumber(OURS, dataset.name, f"{text}, {unit}", statistic, *number, n)
 
 
-def _changes(dataset: ReadableDataset, found: DatasetLengths, printed: _PrintedSizes) -> Iterator[TableNumber]:
-    """Yield the differences of our lengths from the printed ones, in percent of these; those of tokens if there are."""
-    unit, table = list(found.tables.items())[-1]
+def _estimate(lengths: "pd.Series[float]", statistic: str) -> Estimate | None:
+    """Return the mean with its interval, or the percentile without one; None without a length."""
+    if statistic == "mean":
+        return estimate_mean(np.asarray(lengths.dropna(), np.float64))
+    found = summarize_lengths(lengths)
+    return Estimate(found.p95, np.nan, np.nan) if found.n else None
+
+
+def _changes(tokens: pd.DataFrame, printed: _PrintedSizes) -> list[Estimate | None]:
+    """Return the differences of our lengths in tokens from the printed ones, in percent of these."""
+    changes = list[Estimate | None]()
     for (text, statistic), cell in zip(_MEASURES, printed.lengths, strict=True):
-        length, value = summarize_lengths(table[text]), read_printed_size(cell)
-        row = f"{text}, {unit}, % of the printed length"
-        if value is None or not length.n:
-            yield TableNumber(DIFFERENCE, dataset.name, row, statistic, None)
-            continue
-        number = Estimate(length.p95, float("nan"), float("nan"))
-        if statistic == "mean":
-            number = Estimate(length.mean, *_interval(table[text].dropna()))
-        change, low, high = (100 * (part / value - 1) for part in number)
-        yield TableNumber(DIFFERENCE, dataset.name, row, statistic, change, low, high, length.n)
+        ours, value = _estimate(tokens[text], statistic), read_printed_size(cell)
+        changes.append(Estimate(*(100 * (part / value - 1) for part in ours)) if ours and value else None)
+    return changes
 
 
-def _change_cells(changes: list[TableNumber]) -> Iterator[str]:
-    for change in changes:
-        if change.value is None:
-            yield _ABSENT
-        elif change.measure == "mean" and change.low is not None and change.high is not None:
-            yield f"{change.value:+.1f} ±{(change.high - change.low) / 2:.1f}"
-        else:
-            yield f"{change.value:+.1f}"
-
-
-def _interval(values: "pd.Series[float]") -> tuple[float, float]:
-    """Return the 95 % interval of a mean; NaN for a single value."""
-    if len(values) < 2:
-        return float("nan"), float("nan")
-    return bootstrap_interval(values.tolist(), _RESAMPLES, BOOTSTRAP_SEED)
+def _change_numbers(
+    dataset: ReadableDataset, unit: str, tokens: pd.DataFrame, changes: list[Estimate | None]
+) -> Iterator[TableNumber]:
+    for (text, statistic), change in zip(_MEASURES, changes, strict=True):
+        if change:
+            row = f"{text}, {unit}, % of the printed length"
+            yield TableNumber(DIFFERENCE, dataset.name, row, statistic, *change, int(tokens[text].count()))
 
 
 def _describe_sample(dataset: ReadableDataset, found: DatasetLengths) -> str:

@@ -96,6 +96,13 @@ def test_damaged_questions(tmp_path: Path) -> None:
     assert "questions.jsonl:2: not a question" in one_line(lambda: read_questions(path))
 
 
+@pytest.mark.parametrize("answer", ["The", "!", "", '"A."'])
+def test_an_answer_without_words(answer: str, tmp_path: Path) -> None:
+    """An answer of articles and punctuation would equal an empty one, so its line is an error."""
+    path = write_questions(tmp_path / "questions.jsonl", ("e0", "Who?", "the cat"), ("e0", "Which?", answer))
+    assert "questions.jsonl:2: the answer " in one_line(lambda: read_questions(path))
+
+
 @pytest.fixture
 def finished(tmp_path: Path) -> Write:
     """Write a finished run; return its record."""

@@ -1,8 +1,10 @@
 """What the papers print: numbers of a row, the other rows of a table, and kinds of ROUGE-L."""
 
+from msgspec import structs
+
 from longsumbench.leaderboards.published import read_published_table
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
-from longsumbench.papers.numbers.printed import find_printed_row, printed_block, read_other_rows
+from longsumbench.papers.numbers.printed import find_printed_row, printed_block, read_other_rows, read_printed_table
 
 SEAL = Artifact(
     kind="scores",
@@ -18,6 +20,13 @@ SEAL = Artifact(
 
 def pagesum(**rows: ArtifactRow) -> Artifact:
     return Artifact("scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum")
+
+
+def test_numbers_of_a_table() -> None:
+    """SEAL's Table 2 prints 20 rows of three numbers and two more; Table 22 and Table 2 of others differ."""
+    assert len(read_printed_table(SEAL)) == 62
+    assert len(read_printed_table(structs.replace(SEAL, prints="Table 22"))) == 0
+    assert len(read_printed_table(structs.replace(SEAL, source="you2019etads"))) == 30
 
 
 def test_numbers_of_a_row_are_those_of_the_paper() -> None:

@@ -49,6 +49,13 @@ def test_the_difference_is_ours_minus_printed(tmp_path: Path) -> None:
     assert rows["difference"].high == pytest.approx(rows["ours"].high - 44.3)
 
 
+def test_a_difference_of_zero_has_no_minus(tmp_path: Path) -> None:
+    """Ours 44.28 is 0.02 below the printed 44.3, which is zero with one decimal."""
+    run = finished_run(Results(tmp_path), "seal", [0.4428] * 4)
+    (block, *_) = scores_page(paper_job(seal(), tmp_path, {"SEAL": [run]})).blocks
+    assert row_of(block, "SEAL")["R-1 difference"].startswith("+0.0")
+
+
 def test_kinds_of_rouge_l_never_share_a_column(tmp_path: Path) -> None:
     """SEAL prints R-L of both kinds; each has our number of the same kind."""
     found = page(tmp_path, seal())

@@ -121,6 +121,26 @@ def test_unfinished_runs(texts: DatasetSettings, tmp_path: Path, bert: str) -> N
     assert kinds == ["printed"]
 
 
+def test_a_seed_is_missing(texts: DatasetSettings, results: Results, bert: str) -> None:
+    """With one of two seeds the number is shown, and the claim is not tested; the conditions name the texts."""
+    (second,) = [run for run in results.records("jsonl") if run.seed == 2]
+    shutil.rmtree(results.run_folder(second))
+    page = coherence_page(job_of(texts, results, bert))
+    assert (page.verdicts[0].outcome, page.verdicts[0].reason) == (NOT_TESTED, "spatial: 1 run not finished")
+    assert "ours" in page.numbers[page.numbers["row"] == "spatial"]["kind"].tolist()
+    assert any(text.startswith("arXiv: ours are 6 examples of the test split of jsonl") for text in page.conditions)
+    assert any(text.startswith("Our numbers are of one seed.") for text in page.conditions)
+    assert len(set(page.conditions)) == len(page.conditions)
+
+
+def test_printed_numbers_are_of_their_dataset(texts: DatasetSettings, tmp_path: Path, bert: str) -> None:
+    """The paper prints numbers on arXiv only; an artifact without rows has those of references."""
+    for dataset, printed in (("arXiv", [98.00, 95.43]), ("PubMed", [])):
+        options = {"bert": bert, "sample": None, "device": "cpu"}
+        numbers = coherence_page(analysis_job("pagesum-table4", {dataset: texts}, options, tmp_path)).numbers
+        assert numbers[numbers["kind"] == "printed"]["value"].tolist() == printed
+
+
 def test_a_bert_is_needed(texts: DatasetSettings, tmp_path: Path) -> None:
     """Without the option, or with a folder that has no model, the message names the option."""
     with pytest.raises(UsageError, match="add bert=FOLDER or a hub name"):

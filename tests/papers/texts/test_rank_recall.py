@@ -3,10 +3,11 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.analysis_jobs import analysis_job, write_texts
 
-from longsumbench.analysis.dataset.rank_recall import KEPT
+from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED
@@ -55,6 +56,24 @@ def test_printed_and_ours(tmp_path: Path) -> None:
     assert [verdict.outcome for verdict in page.verdicts] == [REPRODUCED, *[NOT_TESTED] * 3]
     assert page.verdicts[1].reason == "no example has more than 10 paragraphs"
     assert len(page.verdicts) == len(KEPT)
+
+
+def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve examples of three paragraphs, all kept, do not decide; the eight with more differ by 20.
+
+    Over all twenty the mean difference would be -22. One example with more than 10 paragraphs is too few for a test.
+    """
+    gaps = np.array([-0.5] * 12 + [0.2] * 8)
+    recalls = {"tfidf": np.full((20, len(KEPT)), 0.5), "lstm": 0.5 + np.repeat(gaps[:, None], len(KEPT), axis=1)}
+    found = RankRecall("jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0)
+    monkeypatch.setattr("longsumbench.papers.texts.rank_recall.rank_recall", lambda *_: found)
+    page = rank_recall_page(analysis_job("hierarchical-table1", {"WikiSum": texts(tmp_path / "texts")}, OPTIONS))
+    best5, *others = page.verdicts
+    assert (best5.outcome, best5.difference, best5.n) == (REPRODUCED, pytest.approx(20), 8)
+    assert best5.reason == "8 examples; those of 20 with more than 5 paragraphs"
+    assert [verdict.reason for verdict in others] == [f"1 example has more than {kept} paragraphs" for kept in KEPT[1:]]
+    counts = "8 (best 5), 1 (best 10), 1 (best 20), 1 (best 40)"
+    assert any(f"more paragraphs than are kept: {counts};" in note for note in page.blocks[0].notes)
 
 
 def test_a_ranker_is_not_named(tmp_path: Path) -> None:

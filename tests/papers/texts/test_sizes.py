@@ -8,10 +8,10 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 from support.tiny_bert import write_bert
 
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import DataError, EnvironmentProblem
-from longsumbench.papers.texts.sizes import read_printed_size, sizes_page
+from longsumbench.papers.texts.sizes import sizes_page
 
 OPTIONS = {"split": "test", "sample": None, "tokenizer": None}
 TEXTS = {"zhao2020seal": "seal.txt", "liu2022pagesum": "pagesum.txt"}
@@ -63,6 +63,16 @@ def test_the_papers_own_dataset_has_differences(tmp_path: Path) -> None:
     changes = page.numbers[page.numbers["kind"] == "difference"].dropna(subset=["value"])
     assert changes["value"].tolist() == pytest.approx([100 * (4 / 8154.3 - 1), 100 * (2 / 197.8 - 1)], abs=1e-3)
     assert any("nothing shows that they are the official ones" in sentence for sentence in page.conditions)
+
+
+def test_words_are_not_compared_with_printed_tokens(tmp_path: Path) -> None:
+    """Without a training split there is no tokenizer, and so no difference from the printed tokens."""
+    settings = texts(tmp_path / "texts")
+    (tmp_path / "texts" / "train.jsonl").unlink()
+    settings.name = "arxiv"
+    page = sizes_page(analysis_job("pagesum-table1", {"arXiv": settings}, OPTIONS))
+    assert [row[1] for row in page.blocks[0].rows] == ["printed: BART's BPE, validation split", "ours: words"]
+    assert set(page.numbers["kind"]) == {"printed", "ours"}
 
 
 def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
