@@ -11,11 +11,12 @@ from longsumbench.papers.write import MadePage, read_written
 from longsumbench.report.tables import terminal_width
 from longsumbench.runs.results import Results
 
+_REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
 _OUTCOMES = (REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED)
 
 
 def render_artifacts(results: Results) -> str:
-    """Render the list for the terminal: two lines for each artifact.
+    """Render the list for the terminal: two lines for each artifact, with its page here, or that of the suite.
 
     Raises:
         DataError: a file of `conf/paper`, or of the results, is damaged.
@@ -28,7 +29,9 @@ def render_artifacts(results: Results) -> str:
         status = describe_status(results, artifact)
         facts = [f"scale={'|'.join(_scales(artifact))}"]
         facts += [format_count(printed, "printed number")] if printed else []
+        published = "" if status else describe_status(Results(results.root / _REFERENCE), artifact)
         facts += [f"made here: {status}"] if status else []
+        facts += [f"published: {published}"] if published else []
         texts = (artifact.title, "; ".join(facts))
         wrapped = [line for text in texts for line in textwrap.wrap(text, terminal_width() - width)]
         lines += [f"{start:{width}}{line}" for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False)]
@@ -53,7 +56,7 @@ def _runs(artifact: Artifact, written: MadePage) -> str:
     if artifact.kind in PLANNED_ONLY or not every:
         return ""
     counted = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
-    return f"{counted}, {format_duration(written.seconds)}" if finished else counted
+    return f"{counted}, {format_duration(sum(written.runs.values()))}" if finished else counted
 
 
 def _scales(artifact: Artifact) -> list[str]:

@@ -83,7 +83,7 @@ their run time, one thread each, and the outcome of every test of an ordering. *
 `scale=paper`, for all runs.
 """
 _TOTAL = """\
-The miniatures above took {time} in total: run time, one thread each. Runs that several tables share count in each.
+The runs above took {time} in total, one thread each; runs that several tables share count once.
 """
 
 
@@ -100,7 +100,7 @@ def papers_page(results: Results) -> str:
     parts = [_INTRODUCTION.format(count=len(artifacts)), "## All of them\n", _LEGEND]
     parts.append(_table(artifacts.values(), results, costs))
     written = [read_written(results, name) for name in artifacts]
-    if seconds := sum(page.seconds for page in written if page):
+    if seconds := sum({run: took for page in written if page for run, took in page.runs.items()}.values()):
         parts.append(_TOTAL.format(time=format_duration(seconds)))
     for citation in dict.fromkeys(artifact.citation for artifact in artifacts.values()):
         parts.append(f"## {citation.rpartition(', ')[2]}\n\n{citation}.\n")

@@ -42,18 +42,16 @@ class MadePage(msgspec.Struct, frozen=True):
     Attributes:
         scale: the scale of its runs.
         words: the other words of the command.
-        runs: ids of the finished runs.
+        runs: id of each finished run → seconds that it took.
         missing: names of the points without a finished run.
-        seconds: sum of what the runs took.
         verdicts: outcome → number of claims.
     """
 
     name: str
     scale: str
     words: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
+    runs: dict[str, float] = {}
     missing: tuple[str, ...] = ()
-    seconds: float = 0.0
     verdicts: dict[str, int] = {}
 
 
@@ -115,9 +113,8 @@ def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
         job.artifact.name,
         job.scale,
         tuple(words),
-        tuple(run.run_id for run in runs),
+        {run.run_id: round(run.timings.total, 1) for run in runs},
         missing_names(job),
-        round(sum((run.timings.total for run in runs), 0.0), 1),
         dict(Counter(verdict.outcome for verdict in page.verdicts)),
     )
 

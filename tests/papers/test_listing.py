@@ -10,7 +10,7 @@ from longsumbench.papers.listing import describe_status, describe_verdicts, rend
 from longsumbench.papers.write import MadePage
 from longsumbench.runs.results import Results
 
-DONE = '{"name": "toy-table1", "scale": "probe", "runs": ["a", "b"], "missing": %s, "seconds": 150, "verdicts": %s}'
+DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "verdicts": %s}'
 
 
 def list_lines(folder: Path) -> list[str]:
@@ -33,6 +33,9 @@ def test_a_line_for_each_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "toy-table9  None",
         "            scale=probe|paper",
     ]
+    (tmp_path / "papers").rename(tmp_path / "elsewhere")
+    write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "{}"))
+    assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
 
 
 def test_an_unfinished_table(tmp_path: Path) -> None:

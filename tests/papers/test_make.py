@@ -91,7 +91,7 @@ def test_a_failed_run_is_continued_by_the_same_command(
             make(tmp_path, typed)
     assert written(tmp_path).missing == ("Random on Toys seed=1", "Random on Toys seed=2")
     (lead,) = before = finish_times(tmp_path)
-    assert written(tmp_path).runs == (lead,)
+    assert list(written(tmp_path).runs) == [lead]
     make(tmp_path, typed)
     assert written(tmp_path).missing == ()
     assert finish_times(tmp_path)[lead] == before[lead]

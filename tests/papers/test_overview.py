@@ -33,8 +33,10 @@ def test_what_was_run_here_is_shown_with_its_outcome(tmp_path: Path) -> None:
     """The scale, the runs, their time (also of all) and the verdicts of the page; the hours of the estimate."""
     results = Results(tmp_path)
     write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
-    found = MadePage("seal-table2", "probe", (), ("one", "two"), (), 600.0, {"reproduced": 3, "undecided": 1})
+    found = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), {"reproduced": 3, "undecided": 1})
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))
+    shared = MadePage("seal-table3", "probe", (), {"one": 60})
+    (tmp_path / "papers/seal-table3.json").write_bytes(msgspec.json.encode(shared))
     page = papers_page(results)
     status = describe_status(results, find_artifact("seal-table2"))
     assert "10.0 min" in status

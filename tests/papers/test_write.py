@@ -96,7 +96,7 @@ def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> Non
     """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
     write_page(job, runs_page(job), ["seed=2"])
     verdicts = {"reproduced": 1, "undecided": 1, "not tested": 1}
-    expected = MadePage("toy-table1", "probe", ("seed=2",), ("lead00000000",), ("Random on Toys",), 90.0, verdicts)
+    expected = MadePage("toy-table1", "probe", ("seed=2",), {"lead00000000": 90.0}, ("Random on Toys",), verdicts)
     assert read_written(Results(tmp_path), "toy-table1") == expected
     assert read_written(Results(tmp_path), "toy-table2") is None
     (tmp_path / "papers" / "toy-table1.json").write_text("{}", encoding="utf-8")
