@@ -15,7 +15,7 @@ from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_co
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.facts_found import describe_facts_found
-from longsumbench.leaderboards.notes import LEAD, caution
+from longsumbench.leaderboards.notes import LEAD, caution, describe_unlearned
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
@@ -73,8 +73,9 @@ def _describe_best(table: Table, ids: Set[str]) -> str:
     row = block.rows[own[0]]
     name = ranking_score(row.first)
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
-    ranked = sum(not other.first.oracle for other in block.rows)
-    place = "oracle" if row.first.oracle else f"place {own[0] + 1} of {ranked}"
+    ranked = [other.key for other in block.rows if other.ranked]
+    why = row.learned.word or "oracle"
+    place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else why
     return f"{table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
 
 
@@ -101,6 +102,7 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
         described = next((place for place in own if block.rows[place].first.trained), own[0])
         yield from _wrapped(_describe_differences(table, block, described), 2)
     yield from _wrapped(caution(block.rows), 2)
+    yield from _wrapped(describe_unlearned(block.rows), 3)
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"
@@ -139,12 +141,13 @@ def _shortened(text: str, width: int) -> str:
 def _describe_differences(table: Table, block: ComparableRows, own: int) -> str:
     """Describe how far the best row of the runs just done is from Lead, and from the best or the next row."""
     row, name = block.rows[own], ranking_score(block.rows[0].first)
-    ranked = [other for other in block.rows if not other.first.oracle and other is not row]
+    ranked = [other for other in block.rows if row.ranked and other.ranked and other is not row]
     leads = [other for other in ranked if other.first.model == LEAD]
+    best = next((other for other in block.rows if other.ranked), None)
     texts = []
     for other in {other.key: other for other in (*leads[:1], *ranked[:1])}.values():
         if (found := difference(row, other, name, table.scores)) is not None:
-            which = f"the best, {other.label}" if other is block.rows[0] else other.label
+            which = f"the best, {other.label}" if other is best else other.label
             texts.append(f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f}) from {which}")
     return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
 

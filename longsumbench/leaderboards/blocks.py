@@ -84,18 +84,19 @@ def seeds_column(rows: Sequence[SeedGroup]) -> str:
 
 
 def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[list[str]]:
-    """Return for each row its place and its cells; oracles have no place and no marks."""
-    ranked, tied = [row for row in comparable.rows if not row.first.oracle], comparable.tests.tied()
+    """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks."""
+    ranked, tied = [row for row in comparable.rows if row.ranked], comparable.tests.tied()
     best = {}
     if len(ranked) > 1:
-        names = numbers_shown([row.first for row in ranked])
+        names = numbers_shown([row.first for row in comparable.rows])
         best = {name: row.numbers[name].mean for name, row in best_rows(ranked, names).items()}
-    lines = []
-    for place, row in enumerate(comparable.rows, start=1):
+    lines, place = [], 0
+    for row in comparable.rows:
         cells = [column.cell(row) for column in columns]
-        if row.first.oracle:
+        if not row.ranked:
             lines.append(["", *cells])
             continue
+        place += 1
         for number, column in enumerate(columns):
             if column.name in row.numbers and row.numbers[column.name].mean == best.get(column.name):
                 cells[number] = Stressed(cells[number])

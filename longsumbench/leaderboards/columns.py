@@ -13,7 +13,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_duration, format_plain_value, percent
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, measured_mean, source_seen
 
@@ -72,6 +72,11 @@ def _count(name: str, heading: str, meaning: str, show: Callable[[float], str] =
     return _fact(name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show)
 
 
+def _learning(name: str, heading: str, meaning: str, show: Callable[[Learned], str]) -> Column:
+    """Return the column of a fact about learning."""
+    return Column(name, heading, meaning, lambda row: show(row.learned))
+
+
 def _prompt(record: RunRecord) -> str | None:
     name, hashed = record.facts.prompt, record.facts.prompt_hash
     return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
@@ -110,6 +115,8 @@ def _system_cell(row: SeedGroup) -> str:
 def _settings_cell(row: SeedGroup) -> str:
     """Return the settings of a row that differ from the defaults, and remarks on its runs."""
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
+    if row.learned.word in (NOT_LEARNED, STILL_LEARNING):
+        noted[row.learned.word] = None
     return "; ".join(text for text in (", ".join(row.settings), *noted) if text)
 
 
@@ -150,6 +157,19 @@ _FACTS = (
     _fact("source_seen", "source\nseen", "share of the source that was read", source_seen, _PERCENT),
     _fact("seconds", "train\ntime", "time of training", _trained("seconds"), format_duration),
     Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
+    _learning("learned", "learned", "whether the system learned to summarize", lambda learned: learned.word),
+    _learning(
+        "floor",
+        "floor",
+        "score of the outputs without their sources: against other examples, or by chance",
+        lambda learned: "" if learned.floor is None else f"{learned.floor:.1f}",
+    ),
+    _learning(
+        "lift",
+        "lift",
+        "gain over the floor, as share of the possible gain",
+        lambda learned: "" if learned.lift is None else f"{learned.lift:.0f} %",
+    ),
     _fact("steps", "steps", "optimizer steps", _trained("steps")),
     _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _trained("examples")),
     _fact("source_tokens", "source\ntokens", "source tokens trained on", _trained("source_tokens")),

@@ -1,43 +1,148 @@
-"""Whether the systems of a table learned to summarize: only those that did are compared.
+"""Whether the systems of a table learned to summarize: no conclusion is drawn about those that did not.
 
-rows of comparable runs, per-example scores --judge_learning--> a Learned for each row
+rows of comparable runs, per-example scores --judge_learning--> a `Learned` for each row
+
+A run learned if (a) its outputs depend on their sources: they score higher than against the references of other
+examples, by a quarter of what is possible; (b) they differ from each other and do not repeat themselves; (c) training
+had levelled off. A row learned if all its runs did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
+import numpy as np
 
-LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
+from longsumbench.api import FitReport
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+    unit_factor,
+)
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
+from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.runs.record import RunRecord, floor_column, ranking_score
+
+LEAST_LIFT = 25.0  # percent of the possible gain
+_NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
+_LAST_PART, _LARGEST_FALL = 0.25, 0.04  # of the steps, and of the whole fall of the validation loss
+_LEVEL, _FEWEST = 0.05, 6  # of the test; fewer examples cannot reach its level
+_FEWEST_LOSSES = 2  # validations, with which the fall in the last part is known
 
 
-class Learned(NamedTuple):
-    """Whether a row's system learned to summarize.
+class _Gain(NamedTuple):
+    """What the outputs of a run gain by their sources, in the unit of the ranking score.
 
     Attributes:
-        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNKNOWN`; empty for a system that learns nothing here, such
-            as Lead.
-        reason: why it is not `LEARNED`: "lift of 8 % in 1 of 3 seeds"; otherwise empty.
-        floor: what its outputs score without their sources, in the unit of the ranking score; None if unknown.
-        lift: gain over the floor, as percent of the gain that is possible; None if unknown.
+        mean: the score minus the floor.
+        floor: the score against other examples, or by chance.
+        p: of the test that the mean is 0.
+        top: the highest score that there is; None if it is unknown.
     """
 
-    word: str = ""
-    reason: str = ""
-    floor: float | None = None
-    lift: float | None = None
-
-    @property
-    def comparable(self) -> bool:
-        """True if conclusions about the row can be drawn."""
-        return self.word in ("", LEARNED)
+    mean: float
+    floor: float
+    p: float
+    top: float | None
 
 
 def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
     """Return key of a row → whether its system learned.
 
+    The possible gain is that of the best row that saw no references. If guesses have a known score (planted facts), it
+    is the way from there to 100.
+
     Args:
         rows: comparable rows.
         scores: run id → per-example scores, 0–1, of the runs that have them.
     """
-    raise NotImplementedError
+    gains = {run.run_id: _measure_gain(run, scores) for row in rows for run in row.runs}
+    possible = max((_possible_gain(row, gains) for row in rows if not row.first.oracle), default=0.0)
+    return {row.key: _judge_row(row, gains, possible) for row in rows}
+
+
+def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
+    """Return what a run gains by its sources; None if its floor is unknown, or examples are too few for a test."""
+    name, table = ranking_score(run), scores.get(run.run_id)
+    if table is None:
+        return None
+    chance, measured = f"{name}_chance", floor_column(name)
+    base = next((column for column in (measured, chance) if column in table), None)
+    column = f"{name}_f" if name in ROUGE_TYPES else name
+    if base is None or column not in table:
+        return None
+    factor = unit_factor(run, name)
+    values = factor * table[[column, base]].to_numpy()
+    values = values[np.isfinite(values).all(axis=1)]
+    if len(values) < _FEWEST:
+        return None
+    differences = values[:, 0] - values[:, 1]
+    p = randomization_bound(differences)
+    p = p if p <= _LEVEL else float(approximate_randomization(differences))
+    return _Gain(float(differences.mean()), float(values[:, 1].mean()), p, factor if chance in table else None)
+
+
+def _possible_gain(row: SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
+    known = [gain for run in row.runs if (gain := gains[run.run_id])]
+    every = [gain.mean if gain.top is None else gain.top - gain.floor for gain in known]
+    return sum(every) / len(every) if every else 0.0
+
+
+def _judge_row(row: SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> Learned:
+    known = [gain for run in row.runs if (gain := gains[run.run_id])]
+    floor = sum(gain.floor for gain in known) / len(known) if known else None
+    lifts = [PERCENT * gain.mean / possible for gain in known if possible > 0]
+    lift = sum(lifts) / len(lifts) if lifts else None
+    judged = [_judge_run(run, gains[run.run_id], possible) for run in row.runs if _learns(run)]
+    for word in (NOT_LEARNED, UNKNOWN, STILL_LEARNING):
+        if reasons := [reason for found, reason in judged if found == word]:
+            several = f" ({len(reasons)} of {len(judged)} seeds)" if judged[1:] else ""
+            return Learned(word, f"{reasons[0]}{several}", floor, lift)
+    return Learned(LEARNED if judged else "", "", floor, lift)
+
+
+def _learns(run: RunRecord) -> bool:
+    """Return True if the outputs come from a system that was trained, here or elsewhere."""
+    return run.trained or run.zero_shot or run.imported is not None or bool(run.facts.engine)
+
+
+def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
+    """Return the word for a run, and the reason why it is not `LEARNED`."""
+    if problems := output_warnings(run.outputs):
+        return NOT_LEARNED, problems[0]
+    lift = None
+    if gain is not None:
+        lift = PERCENT * gain.mean / possible if possible > 0 else 0.0
+        if gain.mean <= 0 or gain.p >= _LEVEL:
+            return NOT_LEARNED, "outputs that do not depend on their sources"
+        if lift < LEAST_LIFT:
+            return NOT_LEARNED, f"{lift:.0f} % of the possible gain over the floor"
+    elif run.config["decode"].get("mode") != "extract":  # what is copied from a source depends on it
+        return UNKNOWN, "its floor is not known"
+    fall = last_fall(run.fit)
+    if fall is not None and fall > _LARGEST_FALL and (lift is None or lift < _NEAR_THE_TOP):
+        return STILL_LEARNING, f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
+    return LEARNED, ""
+
+
+def last_fall(report: FitReport) -> float | None:
+    """Return the share of the fall of the loss that was in the last quarter of the steps.
+
+    Between validations the loss is interpolated. It begins with the first training loss.
+
+    Returns:
+        0–1, negative if the loss rose; None with fewer than two validations.
+    """
+    losses = [*([(0, report.first_loss)] if report.first_loss else []), *report.validation_losses]
+    if len(report.validation_losses) < _FEWEST_LOSSES:
+        return None
+    steps, values = np.array(losses, dtype=float).T
+    whole = values[0] - values[-1]
+    before = np.interp((1 - _LAST_PART) * report.steps, steps, values)
+    return float((before - values[-1]) / whole) if whole > 0 else None

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from longsumbench.api import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, SeedGroup
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
@@ -49,7 +49,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     tested = _describe_tests(comparable.tests, rows)
     lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
     lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
-    lines += [caution(rows), *_about_outputs(members)]
+    lines += [caution(rows), describe_unlearned(rows), *_about_outputs(members)]
     if any(one.oracle for one in members):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
@@ -137,6 +137,15 @@ def caution(rows: Sequence[SeedGroup]) -> str:
     if not leads or not trained or max(one.low for one in trained) > max(one.high for one in leads):
         return ""
     return f"No trained system is ahead of Lead: no 95 % interval of {heading_of(name)} lies above Lead's."
+
+
+def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
+    """Name the rows that are not ranked because they did not learn, and those of which it is not known."""
+    sentences = []
+    for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Ranked, although", (UNKNOWN,))):
+        named = [f"{row.label} {row.learned.word} ({row.learned.reason})" for row in rows if row.learned.word in words]
+        sentences += [f"{start}: {shorten_list(named, '; ')}."] if named else []
+    return join(*sentences)
 
 
 def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:

@@ -27,10 +27,36 @@ from longsumbench.metrics.statistics import (
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score, split_variant
 
 NO_INTERVAL = (math.nan, math.nan)
+LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
 _MOST_DIFFERENCES = 3  # settings in a label
 
 ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
 _Seeds = tuple[int | None, ...]
+
+
+class Learned(NamedTuple):
+    """Whether the system of a row learned to summarize (`judge_learning`).
+
+    Attributes:
+        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED` or `UNKNOWN`; empty for a system that learns nothing here, such
+            as Lead.
+        reason: why it is not `LEARNED`; otherwise empty.
+        floor: what its outputs score without their sources, in the unit of the ranking score; None if unknown.
+        lift: gain over the floor, as percent of the gain that is possible; None if unknown.
+    """
+
+    word: str = ""
+    reason: str = ""
+    floor: float | None = None
+    lift: float | None = None
+
+    @property
+    def comparable(self) -> bool:
+        """True if conclusions about the row can be drawn."""
+        return self.word in ("", LEARNED)
+
+
+_NOT_JUDGED = Learned()
 
 
 @dataclass(frozen=True)
@@ -43,12 +69,14 @@ class SeedGroup:
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
+        learned: whether its system learned to summarize.
     """
 
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...] = ()
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
+    learned: Learned = _NOT_JUDGED
 
     @property
     def first(self) -> RunRecord:
@@ -59,6 +87,11 @@ class SeedGroup:
     def key(self) -> str:
         """The id of the first run, by which tests refer to the row."""
         return self.runs[0].run_id
+
+    @property
+    def ranked(self) -> bool:
+        """False for oracles, and for systems that did not learn: they are never the best, nor tied with it."""
+        return not self.first.oracle and self.learned.word not in (NOT_LEARNED, STILL_LEARNING)
 
     @property
     def settings(self) -> tuple[str, ...]:

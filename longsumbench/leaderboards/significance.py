@@ -8,7 +8,7 @@ quarter of the columns (2 % of the rows) have a significant difference at the 5 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from longsumbench.leaderboards.comparability import (
     numbers_shown,
     ranking_key,
 )
+from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.seed_groups import (
     PairedScores,
     ScoresOfRuns,
@@ -209,7 +210,14 @@ def comparable_rows(
     """Return the blocks of comparable rows with their tests, the largest first; arguments as in `read_table`."""
     groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
     blocks = [group_by_seed(members, scores or {}, by_run) for members in groups]
-    return tuple(ComparableRows(rows, against_best(rows, scores or {}, names)) for rows in blocks)
+    return tuple(_tested_rows(rows, scores or {}, names) for rows in blocks)
+
+
+def _tested_rows(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Sequence[str] | None) -> ComparableRows:
+    """Return a block with its tests; rows of systems that did not learn are not tested."""
+    learning = judge_learning(rows, scores)
+    rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
+    return ComparableRows(rows, against_best([row for row in rows if row.ranked or row.first.oracle], scores, names))
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

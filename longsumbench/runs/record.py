@@ -233,6 +233,8 @@ class RunRecord:
         checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
             those of the best checkpoint. Empty for a single checkpoint.
         outputs: length, diversity and repetition of the outputs; None in old records.
+        floor: ROUGE type, and the measure that decides the rank → mean score of the outputs against the references of
+            other examples: what they reach without their sources. Empty in old records.
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
         system: facts about the system (`System.facts`); `facts` has the typed part. Empty in old records.
         counts: name → sum over the outputs ("prompt_tokens", "refused"). Empty in old records.
@@ -271,6 +273,7 @@ class RunRecord:
     measured_by: Mapping[str, str] = field(default_factory=dict)
     checkpoints: tuple[CheckpointMeans, ...] = ()
     outputs: OutputFacts | None = None
+    floor: Mapping[str, float] = field(default_factory=dict)
     imported: ImportedOutputs | None = None
     system: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int | float] = field(default_factory=dict)
@@ -412,6 +415,11 @@ def length_ratio(record: RunRecord) -> float | None:
     """Return the mean length of the outputs divided by that of the references, in words; None if it is unknown."""
     outputs = record.outputs
     return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
+
+
+def floor_column(name: str) -> str:
+    """Return the column of scores.csv with the floor of a ranking score, 0–1 (`RunRecord.floor`)."""
+    return f"{name}_floor"
 
 
 def ranking_score(record: RunRecord) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from longsumbench.api import Example, FitReport, Metric, RunConfig, Split, Summary, registry
@@ -11,6 +12,7 @@ from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import (
+    BOOTSTRAP_SEED,
     MeasureMean,
     RougeMeans,
     aggregate,
@@ -23,7 +25,8 @@ from longsumbench.metrics.aggregate import (
 )
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.progress import track
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
+from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, floor_column, output_files
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class RunScores:
     measured_by: Mapping[str, str]
     checkpoints: tuple[CheckpointMeans, ...]
     outputs: OutputFacts
+    floor: Mapping[str, float]
 
 
 def score_run(
@@ -55,6 +59,9 @@ def score_run(
     metrics = [rouge, *dataset_metrics, *asked]
     scored = [score_all(metrics, predictions_with_examples(split, found)) for found in written]
     each, n = [checkpoint.per_example for checkpoint in scored], len(scored[0].per_example)
+    ranked_by = dataset_metrics[0].columns[0] if dataset_metrics else DEFAULT_RANKING_SCORE
+    floors = [score_floor([rouge, *dataset_metrics[:1]], split, found) for found in written]
+    each = [table.join(_ranking_floor(floor, ranked_by)) for table, floor in zip(each, floors, strict=True)]
     per_example = write_each_scores(folder, each)
     measures = measured(dataset_metrics, per_example, config)
     references = [split[index].references for index in range(len(summaries))]
@@ -68,11 +75,51 @@ def score_run(
         empty_predictions=scored[0].empty_predictions,
         measures=measures | measured(asked, per_example, config),
         units=metric_units(metrics),
-        ranked_by=next(iter(measures), DEFAULT_RANKING_SCORE),
+        ranked_by=ranked_by,
         measured_by={metric.name: metric.signature(n) for metric in asked},
         checkpoints=checkpoint_means(report, each, metric_units(metrics)),
         outputs=describe_outputs([summary.text for summary in summaries], references),
+        floor=_floor_means(mean_scores(floors), ranked_by),
     )
+
+
+def score_floor(metrics: Sequence[Metric], split: Split, summaries: Sequence[Summary]) -> pd.DataFrame:
+    """Score each summary against the references of another example: what it reaches without its source.
+
+    The examples form a random cycle that depends on their ids alone, and each gets the summary of the one before it.
+
+    Returns:
+        A row for each summary, as `Scored.per_example`; empty for fewer than two examples that can be scored.
+    """
+    places = {
+        summary.id: place
+        for place, summary in enumerate(summaries)
+        if all(metric.can_score(split[place]) for metric in metrics)
+    }
+    ids = sorted(places)
+    cycle = [ids[place] for place in np.random.default_rng(BOOTSTRAP_SEED).permutation(len(ids))]
+    if len(cycle) < 2:
+        return pd.DataFrame()
+    summary_of = dict(zip(cycle, [cycle[-1], *cycle[:-1]], strict=True))  # example → whose summary it gets
+    pairs = ((summaries[places[summary_of[name]]].text, split[place]) for name, place in places.items())
+    return score_all(metrics, pairs).per_example.rename(index=summary_of)
+
+
+def _ranking_floor(floor: pd.DataFrame, ranked_by: str) -> pd.DataFrame:
+    """Return the column of scores.csv with the floor of the ranking score; empty without a floor."""
+    columns = {_column_of(ranked_by): floor_column(ranked_by)}
+    return floor.reindex(columns=list(columns)).rename(columns=columns).dropna(axis="columns", how="all")
+
+
+def _floor_means(floor: pd.DataFrame, ranked_by: str) -> dict[str, float]:
+    """Return type of ROUGE and ranking measure → mean floor, 0–100."""
+    means = column_means(floor)
+    names = {name: _column_of(name) for name in (*ROUGE_TYPES, ranked_by)}
+    return {name: means[column] for name, column in names.items() if column in means}
+
+
+def _column_of(name: str) -> str:
+    return f"{name}_f" if name in ROUGE_TYPES else name
 
 
 def write_each_scores(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
