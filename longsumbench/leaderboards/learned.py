@@ -122,7 +122,7 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
         if gain.mean <= 0 or gain.p >= _LEVEL:
             return NOT_LEARNED, "outputs that do not depend on their sources"
         if lift < LEAST_LIFT:
-            return NOT_LEARNED, f"{lift:.0f} % of the possible gain over the floor"
+            return NOT_LEARNED, f"{lift:.1f} % of the possible gain"
     elif run.config["decode"].get("mode") != "extract":  # what is copied from a source depends on it
         return UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)

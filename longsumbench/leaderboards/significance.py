@@ -123,11 +123,11 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
     A number that equals the best one needs no test.
 
     Args:
-        rows: comparable rows, best first; oracles are skipped.
+        rows: comparable rows, best first; oracles and systems that did not learn are skipped.
         scores: run id → per-example scores, 0–1; rows without them are not tested.
         names: the numbers; default: those that tables show.
     """
-    ranked = [row for row in rows if not row.first.oracle]
+    ranked = [row for row in rows if row.ranked]
     names = numbers_shown([row.first for row in rows]) if names is None else list(names)
     pairs: dict[tuple[str, str], PairedScores] = {}
     untested: dict[str, None] = {}
@@ -214,10 +214,10 @@ def comparable_rows(
 
 
 def _tested_rows(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Sequence[str] | None) -> ComparableRows:
-    """Return a block with its tests; rows of systems that did not learn are not tested."""
+    """Return a block with its tests: first whether each system learned, then against the best of those that did."""
     learning = judge_learning(rows, scores)
     rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
-    return ComparableRows(rows, against_best([row for row in rows if row.ranked or row.first.oracle], scores, names))
+    return ComparableRows(rows, against_best(rows, scores, names))
 
 
 def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

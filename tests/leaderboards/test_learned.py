@@ -1,0 +1,144 @@
+"""Whether a system learned to summarize: from its outputs against other references, and from its training."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.run_records import record
+
+from longsumbench.api import FitReport
+from longsumbench.leaderboards.blocks import row_cells
+from longsumbench.leaderboards.columns import choose_columns, columns_of
+from longsumbench.leaderboards.learned import LEAST_LIFT, last_fall
+from longsumbench.leaderboards.notes import describe_unlearned
+from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
+from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.report.tables import Stressed, Tied
+from longsumbench.runs.record import MeasureMean, RunRecord
+
+EXAMPLES = 100
+LEVELLED = FitReport(steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0)))
+
+
+def trained(name: str, score: float, floor: float | None = 20.0, **changes: Any) -> tuple[RunRecord, pd.DataFrame]:
+    """A trained run with these means of ROUGE-Lsum (0–100), and its scores, which spread by five points."""
+    spread = np.random.default_rng(len(name)).normal(0, 5, EXAMPLES)
+    spread -= spread.mean()
+    columns = {
+        f"{kind}_{part}": (score + spread) / 100
+        for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")
+        for part in "prf"
+    }
+    if floor is not None:
+        columns["rougeLsum_floor"] = (floor + spread[::-1]) / 100
+    scores = pd.DataFrame(columns, index=[f"{number:03d}" for number in range(EXAMPLES)])
+    run = record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES)
+    return replace(run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}), scores
+
+
+def judged(*runs: tuple[RunRecord, pd.DataFrame]) -> ComparableRows:
+    """The runs as a block of a table."""
+    (block,) = comparable_rows([run for run, _ in runs], {run.run_id: scores for run, scores in runs})
+    return block
+
+
+def words(*runs: tuple[RunRecord, pd.DataFrame]) -> dict[str, str]:
+    """System → whether it learned."""
+    return {row.first.model: row.learned.word for row in judged(*runs).rows}
+
+
+BEST = trained("best", 40)
+
+
+def test_the_lift_is_the_share_of_the_best_gain() -> None:
+    """By hand: the best gains 40 − 20 = 20 points, another 26 − 20 = 6, which is 30 %; a third 24 − 20 = 4, 20 %."""
+    rows = {row.first.model: row.learned for row in judged(BEST, trained("other", 26), trained("third", 24)).rows}
+    assert rows["best"] == Learned(LEARNED, "", pytest.approx(20), pytest.approx(100))
+    assert rows["other"] == Learned(LEARNED, "", pytest.approx(20), pytest.approx(30))
+    assert rows["third"] == Learned(NOT_LEARNED, "20.0 % of the possible gain", pytest.approx(20), pytest.approx(20))
+    assert LEAST_LIFT == 25
+
+
+def test_outputs_that_fit_any_source_are_not_learned() -> None:
+    """A system that writes what it writes anyway scores as high against other references: there is no gain."""
+    constant = trained("constant", 35, floor=35.0)
+    constant[1]["rougeLsum_floor"] = constant[1]["rougeLsum_f"].sample(frac=1, random_state=1).to_numpy()
+    assert words(BEST, constant) == {"best": LEARNED, "constant": NOT_LEARNED}
+    assert words(constant) == {"constant": NOT_LEARNED}  # also if nothing else is in the table
+
+
+@pytest.mark.parametrize("facts", [OutputFacts(100, 100, 50, 0), OutputFacts(100, 100, 100, 50)])
+def test_identical_or_repetitive_outputs_are_not_learned(facts: OutputFacts) -> None:
+    """Also if they score high."""
+    assert words(trained("best", 40, outputs=facts))["best"] == NOT_LEARNED
+
+
+def test_planted_facts_have_a_known_top() -> None:
+    """12 % of the facts, where guesses reach 4 %, are 8 of 96 possible points, also for the best row of the table."""
+    run, scores = trained("guess", 90, floor=None)
+    facts = np.zeros(EXAMPLES)
+    facts[:12] = 1
+    scores = scores.assign(fact_recall=facts, fact_recall_chance=0.04)
+    known = run, scores
+    run = replace(run, measures={"fact_recall": MeasureMean(12, 6, 19, EXAMPLES)}, ranked_by="fact_recall")
+    (row,) = judged((run, scores)).rows
+    assert row.learned == Learned(
+        NOT_LEARNED, "8.3 % of the possible gain", pytest.approx(4), pytest.approx(100 * 8 / 96)
+    )
+    assert known[0].fit.steps
+
+
+def test_the_last_fall_by_hand() -> None:
+    """From 9 to 3 the loss falls by 6; at step 300 of 400 it is 3.05, so 0.05 / 6 of it is in the last quarter."""
+    assert last_fall(LEVELLED) == pytest.approx(0.05 / 6)
+    between = replace(LEVELLED, validation_losses=((200, 5.0), (400, 3.0)))  # 4 at step 300
+    assert last_fall(between) == pytest.approx(1 / 6)
+    assert last_fall(replace(LEVELLED, validation_losses=((400, 3.0),))) is None
+
+
+def test_training_that_goes_on_falling_is_named() -> None:
+    """A loss that falls by a sixth of the whole in the last quarter has not levelled off; near the top it may."""
+    falling = replace(LEVELLED, validation_losses=((200, 5.0), (400, 3.0)))
+    assert words(BEST, trained("slow", 30, fit=falling)) == {"best": LEARNED, "slow": STILL_LEARNING}
+    assert words(trained("best", 40, fit=falling)) == {"best": LEARNED}
+
+
+def test_one_seed_that_did_not_learn_is_enough() -> None:
+    """A row of three seeds learned if all did; the reason counts those that did not."""
+    runs = [trained("mixed", score, seed=seed) for seed, score in ((1, 40), (2, 39), (3, 20.5))]
+    row = next(row for row in judged(BEST, *runs).rows if row.first.model == "mixed")
+    assert row.learned.word == NOT_LEARNED
+    assert row.learned.reason.endswith("(1 of 3 seeds)")
+
+
+def test_without_a_floor_it_is_not_known() -> None:
+    """Of a trained system; extracts depend on their sources by construction, and Lead learns nothing."""
+    run, scores = trained("extract", 40, floor=None)
+    extract = replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}), scores
+    lead = trained("lead", 30, floor=None, fit=FitReport())
+    assert words(trained("old", 40, floor=None), extract, lead) == {"old": UNKNOWN, "extract": LEARNED, "lead": ""}
+
+
+def test_rows_that_did_not_learn_are_not_ranked() -> None:
+    """They have no place, are never the best, never tied with it, and are named with the reason."""
+    high, near = trained("high", 60, floor=60.0), trained("nearly", 39.9)
+    block = judged(BEST, high, near)
+    cells = row_cells(
+        block, choose_columns(["system", "settings", "rougeLsum", "lift"], columns_of([BEST[0], high[0]]))
+    )
+    assert [(line[0], line[1]) for line in cells] == [("", "high"), ("1", "best"), ("2", "nearly")]
+    assert [type(line[3]) for line in cells] == [str, Stressed, Tied]
+    assert cells[0][2] == NOT_LEARNED
+    assert [line[4] for line in cells][1:] == ["100 %", "99 %"]
+    assert all(row != high[0].run_id for row, _ in block.tests.p_values)
+    assert describe_unlearned(block.rows).startswith("Not ranked: high not learned (outputs that do not depend")
+
+
+def test_few_examples_are_not_judged() -> None:
+    """Five examples cannot show at 5 % that outputs depend on their sources."""
+    run, scores = BEST
+    few = replace(run, n=5), scores.head(5)
+    assert words(few) == {"best": UNKNOWN}

@@ -1,0 +1,57 @@
+"""The floor of a run: what its outputs score against the references of other examples."""
+
+import numpy as np
+import pandas as pd
+from support.toys import ToySplit, example
+
+from longsumbench.api import Scoring, Summary
+from longsumbench.metrics.rouge import Rouge
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.runs.scoring import score_floor
+from longsumbench.sentences import split_summary
+
+ROUGE = Rouge(Scoring())
+
+
+def floor_of(split: ToySplit, texts: list[str]) -> pd.DataFrame:
+    """The floor of these summaries."""
+    summaries = [Summary(one.id, text) for one, text in zip(split.examples, texts, strict=True)]
+    floor = score_floor([ROUGE], split, summaries)
+    return floor.reindex([summary.id for summary in summaries]) if len(floor) else floor
+
+
+def test_each_summary_meets_one_other_example() -> None:
+    """With the reference of one example as every summary, exactly one row scores 1: never that example's own."""
+    split = ToySplit("test", [example(number) for number in range(12)])
+    for number in range(12):
+        target = split[number].references[0][0]
+        (right,) = np.flatnonzero(floor_of(split, [target] * 12)["rougeLsum_f"] == 1)
+        assert right != number
+
+
+def test_the_cycle_equals_brute_force() -> None:
+    """The row of each summary is its score against the example that the test above finds for it."""
+    split = ToySplit("test", [example(number) for number in range(8)])
+    references = [one.references[0][0] for one in split.examples]
+    meets = {}  # place of a summary → place of the example that it is scored against
+    for number in range(8):
+        scores = floor_of(split, [references[number]] * 8)["rougeLsum_f"]
+        meets[int(scores.to_numpy().argmax())] = number
+    texts, scorer = references[1:] + references[:1], RougeScorer(stem=True)
+    found = floor_of(split, texts)
+    for place, other in meets.items():
+        expected = scorer.score(split_summary(texts[place]), split[other].references)
+        assert found["rouge1_f"].iloc[place] == expected["rouge1"].f
+
+
+def test_the_order_of_the_examples_does_not_matter() -> None:
+    """The cycle depends on the ids alone."""
+    split = ToySplit("test", [example(number) for number in range(9)])
+    texts = [one.references[0][0] for one in split.examples]
+    turned = floor_of(ToySplit("test", split.examples[::-1]), texts[::-1])
+    pd.testing.assert_frame_equal(floor_of(split, texts).sort_index(), turned.sort_index())
+
+
+def test_one_example_has_no_floor() -> None:
+    """There is no other example."""
+    assert floor_of(ToySplit("test", [example(1)]), ["ka lo"]).empty
