@@ -39,7 +39,7 @@ class MatrixColumn:
         number: the type of ROUGE, or measure.
         texts: split and number of examples ("test split, 400 examples").
         cells: label of the system and its settings → the number, best first.
-        ranks: label → rank from 1; equal means share their average rank.
+        ranks: label → rank from 1 among the systems that learned; equal means share their average rank.
         tied: labels of systems that are not distinguishable from the best.
     """
 
@@ -96,8 +96,9 @@ class Matrix:
     untrained: "Matrix | None" = None
 
     def mean_rank(self, system: str) -> float:
-        """Return the mean of a system's ranks on the datasets that it has."""
-        return float(np.mean([column.ranks[system] for column in self.columns if system in column.ranks]))
+        """Return the mean of a system's ranks; infinite if it learned on no dataset."""
+        ranks = [column.ranks[system] for column in self.columns if system in column.ranks]
+        return float(np.mean(ranks)) if ranks else math.inf
 
     def count(self, system: str) -> int:
         """Return the number of datasets that a system has."""
@@ -139,7 +140,7 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
 def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) -> Matrix:
     """Return the matrix of some columns; `without` are datasets that have no column."""
     labels = dict.fromkeys(label for column in columns for label in column.cells)
-    complete = [label for label in labels if all(label in column.cells for column in columns)]
+    complete = [label for label in labels if all(label in column.ranks for column in columns)]
     tested = None
     if len(complete) >= _LEAST_SYSTEMS and len(columns) >= _LEAST_DATASETS:
         tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
@@ -165,7 +166,8 @@ def _column(
         tied = frozenset(row.label for row in rows if (row.key, name) in block.tests.tied())
         first = rows[0].first
         texts = f"{first.split} split, {format_count(first.n, 'example')}"
-        return MatrixColumn(dataset, name, texts, cells, ranked(cells), tied)
+        ranks = ranked({row.label: row.numbers[name] for row in rows if row.ranked})
+        return MatrixColumn(dataset, name, texts, cells, ranks, tied)
     return None
 
 
@@ -217,7 +219,8 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     rows = []
     for system in systems or matrix.systems:
         cells = [_cell(column, system) for column in matrix.columns]
-        rows.append([system, *cells, f"{matrix.mean_rank(system):.1f}", str(matrix.count(system))])
+        rank = matrix.mean_rank(system)
+        rows.append([system, *cells, f"{rank:.1f}" if math.isfinite(rank) else "", str(matrix.count(system))])
     headings = [column.dataset.replace("_", "_\n") + f"\n{heading_of(column.number)}" for column in matrix.columns]
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
     notes = _notes(matrix)
@@ -239,7 +242,9 @@ def _cell(column: MatrixColumn, system: str) -> str:
     if system not in column.cells:
         return ""
     text = f"{column.cells[system]:.1f}"
-    if column.ranks[system] == min(column.ranks.values()) and len(column.cells) > 1:
+    if system not in column.ranks:
+        return f"({text})"
+    if column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1:
         return Stressed(text)
     return Tied(text) if system in column.tied else text
 
@@ -251,6 +256,8 @@ def _notes(matrix: Matrix) -> tuple[str, ...]:
         f"({texts}).",
         "Mean rank: over the datasets that a system has; equal means share their average rank.",
     ]
+    if any(len(column.ranks) < len(column.cells) for column in matrix.columns):
+        notes.append("In parentheses: systems that did not learn on the dataset, without a rank.")
     if matrix.empty:
         cells = format_count(len(matrix.systems) * len(matrix.columns), "cell")
         notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
@@ -262,7 +269,7 @@ def _notes(matrix: Matrix) -> tuple[str, ...]:
 def _describe_rank_test(matrix: Matrix) -> str:
     """Describe the rank test of the complete systems, or why there is none."""
     datasets = format_count(len(matrix.columns), "dataset")
-    complete = sum(matrix.count(system) == len(matrix.columns) for system in matrix.systems)
+    complete = sum(all(system in column.ranks for column in matrix.columns) for system in matrix.systems)
     if (test := matrix.tested) is None:
         needs = f"it needs {_LEAST_SYSTEMS} systems that have all of at least {_LEAST_DATASETS} datasets"
         return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
@@ -289,7 +296,7 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
     for system in matrix.systems:
         row: dict[str, Any] = {
             "system": system,
-            "mean_rank": matrix.mean_rank(system),
+            "mean_rank": None if math.isinf(rank := matrix.mean_rank(system)) else rank,
             "datasets": matrix.count(system),
         }
         for column in matrix.columns:

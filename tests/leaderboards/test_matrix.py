@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,17 @@ def test_diagrams_are_drawn_alike() -> None:
     labels = [f"system_{number} setting=long_{number}" for number in range(12)]
     scores = {label: [place + 2.5 * (k * place % 3) for k in range(5)] for place, label in enumerate(labels)}
     assert draw_ranks(rank_test(scores)) == draw_ranks(rank_test(scores))
+
+
+def test_systems_that_did_not_learn_have_no_rank() -> None:
+    """Their numbers are in parentheses, and they change no rank; who learned nowhere has no mean rank."""
+    learned = {label: cell for label, cell in THREE[0].cells.items() if label != "ea"}
+    matrix = matrix_of([replace(THREE[0], ranks=ranked(learned))])
+    block = matrix_block(matrix)
+    assert [row[:3] for row in block.rows] == [
+        ["seal", "40.0 ±1.0", "1.0"],
+        ["lead", "30.0 ±1.0", "2.0"],
+        ["ea", "(40.0 ±1.0)", ""],
+    ]
+    assert "did not learn" in notes(matrix)
+    assert "did not learn" not in notes(matrix_of(THREE))
