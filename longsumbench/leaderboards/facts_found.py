@@ -1,7 +1,7 @@
 """What systems found of planted facts, in sentences: which system, at which place, over which distance.
 
 Numbers are the percent of the facts that summaries state right, with 95 % intervals. Systems, places and distances are
-distinguished if their intervals do not overlap.
+distinguished if their intervals do not overlap. Systems that did not learn are left out.
 """
 
 import math
@@ -34,7 +34,8 @@ class _Contrast:
 def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
     """Return sentences on facts by system, by place and by distance; without fact recall, none.
 
-    The best row of each model counts, of at most six models, as in the picture. Rows without intervals are left out.
+    The best row of each model counts, of at most six models, as in the picture. Rows that did not learn, and rows
+    without intervals, are left out.
 
     Args:
         rows: comparable rows, the best first.
@@ -54,15 +55,15 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
     ]
     sentences = [
         _by_system(systems),
-        _describe_contrasts("By half of the source", ("in the first", "in the second"), halves),
-        _describe_contrasts("Facts that need two places at once", ("in one section", "in several"), distances),
+        _describe_contrasts("Single facts, in the first half of the source against the second", halves),
+        _describe_contrasts("Silent facts (in two places), in one section against several", distances),
     ]
     return [sentence for sentence in sentences if sentence]
 
 
 def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
     """Return label → the best row of each model; the label has the settings if the model has other rows."""
-    known = [row for row in rows if not row.first.oracle and _has_interval(row, _SINGLE)]
+    known = [row for row in rows if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)]
     models = [row.first.model for row in known]
     best = [row for place, row in enumerate(known) if row.first.model not in models[:place]]
     return {row.label if models.count(row.first.model) > 1 else row.first.model: row for row in best[:MOST_SYSTEMS]}
@@ -84,29 +85,25 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
 
 
 def _by_system(systems: Mapping[str, SeedGroup]) -> str:
-    """Describe which systems state facts from one place right, the best first."""
+    """Describe which systems state single facts right, the best first."""
     found = sorted(((row.numbers[_SINGLE], name) for name, row in systems.items()), key=lambda one: -one[0].mean)
     if not found:
         return ""
     stated = ", ".join(f"{name} {_percent(number)}" for number, name in found)
     chance = next((row.numbers[CHANCE].mean for row in systems.values() if CHANCE in row.numbers), None)
     guesses = "" if chance is None else f" (guesses: {chance:.0f} %)"
-    text = f"Facts from one place, stated right{guesses}: {stated}."
+    text = f"Single facts (in one place), stated right{guesses}: {stated}."
     if len(found) == 1:
         return text
     equal = [f"{name} and {other}" for (one, name), (two, other) in combinations(found, 2) if _overlap(one, two)]
     return f"{text} {f'Not distinguished: {_listed(equal)}' if equal else 'All are distinguished'}."
 
 
-def _describe_contrasts(topic: str, places: tuple[str, str], found: Sequence[_Contrast]) -> str:
+def _describe_contrasts(topic: str, found: Sequence[_Contrast]) -> str:
     """Describe the systems that state more facts right in one of two places; empty without systems."""
     if not found:
         return ""
-    stated = [
-        f"{one.system} states {_percent(one.one)} right {places[0]}, {_percent(one.other)} {places[1]}"
-        for one in found
-        if one.differs
-    ]
+    stated = [f"{one.system} {_percent(one.one)} against {_percent(one.other)}" for one in found if one.differs]
     equal = _enumerated([one.system for one in found if not one.differs])
     texts = [_listed(stated)] if stated else []
     texts += [f"no difference is found for {equal}"] if equal else []

@@ -108,13 +108,7 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     """Both tables are shown, what was found of planted facts, and that training does not help; the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
     probe = [
-        record(
-            name,
-            30,
-            dataset="probe",
-            fit=TRAINED,
-            measures=measured({key: value - less for key, value in means.items()}),
-        )
+        record(name, 30, dataset="probe", measures=measured({key: value - less for key, value in means.items()}))
         for name, less in (("seal", 0.0), ("ea", 50.0))
     ]
     lines = describe([record("lead", 31, dataset="pydoc")], [*probe, seal(30, dataset="pydoc")])

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 from support.run_records import measured, record
 
 from longsumbench.leaderboards.facts_found import describe_facts_found
-from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned, group_by_seed
 from longsumbench.runs.record import RunRecord
 
 TENTHS = [f"fact_recall_single_position_{tenth}" for tenth in range(10)]
@@ -35,12 +36,12 @@ def sentences(systems: Sequence[_System]) -> list[str]:
 def test_systems_places_and_distances_that_differ() -> None:
     """Each difference has both numbers with their intervals; the best system comes first."""
     assert sentences([system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]) == [
-        "Facts from one place, stated right (guesses: 4 %): pagesum 98 % (96 to 100), trunc 25 % (23 to 27). "
+        "Single facts (in one place), stated right (guesses: 4 %): pagesum 98 % (96 to 100), trunc 25 % (23 to 27). "
         "All are distinguished.",
-        "By half of the source: trunc states 100 % (91 to 100) right in the first, 0 % (0 to 9) in the second; "
-        "no difference is found for pagesum.",
-        "Facts that need two places at once: pagesum states 90 % (88 to 92) right in one section, 53 % (51 to 55) in "
-        "several; no difference is found for trunc.",
+        "Single facts, in the first half of the source against the second: trunc 100 % (91 to 100) against 0 % (0 to "
+        "9); no difference is found for pagesum.",
+        "Silent facts (in two places), in one section against several: pagesum 90 % (88 to 92) against 53 % (51 to "
+        "55); no difference is found for trunc.",
     ]
 
 
@@ -48,8 +49,29 @@ def test_overlapping_intervals_distinguish_nothing() -> None:
     """Systems, places and distances whose intervals overlap are named as such."""
     by_system, by_place, by_distance = sentences([system("ea", 50), system("seal", 53), system("trunc", 25)])
     assert by_system.endswith(" Not distinguished: seal and ea.")
-    assert by_place == "By half of the source: no difference is found for seal, ea and trunc."
-    assert by_distance == "Facts that need two places at once: no difference is found for seal, ea and trunc."
+    no_difference = "no difference is found for seal, ea and trunc."
+    assert by_place == f"Single facts, in the first half of the source against the second: {no_difference}"
+    assert by_distance == f"Silent facts (in two places), in one section against several: {no_difference}"
+
+
+@pytest.mark.parametrize("word", [NOT_LEARNED, STILL_LEARNING, UNKNOWN])
+def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
+    """Their numbers are in no sentence, although their intervals and places differ from the others'."""
+    systems = [system("pagesum", 98), system("trunc", 25, second_half=0, silent_other=53)]
+    scores = {run.run_id: table for run, table in systems}
+    pagesum, trunc = group_by_seed([run for run, _ in systems], scores)
+    texts = describe_facts_found([pagesum, replace(trunc, learned=Learned(word))], scores)
+    assert texts == describe_facts_found([pagesum], scores)
+    assert len(texts) == 3
+    assert "trunc" not in " ".join(texts)
+
+
+def test_the_best_row_that_learned_counts() -> None:
+    """A row of the same model with a higher score that is still learning is passed over."""
+    runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 60.0), (2, 40.0))]
+    best, other = group_by_seed(runs, {})
+    texts = describe_facts_found([replace(best, learned=Learned(STILL_LEARNING)), other], {})
+    assert texts[0].endswith("(guesses: 4 %): ea 40 % (38 to 42).")
 
 
 def test_one_system_is_compared_with_nothing() -> None:

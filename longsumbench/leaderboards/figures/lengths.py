@@ -9,7 +9,7 @@ makes the test texts, at several lengths.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
@@ -17,7 +17,8 @@ from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
@@ -37,12 +38,14 @@ class LengthCurves:
         label: its name.
         trained: tokens of the longest training texts.
         tested: tokens of a test text → the runs, one per seed; from short to long.
+        learned: whether it learned, by its runs on the shortest test texts.
     """
 
     model: str
     label: str
     trained: int
     tested: dict[int, SeedGroup]
+    learned: Learned = field(default_factory=Learned)
 
     def seen(self, length: int) -> float | None:
         """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
@@ -99,9 +102,11 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores:
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
         ordered = sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id))
         kept[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
-    first = kept[min(kept)].first
+    shortest = kept[min(kept)]
+    first = shortest.first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
-    return LengthCurves(first.model, label, max(_lengths(first, "train"), default=0), kept)
+    learned = judge_learning([shortest], scores)[shortest.key]
+    return LengthCurves(first.model, label, max(_lengths(first, "train"), default=0), kept, learned)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -140,7 +145,7 @@ def _line(system: LengthCurves) -> RecallLine:
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.point(CHANCE, min(system.tested))
     hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
-    return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow)
+    return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow, system.learned)
 
 
 def _place(kind: str, length: int) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
 from longsumbench.report.palette import GREY, system_styles
@@ -90,6 +91,7 @@ class RecallLine:
         points: measure → its mean and 95 % interval, in percent.
         chance: expected recall of a random guess, in percent; None if unknown.
         hollow: measures that are drawn with hollow markers.
+        learned: whether the system learned; if not, the line is grey, and no title names it.
     """
 
     model: str
@@ -97,6 +99,7 @@ class RecallLine:
     points: Mapping[str, Estimate]
     chance: float | None
     hollow: Set[str] = frozenset()
+    learned: Learned = field(default_factory=Learned)
 
 
 def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
@@ -108,6 +111,7 @@ def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANE
             row.label,
             {measure: number for measure, number in row.numbers.items() if measure in drawn},
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
+            learned=row.learned,
         )
         for row in rows
         if not row.first.oracle and drawn & set(row.numbers)
@@ -127,20 +131,22 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
 
 
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
-    """Return the first line of each model; its label has the settings only if the model has other lines."""
+    """Return the first line of each model, and then of models of which no line learned.
+
+    A label has the settings only if the model has other lines.
+    """
     models = [line.model for line in lines]
-    return [
-        line if models.count(line.model) > 1 else replace(line, label=line.model)
-        for place, line in enumerate(lines)
-        if line.model not in models[:place]
-    ]
+    best: dict[str, RecallLine] = {}
+    for line in sorted(lines, key=lambda line: not line.learned.comparable):
+        best.setdefault(line.model, line if models.count(line.model) > 1 else replace(line, label=line.model))
+    return [*best.values()]
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
     """Return a title that names the systems that find facts; empty if an interval is unknown.
 
     A system finds facts if the 95 % interval of their recall is above `_FOUND` percent. The best line of each model
-    counts.
+    counts. If any of these did not learn, the title is about those that did.
 
     Args:
         topic: the beginning of the title.
@@ -149,17 +155,20 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
         facts: what they are called in the title.
     """
     best = best_of_models(lines)
-    lows = {line.label: line.points[measure].low for line in best if measure in line.points}
-    if len(lows) < len(best) or any(map(math.isnan, lows.values())):
+    all_comparable = all(line.learned.comparable for line in best)
+    judged = [line for line in best if all_comparable or line.learned.word == LEARNED]
+    learned = "" if all_comparable else " that learned"
+    lows = {line.label: line.points[measure].low for line in judged if measure in line.points}
+    if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
         return ""
-    found = [label for label, low in lows.items() if low > _FOUND]
-    if len(found) in (0, len(lows)):
-        return f"{topic}: {'all systems find' if found else 'no system finds'} {facts}"
-    if len(found) > MOST_SYSTEMS // 2:
-        return f"{topic}: {len(found)} of {len(lows)} systems find {facts}"
-    *others, last = found
-    named = f"{', '.join(others)} and {last} find" if others else f"{last} finds"
-    return f"{topic}: only {named} {facts}"
+    finders = [label for label, low in lows.items() if low > _FOUND]
+    if len(finders) in (0, len(lows)):
+        return f"{topic}: {f'all systems{learned} find' if finders else f'no system{learned} finds'} {facts}"
+    if len(finders) > MOST_SYSTEMS // 2:
+        return f"{topic}: {len(finders)} of {len(lows)} systems{learned} find {facts}"
+    *others, last = finders
+    names = f"{', '.join(others)} and {last} find" if others else f"{last} finds"
+    return f"{topic}: {'' if all_comparable else 'of the systems that learned, '}only {names} {facts}"
 
 
 def draw_recall(
@@ -171,12 +180,13 @@ def draw_recall(
         about: what is drawn.
         lines: best first, at least one.
         panels: the plots.
-        title: what was found; default: the systems that find silent facts over the largest distance, if that is known.
+        title: what was found; default: the systems that find silent facts at the largest distance, if that is known.
         note: additional sentence below the plots.
     """
     if not title and (reached := _reached(PANELS[-1], lines)):
-        title = headline("Facts that need two places at once", lines, reached[-1])
-    rule = f"A system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
+        sections = format_count(round(PANELS[-1].places[reached[-1]]), "section")
+        title = headline(f"Silent facts, {sections} apart", lines, reached[-1])
+    rule = f"The title: a system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
     return draw_lines(about, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note])
 
 
@@ -208,6 +218,8 @@ def draw_lines(
         for panel in panels
     ):
         below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
+    if not all(line.learned.comparable for line in shown):
+        below.append("Grey: systems that did not learn, or of which it is not known.")
     below += notes
     if len(shown) < len(lines):
         of = f"{len(shown)} of {len(best)} models, each with its best settings"
@@ -259,7 +271,12 @@ def _draw_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -
 
 
 def _styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
-    return system_styles([line.model for line in lines])
+    """Return the colour, line and marker of each line; those that did not learn are grey."""
+    styles = system_styles([line.model for line in lines])
+    return [
+        style if line.learned.comparable else {**style, "color": GREY}
+        for line, style in zip(lines, styles, strict=True)
+    ]
 
 
 def _levels(panel: RecallPanel, lines: Sequence[RecallLine]) -> dict[float, str]:
@@ -273,7 +290,8 @@ def _labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
     for line, style in zip(lines, _styles(lines), strict=True):
         known = [measure for measure in panel.places if measure in line.points]
         end = panel.places[known[-1]] if known else None
-        labels.append(LineLabel(line.label, line.points[known[-1]].mean if known else 0.0, style["color"], end))
+        name = line.label if line.learned.comparable else f"{line.label} ({line.learned.word})"
+        labels.append(LineLabel(name, line.points[known[-1]].mean if known else 0.0, style["color"], end))
     right = max(panel.places[measure] for measure in _reached(panel, lines))
     return labels + [LineLabel(name, level, GREY, right) for level, name in _levels(panel, lines).items()]
 

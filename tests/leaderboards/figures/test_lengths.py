@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.run_records import measured, record
 
@@ -23,7 +24,7 @@ from longsumbench.leaderboards.figures.lengths import (
     systems_at_lengths,
     title_of,
 )
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL
+from longsumbench.leaderboards.seed_groups import LEARNED, NO_INTERVAL, NOT_LEARNED
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
@@ -171,3 +172,19 @@ def test_beside_the_table(tmp_path: Path) -> None:
     assert leaderboard.update_table(results, "probe").pictures() == []
     assert not list(folder.glob("probe-lengths*"))
     assert Table("probe", comparable_rows(runs)).at_lengths()
+
+
+def test_whether_a_system_learned_is_judged_on_the_shortest_texts() -> None:
+    """One that learned and loses the facts of long texts has learned; one at chance on short texts has not."""
+    records = [run_at(model, 0, length) for model in ("ea", "trunc") for length in (1024, 65536)]
+    right = {("ea", 1024): 0.9, ("ea", 65536): 0.05, ("trunc", 1024): 0.05, ("trunc", 65536): 0.9}
+    scores = {
+        run.run_id: pd.DataFrame(
+            {"fact_recall": right[run.model, length], "fact_recall_chance": 0.042}, index=range(20)
+        )
+        for run, length in zip(records, (1024, 65536) * 2, strict=True)
+    }
+    assert {system.model: system.learned.word for system in systems_at_lengths(records, scores)} == {
+        "ea": LEARNED,
+        "trunc": NOT_LEARNED,
+    }

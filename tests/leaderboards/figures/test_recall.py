@@ -1,14 +1,16 @@
 """What is drawn of fact recall, how seeds are pooled, and that the same records give the same picture."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
 from support.run_records import TRAINED, measured, record
 
+from longsumbench.leaderboards.figures import recall
 from longsumbench.leaderboards.figures.recall import (
     MOST_SYSTEMS,
     ORACLE_PANELS,
@@ -19,13 +21,21 @@ from longsumbench.leaderboards.figures.recall import (
     headline,
     oracle_lines,
 )
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NO_INTERVAL,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+)
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.report.figures import spread_labels
+from longsumbench.report.figures import LineLabel, spread_labels
+from longsumbench.report.palette import GREY
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -133,8 +143,24 @@ def test_a_model_has_one_line() -> None:
     assert [line.label for line in best_of_models(lines)] == ["ea num_beams=2", "seal"]
 
 
+def test_a_model_is_drawn_with_settings_that_learned() -> None:
+    """Its best row that learned, even if another has a higher score; models that did not learn at all come last."""
+    rows = [("trunc", "", NOT_LEARNED), ("ea", "x=1", STILL_LEARNING), ("seal", "", LEARNED), ("ea", "x=2", LEARNED)]
+    lines = [RecallLine(model, f"{model} {name}".strip(), {}, 5.0, learned=Learned(word)) for model, name, word in rows]
+    assert [line.label for line in best_of_models(lines)] == ["seal", "ea x=2", "trunc"]
+
+
 def points(**lows: float) -> list[RecallLine]:
-    return [RecallLine(model, model, {MEASURE: Estimate(90, low, 95)}, 5.0) for model, low in lows.items()]
+    """Lines with intervals that begin there; the word of a system follows its name ("ea_learned")."""
+    words = {"learned": LEARNED, "still": STILL_LEARNING, "not": NOT_LEARNED, "unknown": UNKNOWN, "": ""}
+    return [
+        RecallLine(model, model, {MEASURE: Estimate(90, low, 95)}, 5.0, learned=Learned(words[word]))
+        for (model, _, word), low in ((name.partition("_"), low) for name, low in lows.items())
+    ]
+
+
+ONLY_EA = "Facts: of the systems that learned, only ea finds them"
+FOUR = "Facts: 4 of 5 systems that learned find them"
 
 
 @pytest.mark.parametrize(
@@ -146,13 +172,86 @@ def points(**lows: float) -> list[RecallLine]:
         ({"ea": 9, "seal": 9}, "Facts: no system finds them"),
         ({**dict.fromkeys("abcd", 60.0), "e": 9}, "Facts: 4 of 5 systems find them"),
         ({"ea": 60, "seal": float("nan")}, ""),
+        (
+            {"ea_learned": 60, "ca_learned": 9, "seal_still": 80},
+            "Facts: of the systems that learned, only ea finds them",
+        ),
+        ({"ea_learned": 60, "ca_learned": 60, "seal_not": 9}, "Facts: all systems that learned find them"),
+        ({"ea_learned": 9, "ca_learned": 9, "seal_still": 80}, "Facts: no system that learned finds them"),
+        ({"ea_learned": 60, "ca_learned": 9, "lead": 70, "trunc_unknown": float("nan")}, ONLY_EA),
+        (
+            {**dict.fromkeys(("a_learned", "b_learned", "c_learned", "d_learned"), 60.0), "e_learned": 9, "f_not": 9},
+            FOUR,
+        ),
+        ({"ea_still": 60, "lead": 9}, ""),
     ],
 )
 def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> None:
-    """It names the systems whose interval is above 50 %, and nobody if an interval is unknown."""
+    """It names the systems whose interval is above 50 % and that learned, and nobody if an interval is unknown."""
     assert headline("Facts", points(**lows), MEASURE) == title
-    unmeasured = RecallLine("other", "other", {}, 5.0)
+    unmeasured = RecallLine("other", "other", {}, 5.0, learned=Learned(LEARNED))
     assert headline("Facts", [*points(**lows), unmeasured], MEASURE) == ""
+
+
+def silent_by_distance(model: str, lows: Sequence[float], word: str = LEARNED) -> RecallLine:
+    """A line whose intervals of silent facts begin there, by distance; single facts are at 99 %."""
+    found = {measure: Estimate(low + 5, low, low + 9) for measure, low in zip(PANELS[-1].places, lows, strict=False)}
+    return RecallLine(
+        model, model, {"fact_recall_single_position_9": Estimate(99, 98, 100), **found}, 4.2, learned=Learned(word)
+    )
+
+
+class Drawn(NamedTuple):
+    """What `draw_panels` is given."""
+
+    title: str
+    notes: Sequence[str]
+    labels: Sequence[LineLabel]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[RecallLine]], Drawn]:
+    """Return what is drawn of lines, instead of the picture."""
+    given: list[Drawn] = []
+
+    def draw_panels(
+        title: str, notes: Sequence[str], _: int, __: object, labels: Sequence[LineLabel]
+    ) -> dict[str, bytes]:
+        given.append(Drawn(title, notes, labels))
+        return {"png": b""}
+
+    monkeypatch.setattr(recall, "draw_panels", draw_panels)
+
+    def draw(lines: Sequence[RecallLine]) -> Drawn:
+        draw_recall("about", lines)
+        return given[-1]
+
+    return draw
+
+
+def test_the_title_is_about_the_largest_distance_of_silent_facts(
+    drawn: Callable[[Sequence[RecallLine]], Drawn],
+) -> None:
+    """A system that finds near facts and misses far ones is not named, and the title says which distance counts."""
+    far, near = silent_by_distance("seal", [60] * 8), silent_by_distance("pagesum", [90] * 7 + [40])
+    assert drawn([far, near]).title == "Silent facts, 7 sections apart: only seal finds them"
+    far, near = (replace(line, points=dict([*line.points.items()][:3])) for line in (far, near))
+    assert drawn([far, near]).title == "Silent facts, 1 section apart: all systems find them"
+
+
+def test_systems_that_did_not_learn_are_grey(drawn: Callable[[Sequence[RecallLine]], Drawn]) -> None:
+    """The label has the word, a line below says what grey means, and the title does not name them."""
+    learned, other = silent_by_distance("seal", [60] * 8), silent_by_distance("trunc", [70] * 8, STILL_LEARNING)
+    title, (note,), labels = drawn([other, learned])
+    assert title == "Silent facts, 7 sections apart: all systems that learned find them"
+    assert "Grey: systems that did not learn" in note
+    assert {label.text: label.colour == GREY for label in labels} == {
+        "seal": False,
+        "trunc (still learning)": True,
+        "guess of two": True,
+        "chance 4.2": True,
+    }
+    assert "Grey" not in drawn([learned]).notes[0]
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from((5.0, 9.0))), max_size=10))
