@@ -1,0 +1,78 @@
+"""Outputs that say nothing about their sources are caught wherever runs are shown; good ones are not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import longsumbench
+from longsumbench.cli.main import main
+from longsumbench.corpora.probe.probe import reports
+from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, Learned
+from longsumbench.leaderboards.update import read_table
+from longsumbench.runs.results import Results
+
+REPORTS = list(reports([128], seed=3, number=60))
+REFERENCES = [list(report.references[0]) for report in REPORTS]
+NEXT = REFERENCES[1:] + REFERENCES[:1]
+OUTPUTS = {
+    "constant": [REFERENCES[0]] * len(REPORTS),
+    "form": NEXT,  # statements about the same sites, with facts of another report
+    "half": [[*own[:3], *other[3:]] for own, other in zip(REFERENCES, NEXT, strict=True)],  # half of the facts
+    "whole": REFERENCES,
+}
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generated reports as own texts: nothing knows their facts, so all is decided by ROUGE."""
+    path = tmp_path_factory.mktemp("texts") / "reports.jsonl"
+    rows = [
+        {"id": report.id, "document": " ".join(report.sentences()), "summary": " ".join(reference)}
+        for report, reference in zip(REPORTS, REFERENCES, strict=True)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(texts: Path) -> Path:
+    """The planted outputs as imported runs."""
+    folder = texts.parent / "results"
+    for name, outputs in OUTPUTS.items():
+        path = texts.parent / f"{name}.txt"
+        path.write_text("".join(" ".join(sentences) + "\n" for sentences in outputs), encoding="utf-8")
+        settings = {"dataset": {"name": "jsonl", "path": str(texts)}, "results_dir": str(folder), "baselines": False}
+        longsumbench.import_outputs(path, model=name, **settings)
+    return folder
+
+
+def test_the_form_alone_is_not_learned(results: Path) -> None:
+    """The form has a ROUGE-Lsum of 80 and gains nothing; half of the facts gain about half of what is possible."""
+    (block,) = read_table(Results(results), "jsonl").comparable
+    rows = {row.first.model: row for row in block.rows}
+    learned: dict[str, Learned] = {name: row.learned for name, row in rows.items()}
+    assert {name: row.word for name, row in learned.items()} == {
+        "constant": NOT_LEARNED,
+        "form": NOT_LEARNED,
+        "half": LEARNED,
+        "whole": LEARNED,
+    }
+    assert rows["form"].numbers["rougeLsum"].mean > 75
+    assert abs(learned["form"].lift or 0) < 10
+    assert 35 < (learned["half"].lift or 0) < 65
+    assert learned["whole"].lift == 100
+
+
+def test_a_constant_is_named_at_the_end_of_an_import(
+    texts: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The screen has the word, no place, and the reason; the screen of good outputs has neither."""
+    words = ["--dataset", "jsonl", f"dataset.path={texts}", f"results_dir={results}", "baselines=false"]
+    assert main(["import", str(texts.parent / "constant.txt"), "--model", "constant", *words]) == 0
+    screen = capsys.readouterr().out
+    assert "constant not learned (nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
+    assert "difference in" not in screen
+    assert main(["leaderboard", "jsonl", "--results-dir", str(results), "--columns", "floor,lift,learned"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[1] for line in lines if line[:1] == ["1"]] == ["whole"]
