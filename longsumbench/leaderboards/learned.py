@@ -102,8 +102,8 @@ def _judge_row(row: SeedGroup, gains: Mapping[str, _Gain | None], possible: floa
     judged = [_judge_run(run, gains[run.run_id], possible) for run in row.runs if _learns(run)]
     for word in (NOT_LEARNED, UNKNOWN, STILL_LEARNING):
         if reasons := [reason for found, reason in judged if found == word]:
-            several = f" ({len(reasons)} of {len(judged)} seeds)" if judged[1:] else ""
-            return Learned(word, f"{reasons[0]}{several}", floor, lift)
+            part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
+            return Learned(word, f"{reasons[0]}{part}", floor, lift)
     return Learned(LEARNED if judged else "", "", floor, lift)
 
 

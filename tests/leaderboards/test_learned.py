@@ -111,7 +111,7 @@ def test_one_seed_that_did_not_learn_is_enough() -> None:
     runs = [trained("mixed", score, seed=seed) for seed, score in ((1, 40), (2, 39), (3, 20.5))]
     row = next(row for row in judged(BEST, *runs).rows if row.first.model == "mixed")
     assert row.learned.word == NOT_LEARNED
-    assert row.learned.reason.endswith("(1 of 3 seeds)")
+    assert row.learned.reason.endswith("in 1 of 3 seeds")
 
 
 def test_without_a_floor_it_is_not_known() -> None:
