@@ -13,9 +13,11 @@
         model.tokenizer=words model.vocabulary_size=4000 seed=1,2,3 …   (docs/findings.md)
     python benchmarks/probe_claims.py [--check | --write] [--results-dir results/reference]
 
-Without an option the tables are printed. --check compares them with those of the two files and names what differs;
---write puts them there, and names the sentences that have to be changed by hand. The table of lengths is computed from
-records alone; docs/probe.md has its command.
+Without an option the tables are printed. --check prints the README's numbers next to the computed ones and names what
+differs in the two files; --write puts the tables there, draws docs/pictures/facts.png from the runs of the README's
+table, and names the sentences that have to be changed by hand. docs/probe.md has the command of the table of lengths.
+
+Systems that did not learn (`judge_learning`) are marked in every table.
 
 A number is a recall in percent: the mean over examples and seeds, with its 95 % interval for which both examples and
 seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough one), then the range of the seeds'
@@ -25,6 +27,7 @@ knows the single facts and guesses the others is about there.
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +37,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from tabulate import tabulate
 
 from longsumbench.api import DatasetSettings, names_deciding
 from longsumbench.leaderboards.figures.lengths import (
@@ -42,20 +46,23 @@ from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
     systems_at_lengths,
 )
+from longsumbench.leaderboards.figures.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"
-README, FINDINGS = "README.md", "docs/findings.md"
+README, FINDINGS, PICTURE = "README.md", "docs/findings.md", "docs/pictures/facts.png"
 SEEDS, EXAMPLES, RESAMPLES = (1, 2, 3), 400, 10_000
 RECIPE = {"batch_words": 2_048, "learning_rate": 0.003, "unlock": 0.6}  # of scale=probe
 SINGLE, RELAYED, SILENT = "fact_recall_single", "fact_recall_relayed", "fact_recall_silent"
-SILENT_OTHER, CHANCE = "fact_recall_silent_other", "fact_recall_chance"
-PAST_WINDOW = [
-    f"fact_recall_single_position_{decile}" for decile in range(3, 10)
-]  # of 1,024 tokens, past the first 256
+ALL, SILENT_OTHER, CHANCE = "fact_recall", "fact_recall_silent_other", "fact_recall_chance"
+TENTHS = [f"fact_recall_single_position_{tenth}" for tenth in range(10)]
+READ, PAST_WINDOW = TENTHS[:2], TENTHS[3:]  # of 1,024 tokens: before and past the first 256
 LEARNED = 0.12  # nats per target token
 
 
@@ -121,14 +128,29 @@ class Table:
         header, *rows = [f"| {' | '.join(row)} |" for row in cells]
         return [header, "|---" * len(self.columns) + "|", *rows]
 
+    def place_in(self, lines: Sequence[str]) -> slice:
+        """Return where the table with the same heading is."""
+        heading = self.lines()[0]
+        if heading not in lines:
+            sys.exit(f"{self.file} has no table with the heading {heading}")
+        begin = lines.index(heading)
+        end = next((place for place in range(begin, len(lines)) if not lines[place].startswith("|")), len(lines))
+        return slice(begin, end)
+
     def put_into(self, text: str) -> str:
         """Return a text with this table in the place of the one with the same heading."""
-        new, old = self.lines(), text.splitlines()
-        if new[0] not in old:
-            sys.exit(f"{self.file} has no table with the heading {new[0]}")
-        begin = old.index(new[0])
-        end = next((place for place in range(begin, len(old)) if not old[place].startswith("|")), len(old))
-        return "\n".join([*old[:begin], *new, *old[end:]]) + "\n"
+        lines = text.splitlines()
+        lines[self.place_in(lines)] = self.lines()
+        return "\n".join(lines) + "\n"
+
+    def next_to(self, text: str) -> str:
+        """Return the computed numbers, without the second column, next to those of the same table of a text."""
+        lines = text.splitlines()
+        stated = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[self.place_in(lines)][2:]]
+        numbers = {row[0]: "  ".join(row[2:]) for row in stated}
+        rows = [(row[0], "  ".join(row[2:]), numbers.get(row[0], "(no such row)")) for row in self.rows]
+        heading = (self.columns[0], f"computed: {', '.join(self.columns[2:])}", self.file)
+        return tabulate(rows, heading, disable_numparse=True)
 
 
 KINDS = ("single facts right, % (interval; range of the three seeds)", "relayed", "silent")  # headings
@@ -139,7 +161,7 @@ SEAL_FAMILY = {  # claim → how its row begins
     Claim("seal", "extractive_length=128"): ("`seal`", "128"),
     Claim("ea", "extractive_length=128"): ("`ea`", "128"),
     Claim("ca"): ("`ca`", "256 vectors"),
-    TRUNC: ("`trunc`, facts past its window of 256", "256"),
+    TRUNC: ("`trunc`", "the first 256"),
 }
 EARLIER = {"steps": 3_000, "training": (("unlock", 0.4),)}
 SLOWER = {"steps": 6_000, "training": (("learning_rate", 0.002),)}
@@ -157,10 +179,11 @@ ETADS = {
         "": "both",
     }.items()
 }
+FLAT = Claim("flat_transformer", **SLOWER)
 HIERARCHICAL = {
     Claim("hierarchical_transformer", **SLOWER): "`hierarchical_transformer`",
     Claim("hierarchical_transformer", "global_layers=0", **SLOWER): "the same, `model.global_layers=0`",
-    Claim("flat_transformer", **SLOWER): "`flat_transformer`",
+    FLAT: "`flat_transformer`",
 }
 PROSE_WORDS = "tokenizer=words,vocabulary_size=4000"
 ONE_SEED = {"seeds": (1,)}
@@ -187,12 +210,13 @@ SAME_SIZE = {
         }.items()
     },
 }
+SEAL_128, EA_128 = (Claim(model, "extractive_length=128") for model in ("seal", "ea"))
 HOW_THEY_READ = {  # rows of the README's table
-    TRUNC: "the first 256 tokens; facts after them",
-    Claim("ca"): "compresses all of them to 256 vectors",
-    Claim("ea", "extractive_length=128"): "selects 128 tokens once",
-    Claim("seal", "extractive_length=128"): "selects 128 tokens for every segment of the summary",
+    SEAL_128: "selects 128 tokens for every segment of the summary",
+    EA_128: "selects 128 tokens once",
     PAGESUM: "page by page, with twice the training steps",
+    Claim("ca"): "compresses all of them to 256 vectors",
+    TRUNC: "the first 256 tokens",
 }
 CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL, *PROSE, *SAME_SIZE)
 AT_LENGTHS = {  # model → how its row begins
@@ -208,8 +232,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
-    action.add_argument("--write", action="store_true", help="put the tables into README.md and docs/findings.md")
+    action.add_argument("--check", action="store_true", help="compare with what is stated; exit code 1 if it differs")
+    action.add_argument("--write", action="store_true", help="put tables and picture into README.md and docs/")
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
@@ -220,9 +244,15 @@ def main() -> None:
         print("\n\n".join("\n".join(table.lines()) for table in [*found, by_distance(runs)]))
         print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
         return
+    picture = readme_picture(runs)
     if options.write:
         put_tables(found)
-    sys.exit("\n".join(differences(found, sentences)) or None)
+        (ROOT / PICTURE).write_bytes(picture)
+    stated = (ROOT / README).read_text(encoding="utf-8")
+    wrong = [*differences(found, sentences), *picture_differences(picture)]
+    print(found[0].next_to(stated), end="\n\n")
+    print(f"{len(found)} tables, {len(sentences)} sentences and {PICTURE} were compared; {len(wrong)} differences.")
+    sys.exit("\n".join(wrong) or None)
 
 
 def put_tables(found: Iterable[Table]) -> None:
@@ -239,6 +269,13 @@ def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) ->
     missing = [f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()]
     flat = {file: " ".join(text.split()) for file, text in texts.items()}
     return missing + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
+
+
+def picture_differences(picture: bytes) -> list[str]:
+    """Return a line if the README's picture is another one."""
+    path = ROOT / PICTURE
+    same = path.is_file() and path.read_bytes() == picture
+    return [] if same else [f"{PICTURE} is not the picture of these runs, drawn with this release of matplotlib"]
 
 
 def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
@@ -261,48 +298,73 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
 
 
 def readme_table(runs: Runs) -> Table:
-    """Return the README's short form of `seal_table`: how a system reads, and the mean."""
+    """Return how systems read, what they find, and whether they learned."""
     rows = []
     for claim, how in HOW_THEY_READ.items():
-        scores = [run.scores[PAST_WINDOW].mean(axis=1) if claim == TRUNC else run.scores[SINGLE] for run in runs[claim]]
-        rows.append((f"`{claim.model}`", how, described(scores).partition(" ")[0]))
-    return Table(README, ("system", "how it reads 1,024 tokens", "facts stated right, %"), rows)
+        means = [mean(runs[claim], measure) for measure in (SINGLE, RELAYED, SILENT, ALL)]
+        rows.append((f"`{claim.model}`", how, *means, "no" if not_learned(runs[claim]) else "yes"))
+    columns = ("single facts right, %", "relayed", "silent", "all facts", "learned")
+    return Table(README, ("system", "how it reads 1,024 tokens", *columns), rows)
+
+
+def readme_rows(runs: Runs) -> tuple[SeedGroup, ...]:
+    """Return the systems of the README's table, best first."""
+    shown = [run for claim in HOW_THEY_READ for run in runs[claim]]
+    scores = {run.record.run_id: run.scores for run in shown}
+    (block,) = comparable_rows([run.record for run in shown], scores, names=())
+    return block.rows
+
+
+def readme_picture(runs: Runs) -> bytes:
+    """Draw the picture of the README's table; return a PNG."""
+    rows = readme_rows(runs)
+    title = readme_title(rows)
+    texts = f"{EXAMPLES} reports of 1,024 tokens, {len(SEEDS)} seeds; seal and ea select 128 tokens"
+    about = f"The runs of the table in {README}: {texts}"
+    rule = "The title: their share of single facts is above 50\N{NO-BREAK SPACE}%, with its interval." if title else ""
+    return draw_lines(about, recall_lines(rows), PANELS, "facts stated right (%)", title, [rule])
+
+
+def readme_title(rows: Sequence[SeedGroup]) -> str:
+    """Return the title of the README's picture: the systems that find most single facts."""
+    singles = RecallPanel("", "", {SINGLE: 0.0}, {})
+    return headline("Single facts", recall_lines(rows, [singles]), SINGLE, "most of them")
 
 
 def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
     facts = "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
-    rows = []
-    for claim, head in {**SEAL_FAMILY, **PAGESUMS}.items():
-        if claim == TRUNC:
-            past_window = described([run.scores[PAST_WINDOW].mean(axis=1) for run in runs[claim]])
-            rows.append((*head, f"{past_window}; chance: {100 * runs[claim][0].scores[CHANCE].mean():.1f}"))
-        else:
-            rows.append((*head, recall(runs[claim], SINGLE)))
-    return Table(FINDINGS, ("system", "tokens the decoder sees", facts), rows)
+    rows = [
+        (head + not_learned(runs[claim]), tokens, recall(runs[claim], SINGLE), recall(runs[claim], ALL))
+        for claim, (head, tokens) in {**SEAL_FAMILY, **PAGESUMS}.items()
+    ]
+    return Table(FINDINGS, ("system", "tokens the decoder sees", facts, "all facts right, %"), rows)
 
 
 def etads_table(runs: Runs) -> Table:
     """Return what ETADS's variants find, and when they had learned."""
-    rows = [(head, *kinds(runs[claim]), ", ".join(map(steps_needed, runs[claim]))) for claim, head in ETADS.items()]
+    rows = [
+        (head + not_learned(runs[claim]), *kinds(runs[claim]), ", ".join(map(steps_needed, runs[claim])))
+        for claim, head in ETADS.items()
+    ]
     return Table(FINDINGS, ("`etads`", *KINDS, f"steps to {LEARNED} nats (seeds 1, 2, 3)"), rows)
 
 
 def hierarchical_table(runs: Runs) -> Table:
     """Return what the Hierarchical Transformer and its baseline find."""
-    rows = [(head, *kinds(runs[claim])) for claim, head in HIERARCHICAL.items()]
+    rows = [(head + not_learned(runs[claim]), *kinds(runs[claim])) for claim, head in HIERARCHICAL.items()]
     return Table(FINDINGS, ("system", *KINDS), rows)
 
 
 def prose_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find among the sentences of papers."""
-    rows = [(*head, *kinds(runs[claim])) for claim, head in PROSE.items()]
+    rows = [(head + not_learned(runs[claim]), tokens, *kinds(runs[claim])) for claim, (head, tokens) in PROSE.items()]
     return Table(FINDINGS, ("system, prose of SumPubMed", "tokens the decoder sees", *KINDS), rows)
 
 
 def same_size_table(runs: Runs) -> Table:
     """Return what encoder-decoders of one size find, from random weights."""
-    rows = [(head, *kinds(runs[claim])) for claim, head in SAME_SIZE.items()]
+    rows = [(head + not_learned(runs[claim]), *kinds(runs[claim])) for claim, head in SAME_SIZE.items()]
     return Table(FINDINGS, ("architecture", *KINDS), rows)
 
 
@@ -317,14 +379,20 @@ def by_distance(runs: Runs) -> Table:
 
 def lengths_table(results: Results) -> Table:
     """Return what systems find in longer texts than they were trained on."""
-    systems = {one.model: one for one in systems_at_lengths(results.records("probe"))}
+    records = list(results.records("probe"))
+    systems = {one.model: one for one in systems_at_lengths(records, read_all_scores(results, records))}
     if missing := [name for name in (*AT_LENGTHS, *NEAR_CHANCE) if name not in systems]:
         sys.exit(f"runs at several lengths are missing in {results.root}: {', '.join(missing)}")
     lengths = sorted(systems["pagesum"].tested)
-    rows = [(head, *(at_length([systems[name]], length) for length in lengths)) for name, head in AT_LENGTHS.items()]
+    rows = [
+        (head + word, *(at_length([system], length) for length in lengths))
+        for head, system in ((head, systems[name]) for name, head in AT_LENGTHS.items())
+        for word in ["" if system.learned.comparable else f", {system.learned.word}"]
+    ]
     near_chance = [systems[name] for name in NEAR_CHANCE]
+    (word,) = {system.learned.word for system in near_chance}
     names = ", ".join(f"`{name}`" for name in NEAR_CHANCE)
-    rows.append((f"{names}: the highest of them", *(at_length(near_chance, length) for length in lengths)))
+    rows.append((f"{names}, {word}: the highest of them", *(at_length(near_chance, length) for length in lengths)))
     return Table(FINDINGS, ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)), rows)
 
 
@@ -339,16 +407,35 @@ def at_length(systems: Sequence[LengthCurves], length: int) -> str:
 def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
     """Return (file, words): the numbers that sentences next to the tables of README.md and docs/findings.md state."""
     page, whole = (recall(runs[claim], SILENT_OTHER).partition(";")[0] for claim in PAGESUMS)
+    seal, ea = (runs[Claim(model)] for model in ("seal", "ea"))
+    read, past = (described([run.scores[places].mean(axis=1) for run in runs[TRUNC]]) for places in (READ, PAST_WINDOW))
+    chance = 100 * runs[TRUNC][0].scores[CHANCE].mean()
+    relayed = max(of_seeds(runs[PAGESUM], RELAYED))
     return [
-        (README, f"{minutes(runs, SEAL_FAMILY)} minutes per run"),
+        (README, f"{minutes(runs, HOW_THEY_READ)} minutes per run"),
+        (README, f"{mean(runs[SEAL_128], SINGLE)} against {mean(runs[EA_128], SINGLE)} %"),
+        (README, f"of all facts, {mean(runs[SEAL_128], ALL)} against {mean(runs[EA_128], ALL)} %"),
+        (
+            README,
+            f"With 256 tokens, they state {mean(seal, SINGLE)} and {mean(ea, SINGLE)} % of the single facts right",
+        ),
+        (README, f"Chance is {chance:.1f} %"),
         (FINDINGS, f"{page.replace(' (', ' % of the silent facts (')})"),
         (FINDINGS, f"With one decoder for all pages and 6,000 steps it finds {whole.replace(' (', ' % (')})"),
+        (FINDINGS, f"By pages, one seed of three states {relayed:.0f} % of them right"),
+        (FINDINGS, f"{read.partition(';')[0].replace(' (', ' % of those in it right (')})"),
+        (FINDINGS, f"{past.partition(';')[0].replace(' (', ' % of those past it (')}), where chance is {chance:.1f}"),
     ]
 
 
 def other_sentences(runs: Runs) -> list[tuple[str, str]]:
     """Return the same for the tables of ETADS and the Hierarchical Transformer."""
-    return [(FINDINGS, f"{minutes(runs, claims)} minutes a run") for claims in (ETADS, HIERARCHICAL)]
+    worst, middle, best = of_seeds(runs[FLAT], SINGLE)
+    return [
+        *((FINDINGS, f"{minutes(runs, claims)} minutes a run") for claims in (ETADS, HIERARCHICAL)),
+        (FINDINGS, f"one did not learn ({worst:.0f} % of the single facts)"),
+        (FINDINGS, f"two were still learning ({middle:.0f} and {best:.0f} %)"),
+    ]
 
 
 def minutes(runs: Runs, claims: Iterable[Claim]) -> str:
@@ -361,6 +448,25 @@ def steps_needed(run: Run) -> str:
     """Return after how many steps a run had learned."""
     learned = [step for step, loss in run.record.fit.validation_losses if loss <= LEARNED]
     return f"{learned[0]:,}" if learned else "not learned"
+
+
+def not_learned(runs: Sequence[Run]) -> str:
+    """Return the end of a row's first cell: ", not learned in 1 of 3 seeds"; empty if the system learned in all."""
+    scores = {run.record.run_id: run.scores for run in runs}
+    judged = judge_learning([SeedGroup((run.record,)) for run in runs], scores).values()
+    words = Counter(verdict.word for verdict in judged if not verdict.comparable)
+    parts = [word if count == len(runs) else f"{word} in {count} of {len(runs)} seeds" for word, count in words.items()]
+    return "".join(f", {part}" for part in parts)
+
+
+def mean(runs: Sequence[Run], measure: str) -> str:
+    """Return the mean of a measure over examples and seeds."""
+    return recall(runs, measure).partition(" ")[0]
+
+
+def of_seeds(runs: Sequence[Run], measure: str) -> list[float]:
+    """Return the mean of a measure in each seed, 0–100, from the lowest to the highest."""
+    return sorted(100 * float(run.scores[measure].mean()) for run in runs)
 
 
 def kinds(runs: Sequence[Run]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,7 +16,8 @@ from support.run_records import record
 
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import write_scores
+from longsumbench.leaderboards.figures.recall import best_of_models, recall_lines
+from longsumbench.metrics.aggregate import Estimate, write_scores
 from longsumbench.runs.record import RunRecord, measured_mean, source_seen
 from longsumbench.runs.results import Results
 
@@ -35,11 +37,48 @@ RESULTS = Results(CLAIMS.RESULTS)
 FINDINGS = (ROOT / CLAIMS.FINDINGS).read_text(encoding="utf-8")
 
 
-def test_probe_in_the_readme() -> None:
-    """The tables and sentences about SEAL and PageSum on `probe` are what benchmarks/probe_claims.py computes."""
-    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
-    tables = [CLAIMS.readme_table(runs), CLAIMS.seal_table(runs)]
-    assert CLAIMS.differences(tables, CLAIMS.seal_sentences(runs)) == []
+@pytest.fixture(scope="module")
+def seal_runs() -> dict[object, list[Any]]:
+    """The runs of SEAL's family and of PageSum."""
+    runs: dict[object, list[Any]] = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
+    return runs
+
+
+def test_probe_in_the_readme(seal_runs: dict[object, list[Any]]) -> None:
+    """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/probe_claims.py computes."""
+    tables = [CLAIMS.readme_table(seal_runs), CLAIMS.seal_table(seal_runs)]
+    assert CLAIMS.differences(tables, CLAIMS.seal_sentences(seal_runs)) == []
+    assert CLAIMS.picture_differences(CLAIMS.readme_picture(seal_runs)) == []
+
+
+def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: dict[object, list[Any]]) -> None:
+    """The same runs with the same means; grey are those that the table says did not learn."""
+    rows = {row.first.model: row for row in CLAIMS.readme_rows(seal_runs)}
+    names = (CLAIMS.SINGLE, CLAIMS.RELAYED, CLAIMS.SILENT, CLAIMS.ALL)
+    assert {row[0]: row[2:] for row in CLAIMS.readme_table(seal_runs).rows} == {
+        f"`{model}`": (*(f"{row.numbers[name].mean:.1f}" for name in names), "yes" if row.learned.comparable else "no")
+        for model, row in rows.items()
+    }
+    lines = best_of_models(recall_lines([*rows.values()]))
+    assert {line.label: line.learned for line in lines} == {model: row.learned for model, row in rows.items()}
+
+
+def test_the_title_of_the_readmes_picture_is_computed(seal_runs: dict[object, list[Any]]) -> None:
+    """It names another system if that finds most single facts, and does not name one that did not learn."""
+    rows = {row.first.model: row for row in CLAIMS.readme_rows(seal_runs)}
+    most = {CLAIMS.SINGLE: Estimate(90, 85, 95)}
+    assert CLAIMS.readme_title([*rows.values()]).endswith("only seal and pagesum find most of them")
+    ahead = [replace(row, numbers=most) if name in ("ea", "trunc") else row for name, row in rows.items()]
+    assert CLAIMS.readme_title(ahead) == "Single facts: all systems that learned find most of them"
+
+
+def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
+    """Another number and a missing row can be seen; the second column is left out."""
+    table = CLAIMS.Table("README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")])
+    stated = "text\n| system | how | facts |\n|---|---|---|\n| `ea` | once | 9.0 |\ntext\n"
+    lines = [re.split(r" {2,}", line.strip()) for line in table.next_to(stated).splitlines()]
+    assert lines[0] == ["system", "computed: facts", "README.md"]
+    assert lines[2:] == [["`ea`", "5.0", "9.0"], ["`ca`", "4.0", "(no such row)"]]
 
 
 def test_probe_in_the_findings() -> None:
@@ -49,18 +88,34 @@ def test_probe_in_the_findings() -> None:
     assert CLAIMS.differences(tables, CLAIMS.other_sentences(runs)) == []
 
 
-def test_what_is_concluded_from_probe() -> None:
-    """SEAL is ahead of EA at the same number of tokens, EA finds as much with twice as many, and trunc is at chance."""
-    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
-    cells = {row[:2]: row[2] for row in CLAIMS.seal_table(runs).rows}
-    seal, ea, seal_128, ea_128 = (
-        bounds(cells[f"`{name}`", size]) for size in ("256", "128") for name in ("seal", "ea")
-    )
-    assert seal[0] > ea[1]
-    assert ea[1] > seal_128[0] > ea_128[1]
-    trunc = cells["`trunc`, facts past its window of 256", "256"]
-    low, high = bounds(trunc)
-    assert low < float(trunc.rpartition(" ")[2]) < high
+def test_what_is_concluded_from_probe(seal_runs: dict[object, list[Any]]) -> None:
+    """SEAL finds more single facts than EA with as many tokens, twice as many with 128; both and PageSum learned."""
+    rows = CLAIMS.seal_table(seal_runs).rows
+    cells = {row[:2]: row[2] for row in rows}
+    seal, ea, seal_128, ea_128 = (cells[f"`{name}`", size] for size in ("256", "128") for name in ("seal", "ea"))
+    assert bounds(seal)[0] > bounds(ea)[1]
+    assert bounds(seal_128)[0] > bounds(ea_128)[1]
+    assert float(seal_128.partition(" ")[0]) / float(ea_128.partition(" ")[0]) == pytest.approx(2, abs=0.1)
+    assert [row[0] for row in rows if "learn" in row[0]] == ["`ca`, not learned", "`trunc`, not learned"]
+    past = next(words for _, words in CLAIMS.seal_sentences(seal_runs) if "past it" in words)
+    low, high, chance = map(float, re.findall(r"\d+\.\d", past)[1:])
+    assert low < chance < high
+
+
+def test_which_systems_learned() -> None:
+    """docs/findings.md concludes from rows without a mark, and its sentences name the others."""
+    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.ETADS, *CLAIMS.HIERARCHICAL, *CLAIMS.SAME_SIZE, *CLAIMS.PROSE])
+    tables = (CLAIMS.etads_table, CLAIMS.hierarchical_table, CLAIMS.same_size_table, CLAIMS.prose_table)
+    marked = [row[0] for table in tables for row in table(runs).rows if "learn" in row[0]]
+    assert marked == [
+        "`flat_transformer`, not learned in 1 of 3 seeds, still learning in 2 of 3 seeds",
+        "`seq2seq`: LongT5, transient-global, neighbourhood of 128, not learned",
+        "`seq2seq`: BART, not learned",
+        "`seq2seq`: LED, window of 128, not learned",
+        "`trunc`, one seed, not learned",
+    ]
+    at_lengths = [row[0] for row in CLAIMS.lengths_table(RESULTS).rows if "not learned" in row[0]]
+    assert at_lengths == ["`ca`, not learned", "`trunc`, `etads`, `flat_transformer`, not learned: the highest of them"]
 
 
 def test_three_of_four_single_facts_in_long_texts() -> None:

@@ -131,15 +131,16 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
 
 
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
-    """Return the first line of each model, and then of models of which no line learned.
+    """Return the first line of each model that learned, or its first line if none did, in the order of `lines`.
 
     A label has the settings only if the model has other lines.
     """
     models = [line.model for line in lines]
     best: dict[str, RecallLine] = {}
     for line in sorted(lines, key=lambda line: not line.learned.comparable):
-        best.setdefault(line.model, line if models.count(line.model) > 1 else replace(line, label=line.model))
-    return [*best.values()]
+        best.setdefault(line.model, line)
+    chosen = [line for line in lines if best[line.model] is line]
+    return [line if models.count(line.model) > 1 else replace(line, label=line.model) for line in chosen]
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:

@@ -144,10 +144,10 @@ def test_a_model_has_one_line() -> None:
 
 
 def test_a_model_is_drawn_with_settings_that_learned() -> None:
-    """Its best row that learned, even if another has a higher score; models that did not learn at all come last."""
+    """Its best row that learned, even if another has a higher score; a model that did not learn at all has its best."""
     rows = [("trunc", "", NOT_LEARNED), ("ea", "x=1", STILL_LEARNING), ("seal", "", LEARNED), ("ea", "x=2", LEARNED)]
     lines = [RecallLine(model, f"{model} {name}".strip(), {}, 5.0, learned=Learned(word)) for model, name, word in rows]
-    assert [line.label for line in best_of_models(lines)] == ["seal", "ea x=2", "trunc"]
+    assert [line.label for line in best_of_models(lines)] == ["trunc", "seal", "ea x=2"]
 
 
 def points(**lows: float) -> list[RecallLine]:
