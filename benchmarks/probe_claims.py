@@ -423,8 +423,8 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
         (FINDINGS, f"{page.replace(' (', ' % of the silent facts (')})"),
         (FINDINGS, f"With one decoder for all pages and 6,000 steps it finds {whole.replace(' (', ' % (')})"),
         (FINDINGS, f"By pages, one seed of three states {relayed:.0f} % of them right"),
-        (FINDINGS, f"{read.partition(';')[0].replace(' (', ' % of those in it right (')})"),
-        (FINDINGS, f"{past.partition(';')[0].replace(' (', ' % of those past it (')}), where chance is {chance:.1f}"),
+        (FINDINGS, f"in the first two tenths it states {read.partition(';')[0].replace(' (', ' % right (')})"),
+        (FINDINGS, f"in the last seven {past.partition(';')[0].replace(' (', ' % (')}), where chance is {chance:.1f}"),
     ]
 
 
