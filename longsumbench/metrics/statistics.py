@@ -1,9 +1,9 @@
 """Intervals of means and tests of differences, by seeded resampling over examples.
 
 A mean has a percentile bootstrap interval; over several seeds, its interval and test are in closed form
-(`mean_over_seeds`). Two systems are compared by the differences of their scores on the same examples, with
-`approximate_randomization`. `holm` corrects several comparisons. Values may be 0–1 or 0–100; every interval and
-difference is in their unit.
+(`mean_over_seeds`). So are tests whether a difference is smaller or larger than a margin. Two systems are compared by
+the differences of their scores on the same examples, with `approximate_randomization`. `holm` corrects several
+comparisons. Values may be 0–1 or 0–100; every interval and difference is in their unit.
 """
 
 import math
@@ -88,6 +88,16 @@ class MeanOverSeeds(NamedTuple):
         """Return half the width of the interval of the mean; NaN if the spread is unknown."""
         return self.error * self._deviations((1 + confidence) / 2) if self.error > 0 else math.nan
 
+    def p_larger(self, margin: float) -> float:
+        """Return the one-sided p-value of a mean from -margin to margin: small if |mean| is larger; 1 if unknown."""
+        if not self.error > 0:
+            return 1.0
+        return float(scipy.special.stdtr(self.degrees, (margin - abs(self.mean)) / self.error))
+
+    def p_smaller(self, margin: float) -> float:
+        """Return the p-value of two one-sided tests (TOST): small if |mean| is smaller than a margin; 1 if unknown."""
+        return 1.0 - self.p_larger(margin) if self.error > 0 else 1.0
+
     def detectable(self, significance: float, power: float) -> float:
         """Return the mean that a test at a level detects with a given power; infinite if the spread is unknown."""
         if not self.error > 0:
@@ -96,6 +106,47 @@ class MeanOverSeeds(NamedTuple):
 
     def _deviations(self, probability: float) -> float:
         return float(scipy.special.stdtrit(self.degrees, probability))
+
+
+def mean_over_examples(values: NDArray[np.float64]) -> MeanOverSeeds:
+    """Return the mean of one value per example, with its standard error over other examples (paired t test)."""
+    return ratio_over_examples(values, np.ones(len(values)))
+
+
+def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> MeanOverSeeds:
+    """Return Σ parts / Σ wholes, both one per example, with its standard error over other examples (linearized)."""
+    examples, ratio = len(parts), float(parts.sum() / wholes.sum())
+    if examples < 2:
+        return MeanOverSeeds(ratio, math.nan, math.nan)
+    rest = parts - ratio * wholes
+    error = float(np.sqrt((rest**2).sum() * examples / (examples - 1)) / wholes.sum())
+    return MeanOverSeeds(ratio, 0.0 if error <= _ROUNDING * abs(ratio) else error, float(examples - 1))
+
+
+def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
+    """Return two p-values of all differences between several rows: all are smaller than a margin, one is larger.
+
+    All are smaller if each is (intersection-union test), so the largest p-value counts, without a correction. The
+    p-value that one is larger is corrected for their number (Bonferroni). benchmarks/equivalence.py measures how often
+    both tests are wrong.
+    """
+    larger = min(effect.p_larger(margin) for effect in effects)
+    return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
+
+
+def holm_levels(p_values: Sequence[float] | NDArray[np.float64], level: float = 0.05) -> NDArray[np.float64]:
+    """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
+
+    The k-th smallest of m is tested at level / (m − k + 1), until one is not significant. The others have its level. An
+    interval of confidence 1 − level then contains 0 if, and only if, its difference is not significant.
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values)
+    steps = level / np.arange(len(values), 0, -1)
+    failed = np.flatnonzero(values[order] >= steps)
+    levels = np.empty_like(values)
+    levels[order] = np.minimum(steps, steps[failed[0]] if len(failed) else 1.0)
+    return levels
 
 
 def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | None = None) -> MeanOverSeeds:

@@ -14,14 +14,19 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import (
+    MeanOverSeeds,
     approximate_randomization,
     bootstrap_interval,
     holm,
+    holm_levels,
     interval_of_shares,
     interval_over_seeds,
+    largest_difference,
+    mean_over_examples,
     mean_over_seeds,
     perl_intervals,
     randomization_bound,
+    ratio_over_examples,
     smallest_detectable_difference,
 )
 
@@ -273,3 +278,69 @@ def test_holm_refuses(p_values: list[float]) -> None:
     """What is no p-value is an error."""
     with pytest.raises(DataError, match="p-values from 0 to 1"):
         holm(p_values)
+
+
+def test_a_paired_t_test() -> None:
+    """The mean of single runs is tested as scipy does it; one example, and equal ones, have no error."""
+    found = mean_over_examples(DIFFERENCES)
+    expected = scipy.stats.ttest_1samp(DIFFERENCES, 0)
+    assert (found.p_value(), found.degrees) == (pytest.approx(expected.pvalue), 59)
+    low, high = expected.confidence_interval(0.9)
+    assert (found.mean - found.half_width(0.9), found.mean + found.half_width(0.9)) == pytest.approx((low, high))
+    assert math.isnan(mean_over_examples(np.ones(1)).error)
+    assert mean_over_examples(np.full(7, 0.1)).p_value() == 1.0
+
+
+def test_a_ratio_is_a_mean_of_pairs() -> None:
+    """With as many pairs in each example it is the mean; examples with many pairs count more, as by hand 6 of 8."""
+    parts = np.array([1.0, 0.0, 1.0, 1.0])
+    assert ratio_over_examples(2 * parts, np.full(4, 2.0)) == mean_over_examples(parts)
+    found = ratio_over_examples(np.array([0.0, 6.0]), np.array([2.0, 6.0]))
+    rest = np.array([0.0, 6.0]) - 0.75 * np.array([2.0, 6.0])
+    assert (found.mean, found.error) == (0.75, pytest.approx(math.sqrt(2 * (rest**2).sum()) / 8))
+
+
+@pytest.mark.parametrize(
+    ("mean", "smaller", "larger"), [(0.0, 0.0, 1.0), (1.0, 0.5, 0.5), (-1.0, 0.5, 0.5), (3.0, 1.0, 0.0)]
+)
+def test_a_margin_by_hand(mean: float, smaller: float, larger: float) -> None:
+    """Exactly at a margin of 1 both p-values are a half; far inside or outside one of them is 0."""
+    effect = MeanOverSeeds(mean, 0.1, 50.0)
+    assert (effect.p_smaller(1.0), effect.p_larger(1.0)) == pytest.approx((smaller, larger), abs=1e-9)
+    assert (
+        MeanOverSeeds(mean, 0.0, math.nan).p_smaller(1.0),
+        MeanOverSeeds(mean, math.nan, math.nan).p_larger(1.0),
+    ) == (1, 1)
+
+
+def test_two_one_sided_tests_as_by_scipy() -> None:
+    """The p-value of "smaller" is the larger one of two one-sided t tests."""
+    sample = DIFFERENCES / 10
+    tests = [
+        scipy.stats.ttest_1samp(sample, 0.3, alternative="less"),
+        scipy.stats.ttest_1samp(sample, -0.3, alternative="greater"),
+    ]
+    assert mean_over_examples(sample).p_smaller(0.3) == pytest.approx(max(test.pvalue for test in tests))
+
+
+def test_the_largest_difference_of_several_rows() -> None:
+    """All differences must be smaller than the margin; that one is larger is corrected for their number."""
+    effects = [MeanOverSeeds(mean, 0.1, 50.0) for mean in (0.0, 0.8, -0.9)]
+    smaller, larger = largest_difference(effects, 1.0)
+    assert smaller == effects[2].p_smaller(1.0)
+    assert largest_difference(effects[:1], 1.0) == (effects[0].p_smaller(1.0), effects[0].p_larger(1.0))
+    assert larger == min(1.0, 3 * effects[2].p_larger(1.0))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
+def test_levels_of_holm(values: list[float]) -> None:
+    """A p-value is below its level if, and only if, the corrected one is below 5 %."""
+    below = np.array(values) < holm_levels(values)
+    assert below.tolist() == (holm(values) < 0.05).tolist()
+
+
+def test_levels_of_holm_by_hand() -> None:
+    """0.05/3, 0.05/2 and 0.05; after the first that is not significant, its level stays."""
+    assert holm_levels([0.04, 0.001, 0.02]).tolist() == pytest.approx([0.05, 0.05 / 3, 0.025])
+    assert holm_levels([0.04, 0.001, 0.03]).tolist() == pytest.approx([0.025, 0.05 / 3, 0.025])
+    assert holm_levels([]).tolist() == []

@@ -1,0 +1,80 @@
+"""How often the test that rows are alike is wrong, if the true difference is exactly the margin.
+
+python benchmarks/equivalence.py [--simulations 4000]
+
+Scores are those of benchmarks/seed_intervals.py: quantiles of a beta distribution (like ROUGE) or 0 and 1 (like the
+recall of a fact), with effects of the example, of the seed and of both. "alike" and "not alike" are how often the tests
+say so at 5 %. Exactly at the margin, each is wrong in 5 %. Of several rows, only the last one differs from the others.
+
+Exits with 1 if a rate of two rows is outside 3 to 7 % by more than two standard errors of the simulation, or a rate of
+several rows is above 7 %.
+"""
+
+import argparse
+import itertools
+import math
+import sys
+import time
+
+import numpy as np
+from seed_intervals import KINDS, draw
+from tabulate import tabulate
+
+from longsumbench.metrics.statistics import MeanOverSeeds, largest_difference, mean_over_seeds
+
+LOWEST, HIGHEST, LEVEL = 0.03, 0.07, 0.05
+SEEDS, EXAMPLES = (3, 5), (100, 200, 400)
+PARTS, OF_SEEDS = (0.7, 0.9), (0.3, 1.0, 3.0, 10.0)  # as in seed_intervals
+ROWS = (2, 3, 12)
+SAME = 0.7  # weight of what the rows have in common on an example
+
+
+def main() -> None:
+    """Print a row for each case."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simulations", type=int, default=4_000)
+    simulations, begun = parser.parse_args().simulations, time.perf_counter()
+    cases = itertools.product(KINDS, ROWS, SEEDS, EXAMPLES, PARTS, OF_SEEDS)
+    table, num_wrong = [], 0
+    for number, (kind, rows, *case) in enumerate(cases):
+        if rows == 2 or (case[1:3] == [EXAMPLES[1], PARTS[0]]):
+            rates = error_rates(kind, rows, *case, simulations=simulations, seed=number)
+            num_wrong += is_wrong(rates, rows, simulations)
+            table.append([kind, rows, *case, *(f"{rate:.1%}" for rate in rates)])
+            print(*table[-1], file=sys.stderr)
+    headers = ["scores", "rows", "seeds", "examples", "examples' part", "seeds' variance", "alike", "not alike"]
+    print(tabulate(table, headers))
+    print(f"{simulations:,} simulations a row; {num_wrong} rows are wrong; {time.perf_counter() - begun:.0f} s")
+    sys.exit(1 if num_wrong else 0)
+
+
+def error_rates(
+    kind: str, rows: int, seeds: int, examples: int, part: float, of_seeds: float, *, simulations: int, seed: int
+) -> tuple[float, float]:
+    """Return how often rows are called alike and not alike, if the largest true difference is the margin."""
+    random, score = np.random.default_rng(seed), KINDS[kind][0]
+    shared = SAME * random.normal(size=(simulations, examples, 1))
+    rest = math.sqrt(1 - SAME**2)
+    scores = [score(shared + rest * draw(random, (simulations, examples, seeds), part, of_seeds)) for _ in range(rows)]
+    margin = float(scores[0].std()) / 2
+    scores[-1] = scores[-1] + margin
+    verdicts = []
+    for index in range(simulations):
+        pairs = itertools.combinations([row[index] for row in scores], 2)
+        effects: list[MeanOverSeeds] = [mean_over_seeds(one - other) for one, other in pairs]
+        verdicts.append([p < LEVEL for p in largest_difference(effects, margin)])
+    alike, not_alike = np.mean(verdicts, axis=0).tolist()
+    return alike, not_alike
+
+
+def is_wrong(rates: tuple[float, float], rows: int, simulations: int) -> bool:
+    """Return True if a rate is too high, or of two rows too low, beyond chance."""
+    doubts = [2 * math.sqrt(rate * (1 - rate) / simulations) for rate in rates]
+    return any(
+        rate - doubt > HIGHEST or (rows == 2 and rate + doubt < LOWEST)
+        for rate, doubt in zip(rates, doubts, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()
