@@ -142,8 +142,9 @@ def caution(rows: Sequence[SeedGroup]) -> str:
 def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which it is not known."""
     sentences = []
-    for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Ranked, although", (UNKNOWN,))):
-        named = [f"{row.label} {row.learned.word} ({row.learned.reason})" for row in rows if row.learned.word in words]
+    for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
+        unlike = [row for row in rows if row.learned.word in words]
+        named = [f"{row.label} ({row.learned.word}: {row.learned.reason})" for row in unlike]
         sentences += [f"{start}: {shorten_list(named, '; ')}."] if named else []
     return join(*sentences)
 

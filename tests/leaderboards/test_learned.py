@@ -134,7 +134,7 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     assert cells[0][2] == NOT_LEARNED
     assert [line[4] for line in cells][1:] == ["100 %", "99 %"]
     assert all(row != high[0].run_id for row, _ in block.tests.p_values)
-    assert describe_unlearned(block.rows).startswith("Not ranked: high not learned (outputs that do not depend")
+    assert describe_unlearned(block.rows).startswith("Not ranked: high (not learned: outputs that do not depend")
 
 
 def test_few_examples_are_not_judged() -> None:

@@ -71,7 +71,7 @@ def test_a_constant_is_named_at_the_end_of_an_import(
     words = ["--dataset", "jsonl", f"dataset.path={texts}", f"results_dir={results}", "baselines=false"]
     assert main(["import", str(texts.parent / "constant.txt"), "--model", "constant", *words]) == 0
     screen = capsys.readouterr().out
-    assert "constant not learned (nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
+    assert "constant (not learned: nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
     assert "difference in" not in screen
     assert main(["leaderboard", "jsonl", "--results-dir", str(results), "--columns", "floor,lift,learned"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
