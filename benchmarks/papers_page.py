@@ -1,4 +1,4 @@
-"""docs/papers.md: the papers' tables and figures, their commands and costs, and what was run here.
+"""The generated parts of docs/papers.md: all claims of the papers, and all tables and figures with their costs.
 
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
 
@@ -25,11 +25,12 @@ def main() -> None:
     action.add_argument("--check", action="store_true", help="exit code 1 if the file is another one")
     action.add_argument("--write", action="store_true", help="write the file")
     options = parser.parse_args()
-    text = papers_page(Results(options.results_dir))
+    before = PAGE.read_text(encoding="utf-8")
+    text = papers_page(before, Results(options.results_dir))
     if options.write:
         PAGE.write_text(text, encoding="utf-8")
     elif options.check:
-        sys.exit(None if PAGE.read_text(encoding="utf-8") == text else "docs/papers.md is not current: use --write")
+        sys.exit(None if before == text else "docs/papers.md is not current: use --write")
     else:
         print(text)
 

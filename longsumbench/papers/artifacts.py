@@ -40,29 +40,53 @@ class ArtifactRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ordering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An ordering of two rows that the paper claims.
+    """An ordering that the paper claims.
 
     Attributes:
-        claim: "ROW > ROW", by the labels of the rows.
+        claim: "ROW > ROW", by the labels of the rows; of an analysis of texts, by words of its kind.
         on: the measure (`rouge1`, …).
-        source: where the paper claims it ("§5, Table 2").
+        says: what the paper says, in a few words.
+        source: where the paper says it ("§5, Table 2").
         datasets: the paper's names of the datasets for which it is claimed; empty: all.
     """
 
     claim: str
     on: str = "rouge1"
+    says: str = ""
     source: str = ""
     datasets: tuple[str, ...] = ()
 
     @property
-    def higher(self) -> str:
-        """Label of the row that the paper finds better."""
-        return self.claim.partition(" > ")[0]
+    def rows(self) -> tuple[str, ...]:
+        """Labels of the row that the paper finds better, and of the other row."""
+        higher, _, lower = self.claim.partition(" > ")
+        return higher, lower
+
+
+class AlikeRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rows that the paper finds alike.
+
+    Attributes:
+        rows: their labels, two or more.
+        margin: the difference, in points of `on`, from which on rows are not alike; None: the largest difference of
+            the printed numbers.
+        on, says, source, datasets: as of an ordering.
+    """
+
+    rows: tuple[str, ...]
+    on: str = "rouge1"
+    margin: float | None = None
+    says: str = ""
+    source: str = ""
+    datasets: tuple[str, ...] = ()
 
     @property
-    def lower(self) -> str:
-        """Label of the other row."""
-        return self.claim.partition(" > ")[2]
+    def claim(self) -> str:
+        """The labels of the rows; of many rows, their number."""
+        return " ~ ".join(self.rows) if len(self.rows) == 2 else f"all {len(self.rows)} rows ~ each other"
+
+
+PaperClaim = Ordering | AlikeRows
 
 
 class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +102,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rows: label → row.
         measures: the columns of numbers.
         part: part of ROUGE: "f", "p" (precision) or "r" (recall).
-        orderings: what the paper claims.
+        orderings, alike: what the paper claims.
         options: setting of this kind of artifact → default, or scale → default; typed on the command line as
             `KEY=VALUE`.
         not_given: settings that the paper does not give, and what is used; one sentence each.
@@ -95,6 +119,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measures: tuple[str, ...] = ("rouge1", "rouge2", "rougeL")
     part: str = "f"
     orderings: tuple[Ordering, ...] = ()
+    alike: tuple[AlikeRows, ...] = ()
     options: Mapping[str, Option | Mapping[str, Option]] = {}
     not_given: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -102,6 +127,11 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prints: str = ""
     source: str = ""
     citation: str = ""
+
+    @property
+    def claims(self) -> tuple[PaperClaim, ...]:
+        """What the paper claims: orderings, then rows that are alike."""
+        return (*self.orderings, *self.alike)
 
     def options_at(self, scale: str) -> dict[str, Option]:
         """Return setting of this kind → default at a scale."""

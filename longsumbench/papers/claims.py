@@ -1,6 +1,6 @@
-"""Verdicts on the claims of an artifact: a difference of two numbers, over examples and seeds.
+"""Verdicts on the claims of an artifact: differences of rows, over examples and seeds.
 
-Differences, of examples by compare_examples, or of seeds --judge_claims--> Verdicts, corrected over the artifact
+Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the artifact
 """
 
 import math
@@ -11,66 +11,167 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.seed_groups import Difference
-from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
-from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Verdict
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, pair_scores
+from longsumbench.leaderboards.significance import LEVEL
+from longsumbench.metrics.statistics import (
+    MeanOverSeeds,
+    holm,
+    holm_levels,
+    largest_difference,
+    mean_over_examples,
+    mean_over_seeds,
+)
+from longsumbench.papers.artifacts import PaperClaim
+from longsumbench.papers.page import ALIKE, NOT_ALIKE, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Verdict
 from longsumbench.runs.record import RunRecord
 
 
-class Claim(NamedTuple):
-    """A claim of a paper, and our difference.
+class Comparison(NamedTuple):
+    """The difference of two rows, or of two numbers of the same texts.
 
     Attributes:
-        claim, measure, dataset: as in `Verdict`.
-        difference: the first number minus the second; None if it is unknown.
-        reason: why it is unknown, or more about the test.
-        source: where the paper claims it.
-        runs: the runs that are compared; none for an analysis of texts.
+        effect: the mean difference, with its error over examples and seeds.
+        examples: number of examples that both have.
+        seeds: number of seeds that both have; 1 if each has one run; 0 if they have no common seed.
     """
 
-    claim: str
-    measure: str
+    effect: MeanOverSeeds
+    examples: int
+    seeds: int = 1
+
+
+class Claim(NamedTuple):
+    """A claim of a paper on one dataset, and our differences.
+
+    Attributes:
+        paper: the claim.
+        dataset: the paper's name of the dataset.
+        comparisons: of the two rows; if rows are alike, of each two of them; empty if they cannot be compared.
+        margin: of rows that are alike; None for an ordering.
+        obstacle: the outcome of a claim that is not tested; empty if it is tested.
+        reason: why it is not tested, or more about the test.
+        runs: the runs that are compared; none for an analysis of texts.
+        facts, learned: as in `Verdict`.
+    """
+
+    paper: PaperClaim
     dataset: str
-    difference: Difference | None
+    comparisons: Sequence[Comparison] = ()
+    margin: float | None = None
+    obstacle: str = ""
     reason: str = ""
-    source: str = ""
     runs: Sequence[RunRecord] = ()
+    facts: float | None = None
+    learned: str = ""
+
+    @property
+    def effects(self) -> list[MeanOverSeeds]:
+        """The differences."""
+        return [comparison.effect for comparison in self.comparisons]
+
+    @property
+    def p_value(self) -> float:
+        """The p-value without a correction: of a difference of 0, or of one that equals the margin."""
+        if self.margin is None:
+            return self.comparisons[0].effect.p_value()
+        return min(largest_difference(self.effects, self.margin))
 
 
-def compare_examples(differences: NDArray[np.float64]) -> Difference | None:
-    """Test whether the mean of the examples' differences is 0: approximate randomization, bootstrap interval.
+def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: ScoresOfRuns) -> Comparison | None:
+    """Compare two systems on their common examples and seeds; None if scores are missing.
+
+    Single runs have a paired t test over examples. Several seeds have one over examples and seeds.
+    """
+    paired = pair_scores(one, other, measure, scores)
+    if paired is None:
+        return None
+    effect = mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
+    return Comparison(effect, len(paired.one), paired.seeds)
+
+
+def compare_examples(differences: NDArray[np.float64]) -> Comparison | None:
+    """Compare two numbers of the same examples; None without an example.
 
     Args:
-        differences: [examples], in the unit of the result; NaN for an example to which the comparison does not apply.
-
-    Returns:
-        The mean difference; None without an example.
+        differences: [examples, seeds] in the unit of the result; examples with NaN are left out.
     """
-    known = differences[np.isfinite(differences)]
+    known = differences[np.isfinite(differences).all(axis=1)]
     if not len(known):
         return None
-    low, high = bootstrap_interval(known, RESAMPLES, BOOTSTRAP_SEED)
-    p = float(approximate_randomization(known, RESAMPLES))
-    return Difference(float(known.mean()), low, high, p, len(known), 1)
+    seeds = known.shape[1]
+    return Comparison(mean_over_examples(known[:, 0]) if seeds == 1 else mean_over_seeds(known), len(known), seeds)
+
+
+def claim_about_texts(paper: PaperClaim, dataset: str, comparison: Comparison | None, reason: str) -> Claim:
+    """Return a claim about texts, without runs; without a comparison it is not tested, for this reason."""
+    if comparison is None:
+        return Claim(paper, dataset, obstacle=NOT_TESTED, reason=reason)
+    return Claim(paper, dataset, [comparison], reason=reason)
 
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
-    """Return a verdict on each claim; p-values are corrected (Holm) for the number of tests."""
-    corrected = iter(holm([claim.difference.p for claim in claims if claim.difference]).tolist())
-    return tuple(_judge(claim, next(corrected) if claim.difference else 1.0) for claim in claims)
+    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of tests."""
+    p_values = [claim.p_value for claim in claims if not claim.obstacle]
+    tests = iter(zip(holm(p_values).tolist(), holm_levels(p_values, LEVEL).tolist(), strict=True))
+    return tuple(_judge(claim, *(next(tests) if not claim.obstacle else (None, None))) for claim in claims)
 
 
-def _judge(claim: Claim, p: float) -> Verdict:
-    found, named = claim.difference, claim[:3]
-    if found is None:
-        return Verdict(*named, NOT_TESTED, reason=claim.reason, source=claim.source)
-    outcome = UNDECIDED if p >= LEVEL else REPRODUCED if found.mean > 0 else REVERSED
-    low, high = (None if math.isnan(bound) else bound for bound in (found.low, found.high))
-    tested = format_count(found.examples, "example")
-    if any(run.seed is not None for run in claim.runs):
-        tested += ", " + {0: "no common seed", 1: "one seed"}.get(found.seeds, f"{found.seeds} seeds")
-    reason = f"{tested}; {claim.reason}" if claim.reason else tested
-    seeds, runs = found.seeds if claim.runs else None, " ".join(run.run_id for run in claim.runs)
-    return Verdict(*named, outcome, found.mean, low, high, p, reason, found.examples, seeds, claim.source, runs)
+def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
+    """Return the verdict on a claim; p and its level are None if it is not tested."""
+    effects, outcome, confidence = claim.effects, claim.obstacle, None
+    effect = max(effects, key=lambda effect: abs(effect.mean), default=None)
+    if p is not None and level is not None and effect is not None:
+        if claim.margin is None:
+            outcome = UNDECIDED if p >= LEVEL else REPRODUCED if effect.mean > 0 else REVERSED
+            confidence = 1 - level
+        else:
+            outcome, effect, confidence = _judge_alike(effects, claim.margin, p, level)
+    if effect is not None and len(effects) > 1:  # of several rows, the difference has no sign
+        effect = effect._replace(mean=abs(effect.mean))
+    half = effect.half_width(confidence) if effect and confidence else math.nan
+    known = effect is not None and not math.isnan(half)
+    examples = min((comparison.examples for comparison in claim.comparisons), default=None)
+    seeds = min((comparison.seeds for comparison in claim.comparisons if claim.runs), default=None)
+    return Verdict(
+        claim=claim.paper.claim,
+        measure=claim.paper.on,
+        dataset=claim.dataset,
+        outcome=outcome,
+        difference=effect.mean if effect else None,
+        low=effect.mean - half if effect and known else None,
+        high=effect.mean + half if effect and known else None,
+        p=p,
+        reason=_describe_test(claim, examples, seeds),
+        n=examples,
+        seeds=seeds,
+        says=claim.paper.says,
+        source=claim.paper.source,
+        runs=" ".join(run.run_id for run in claim.runs),
+        facts=claim.facts,
+        learned=claim.learned,
+    )
+
+
+def _judge_alike(
+    effects: Sequence[MeanOverSeeds], margin: float, p: float, level: float
+) -> tuple[str, MeanOverSeeds, float]:
+    """Return the outcome, the difference that decides it, and the confidence of its interval.
+
+    The interval is within the margin if rows are alike, outside if they are not, and neither if that is undecided.
+    """
+    smaller, larger = largest_difference(effects, margin)
+    outcome = UNDECIDED if p >= LEVEL else ALIKE if smaller < larger else NOT_ALIKE
+    if outcome == NOT_ALIKE:
+        effect = min(effects, key=lambda effect: effect.p_larger(margin))
+    else:
+        effect = max(effects, key=lambda effect: effect.p_smaller(margin))
+    return outcome, effect, 1 - 2 * level / (1 if outcome == ALIKE else len(effects))
+
+
+def _describe_test(claim: Claim, examples: int | None, seeds: int | None) -> str:
+    """Return "400 examples, 3 seeds; margin 0.7", and the reason of the claim."""
+    tested = "" if examples is None else format_count(examples, "example")
+    if seeds is not None and any(run.seed is not None for run in claim.runs):
+        tested += ", " + {0: "no common seed", 1: "one seed"}.get(seeds, f"{seeds} seeds")
+    margin = "" if claim.margin is None else f"margin {claim.margin:g}"
+    return "; ".join(filter(None, [tested, margin, claim.reason]))

@@ -74,6 +74,15 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     return ForwardCount(parameters, counter.get_total_flops(), int(batch["unit_mask"].sum()), len(labels))
 
 
+def count_parameters(settings: Any, multi_document: bool = False) -> dict[str, int]:
+    """Return name → size of each parameter of a neural system's network, which is built without its numbers."""
+    network = registry.systems.load(settings.name)(_without_other_models(settings)).network
+    with torch.device("meta"), no_init_weights():
+        model = network.Model(network.model_config(settings.vocabulary_size, _AS_SPECIAL, multi_document))
+    model.tie_weights()
+    return {name: parameter.numel() for name, parameter in model.named_parameters()}
+
+
 def _without_other_models(settings: Any) -> Any:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}

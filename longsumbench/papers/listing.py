@@ -6,13 +6,11 @@ from longsumbench.formatting import format_count, format_duration
 from longsumbench.papers.artifacts import Artifact, read_artifacts
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.numbers.printed import read_printed_table
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED
-from longsumbench.papers.write import MadePage, read_written
+from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.report.tables import terminal_width
 from longsumbench.runs.results import Results
 
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
-_OUTCOMES = (REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED)
 
 
 def render_artifacts(results: Results) -> str:
@@ -27,7 +25,7 @@ def render_artifacts(results: Results) -> str:
     for name, artifact in artifacts.items():
         printed = len(read_printed_table(artifact))
         status = describe_status(results, artifact)
-        facts = [f"scale={'|'.join(_scales(artifact))}"]
+        facts = [f"scale={'|'.join(scales_of(artifact))}"]
         facts += [format_count(printed, "printed number")] if printed else []
         published = "" if status else describe_status(Results(results.root / _REFERENCE), artifact)
         facts += [f"made here: {status}"] if status else []
@@ -43,12 +41,7 @@ def describe_status(results: Results, artifact: Artifact) -> str:
     written = read_written(results, artifact.name)
     if written is None:
         return ""
-    return ", ".join(filter(None, [written.scale, _runs(artifact, written), describe_verdicts(written)]))
-
-
-def describe_verdicts(written: MadePage) -> str:
-    """Return the number of claims with each outcome: "3 reproduced, 1 undecided"; empty without claims."""
-    return ", ".join(f"{written.verdicts[one]} {one}" for one in _OUTCOMES if one in written.verdicts)
+    return ", ".join(filter(None, [written.scale, _runs(artifact, written), written.describe_verdicts()]))
 
 
 def _runs(artifact: Artifact, written: MadePage) -> str:
@@ -59,5 +52,6 @@ def _runs(artifact: Artifact, written: MadePage) -> str:
     return f"{counted}, {format_duration(sum(written.runs.values()))}" if finished else counted
 
 
-def _scales(artifact: Artifact) -> list[str]:
+def scales_of(artifact: Artifact) -> list[str]:
+    """Return the scales of an artifact, its default first."""
     return [artifact.default, *(scale for scale in artifact.scales if scale != artifact.default)]

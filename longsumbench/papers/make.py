@@ -7,6 +7,7 @@ from pathlib import Path
 from longsumbench.errors import PointsFailed, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import find_artifact
+from longsumbench.papers.index import write_index
 from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, check_options, make_page
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.points import find_finished, plan_artifact
@@ -70,6 +71,7 @@ def _finish(job: Job, launch: Launch | None, words: Sequence[str], show: _Show) 
     job = find_finished(job, launch.finished if launch else ())
     page = make_page(job)
     files = write_page(job, page, words)
+    write_index(job.results)
     show(job, page, files)
     return files
 

@@ -4,17 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import pandas as pd
 
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
+from longsumbench.report.palette import GREY
 from longsumbench.report.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
+# Outcomes of claims; a claim about a system that did not learn has `NOT_LEARNED`
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
+ALIKE, NOT_ALIKE = "alike", "not alike"
+ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
+UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
+OUTCOMES = {  # → colour; in the order of tables and pictures
+    **{REPRODUCED: "#008662", ALIKE: "#4A9BC8", REVERSED: "#D1300F", NOT_ALIKE: "#C2739F"},
+    **{UNDECIDED: "#855C00", ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
+    **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
+}
 
 
 class RowRuns(NamedTuple):
@@ -70,19 +82,21 @@ class Job:
         return tuple(point for point, record in pairs if record is None)
 
 
-class Verdict(NamedTuple):
-    """Whether a claimed ordering holds in our runs.
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether a claim of the paper holds in our runs.
 
     Attributes:
         claim, measure, dataset: what is claimed, on which measure and on which of the paper's datasets.
-        outcome: REPRODUCED (the difference is positive and significant), REVERSED (negative and significant),
-            UNDECIDED (not significant) or NOT_TESTED (runs are missing, or the system is not in the suite).
-        difference, low, high: the first row minus the second, with its 95 % interval, 0–100; None if not tested.
+        outcome: one of `OUTCOMES`.
+        difference: the first row minus the second, 0–100; of several rows, the largest difference. None if unknown.
+        low, high: its interval, at the level at which it was tested; None if it was not tested.
         p: corrected p-value (Holm); None if not tested.
         reason: what was tested ("400 examples, 3 seeds"), or why nothing was.
-        n, seeds: number of examples and of common seeds that were tested; None if not tested. Without runs, no seeds.
-        source: where the paper claims it.
+        n, seeds: number of examples and of common seeds; None if unknown. Without runs, no seeds.
+        says, source: what the paper says, and where.
         runs: ids of the runs that were compared, separated by blanks.
+        facts: difference in planted facts, in points; None if not measured, or if they are the measure.
+        learned: the worst word of the rows' gate, as in `Learned`; empty without one.
     """
 
     claim: str
@@ -96,8 +110,11 @@ class Verdict(NamedTuple):
     reason: str = ""
     n: int | None = None
     seeds: int | None = None
+    says: str = ""
     source: str = ""
     runs: str = ""
+    facts: float | None = None
+    learned: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +124,7 @@ class Page:
     Attributes:
         blocks: tables; drawn on the terminal, in Markdown and in HTML.
         numbers: all numbers, one per row, for the CSV file.
-        verdicts: one for each claimed ordering, measure and dataset.
+        verdicts: one for each claim and dataset.
         conditions: in which conditions ours differ from the paper's (data, size, steps, ROUGE kind), a sentence each.
         pictures: file name → content (PNG or SVG).
         details: HTML below the tables, escaped: example texts, views of evidence.

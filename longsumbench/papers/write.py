@@ -4,75 +4,52 @@ They depend only on the runs, so that the same runs give the same bytes.
 """
 
 import base64
+import os
+import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import asdict
 
-from longsumbench.errors import DataError
-from longsumbench.files import BadFile, read_json, writable_folder, write_atomically
+from longsumbench.files import writable_folder, write_atomically
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
-from longsumbench.papers.page import NOT_TESTED, Job, Page, Verdict
+from longsumbench.papers.page import NOT_TESTED, OUTCOMES, Job, Page, Verdict
+from longsumbench.papers.stored_pages import MadePage, files_folder
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.tables import Block, escape_markdown, markdown, on_one_line, terminal, wrap_text
-from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results
+from longsumbench.runs.record import SHORT_ID, RunRecord
 
-_FOLDER = "papers"  # in the results folder
+_RUNS = "Runs"  # heading
 _MOST_MISSING = 6  # runs that are named
-_VERDICTS = ("claim", "measure", "dataset", "outcome", "difference", "p", "tested on")
-_OF_FACTS = 'The paper has no planted facts. The rows of "facts" test the same orderings on those in our texts.'
-_STYLE = """
-body { max-width: 88rem; } th { white-space: normal; } th:not(.l) { max-width: 5.5rem; }
+_LIST = "../../../docs/papers.md"  # from the reference results of a clone
+_INDEX = "All claims of the papers"
+_VERDICTS = ("claim", "the paper says", "measure", "dataset", "outcome", "difference", "p", "facts", "tested on")
+_DECISIONS = (
+    "Reproduced or reversed: the difference is significant. Alike: the difference is significantly smaller than the "
+    "margin; not alike: significantly larger. The level is 5 % for all claims of the table together (Holm), and so are "
+    "the intervals. Rows that did not learn, and fewer than three seeds, are not tested."
+)
+_OF_FACTS = "Facts: the difference in planted facts, in points, without a test; the paper has no such facts."
+PAGE_CLASSES = {
+    **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
+    **dict.fromkeys((NOT_LEARNED, STILL_LEARNING), "unlearned"),
+}  # text of a cell → its class
+PAGE_STYLE = """
+body { max-width: 88rem; } th, td { white-space: normal; } th:not(.l) { max-width: 5.5rem; }
+tr:has(.unlearned) { color: var(--soft); opacity: .75; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; background: #fff; }
 pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }
 """
-
-
-class MadePage(msgspec.Struct, frozen=True):
-    """The content of NAME.json: what the files of an artifact show.
-
-    Attributes:
-        scale: the scale of its runs.
-        words: the other words of the command.
-        runs: id of each finished run → seconds that it took.
-        missing: names of the points without a finished run.
-        verdicts: outcome → number of claims.
-    """
-
-    name: str
-    scale: str
-    words: tuple[str, ...] = ()
-    runs: dict[str, float] = {}
-    missing: tuple[str, ...] = ()
-    verdicts: dict[str, int] = {}
-
-
-def files_folder(results: Results) -> Path:
-    """Return the folder with the files of all artifacts."""
-    return results.root / _FOLDER
-
-
-def read_written(results: Results, name: str) -> MadePage | None:
-    """Return what the files of an artifact show; None if there are none.
-
-    Raises:
-        DataError: the file is damaged.
-    """
-    path = files_folder(results) / f"{name}.json"
-    try:
-        return read_json(path, MadePage)
-    except FileNotFoundError:
-        return None
-    except BadFile as error:
-        raise DataError(f"{error}; the same `longsumbench paper {name}` writes it again", path) from error
+PAGE_STYLE += "".join(
+    f'.{PAGE_CLASSES[outcome]}::before {{ content: "● "; color: {colour}; }}\n' for outcome, colour in OUTCOMES.items()
+)
 
 
 def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
@@ -107,16 +84,14 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
 
 
 def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
-    """Return what the files of an artifact show."""
-    runs = finished_runs(job)
-    return MadePage(
-        job.artifact.name,
-        job.scale,
-        tuple(words),
-        {run.run_id: round(run.timings.total, 1) for run in runs},
-        missing_names(job),
-        dict(Counter(verdict.outcome for verdict in page.verdicts)),
-    )
+    """Return what the files of an artifact show; numbers of verdicts have four decimals."""
+    seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
+    claims = [
+        {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(verdict).items()}
+        for verdict in page.verdicts
+    ]
+    shown = job.artifact.name, job.scale, tuple(words), seconds, missing_names(job)
+    return MadePage(*shown, msgspec.convert(claims, tuple[Verdict, ...]))
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
@@ -134,15 +109,12 @@ def missing_names(job: Job) -> tuple[str, ...]:
     return (*named, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
 
 
-def describe_runs_of(job: Job) -> list[str]:
-    """Describe which runs are finished, what they took, and which are missing; empty without runs."""
+def describe_state(job: Job) -> list[str]:
+    """Describe which runs are finished and which are missing, and what makes the page incomparable."""
     runs, missing = finished_runs(job), missing_names(job)
-    if not (runs or missing):
-        return []
-    counted = f"{len(runs)} of {format_count(len(runs) + len(missing), 'run')} finished"
-    took = format_duration(sum(run.timings.total for run in runs))
-    machines = dict.fromkeys(run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs)
-    lines = [f"{counted}." if not runs else f"{counted}; together they took {took} on {', '.join(machines)}."]
+    lines = [*job.changes]
+    if runs or missing:
+        lines.append(f"{len(runs)} of {format_count(len(runs) + len(missing), 'run')} finished.")
     if missing:
         named = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
@@ -150,6 +122,33 @@ def describe_runs_of(job: Job) -> list[str]:
     for (label, dataset), problem in job.unreachable.items():
         lines.append(f"{label} on {dataset} cannot run here: {problem}.")
     return lines
+
+
+def describe_machines(runs: Sequence[RunRecord]) -> str:
+    """Say on which processors runs were made, and how long those took whose time was measured."""
+    machines = dict.fromkeys(run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs)
+    seconds = sum(run.timings.total for run in runs)
+    took = f", in {format_duration(seconds)}" if all(run.timings.total for run in runs) else ""
+    return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
+
+
+def linked_runs(job: Job) -> dict[str, list[tuple[str, str]]]:
+    """Return row → a text and the folder, relative to the page, of each of its runs; empty if points are not run."""
+    if not finished_runs(job):
+        return {}
+    folder = files_folder(job.results)
+    return {
+        f"{row.label} on {row.dataset}": [
+            (_describe_run(run), os.path.relpath(job.results.run_folder(run), folder)) for run in row.finished
+        ]
+        for row in job.rows
+        if row.finished
+    }
+
+
+def _describe_run(run: RunRecord) -> str:
+    seed = "" if run.seed is None else f"seed {run.seed}, "
+    return f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})"
 
 
 def command_of(job: Job, words: Sequence[str] = ()) -> str:
@@ -163,49 +162,54 @@ def page_title(artifact: Artifact) -> str:
 
 
 def verdict_block(verdicts: Sequence[Verdict]) -> Block:
-    """Return the claimed orderings as a table."""
+    """Return the claims as a table."""
     rows = [
         [
             one.claim,
+            f"{one.says} ({one.source})" if one.says else one.source,
             heading_of(one.measure),
             one.dataset,
             one.outcome,
             _format_difference(one),
             _format_p(one.p),
+            "" if one.facts is None else f"{one.facts:+.1f}",
             one.reason,
         ]
         for one in verdicts
     ]
-    notes = ["Reproduced or reversed: the difference is significant (p < 0.05, corrected for all claims of the table)."]
-    if any(one.measure == PLANTED for one in verdicts):
-        notes.append(_OF_FACTS)
-    block = Block("Orderings that the paper claims", (), _VERDICTS, "llllrrl", rows, footnotes=tuple(notes))
+    notes = (_DECISIONS, _OF_FACTS) if any(one.facts is not None for one in verdicts) else (_DECISIONS,)
+    optional = ("the paper says", "facts", "p")
+    block = Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
     return block.without_empty_columns()
 
 
 def render_terminal(job: Job, page: Page) -> str:
-    """Render the tables, the verdicts and the state of the runs for the terminal."""
+    """Render the verdicts, the tables and the state of the runs for the terminal."""
     tested = [verdict for verdict in page.verdicts if verdict.outcome != NOT_TESTED]
     verdicts = [verdict_block(tested)] if tested else []
-    lines = [*job.changes, *describe_runs_of(job)]
+    lines = describe_state(job)
     if untested := len(page.verdicts) - len(tested):
         lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
-    return "\n\n".join([terminal(page_title(job.artifact), [*page.blocks, *verdicts]), *map(wrap_text, lines)])
+    return "\n\n".join([terminal(page_title(job.artifact), [*verdicts, *page.blocks]), *map(wrap_text, lines)])
 
 
 def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
-    """Render an artifact as Markdown, with links to its pictures."""
+    """Render an artifact as Markdown, with links to its pictures and runs."""
     artifact, title = job.artifact, escape_markdown(page_title(job.artifact))
-    parts = [f"# {title}", escape_markdown(f"{artifact.citation}, {artifact.prints}."), f"    {command_of(job, words)}"]
-    parts += map(escape_markdown, describe_runs_of(job))
-    for heading, sentences in _before(job, page):
-        parts += [f"## {heading}", _markdown_list(sentences)]
+    links = f"[{_INDEX}](index.md)"
+    if job.results.root.name == "reference":
+        links += f" · [All tables and figures]({_LIST})"
+    parts = [f"# {title}", escape_markdown(f"{artifact.citation}, {artifact.prints}.")]
+    parts += [links, f"    {command_of(job, words)}", *map(escape_markdown, describe_state(job))]
     if page.verdicts:
         parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
-    for heading, sentences in _after(artifact):
-        parts += [f"## {heading}", _markdown_list(sentences)]
+    for heading, sentences in _below(job, page):
+        items = [*map(escape_markdown, sentences)]
+        if heading == _RUNS:
+            items += [f"{escape_markdown(row)}: {_markdown_links(runs)}" for row, runs in linked_runs(job).items()]
+        parts += [f"## {heading}", "\n".join(f"* {item}" for item in items)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -213,54 +217,55 @@ def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     """Render an artifact as one self-contained HTML page."""
     artifact, title = job.artifact, page_title(job.artifact)
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(artifact.citation)}, {escape(artifact.prints)}.</p>"]
-    parts += [
-        f"<pre>{escape(command_of(job, words))}</pre>",
-        *(f"<p>{escape(one)}</p>" for one in describe_runs_of(job)),
-    ]
-    for heading, sentences in _before(job, page):
-        parts += [f"<h2>{heading}</h2>", _html_list(sentences)]
-    parts += _html_block(verdict_block(page.verdicts)) if page.verdicts else []
-    parts += [_html_picture(title, name, content) for name, content in page.pictures.items()]
-    parts += [text for block in page.blocks for text in _html_block(block)]
+    parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(command_of(job, words))}</pre>')
+    parts += [f"<p>{escape(one)}</p>" for one in describe_state(job)]
+    parts += html_block(verdict_block(page.verdicts)) if page.verdicts else []
+    parts += [html_picture(title, name, content) for name, content in page.pictures.items()]
+    parts += [text for block in page.blocks for text in html_block(block)]
     parts += [page.details] if page.details else []
-    for heading, sentences in _after(artifact):
-        parts += [f"<h2>{heading}</h2>", _html_list(sentences)]
-    return html_page(title, parts, _STYLE)
+    for heading, sentences in _below(job, page):
+        items = [*map(escape, sentences)]
+        if heading == _RUNS:
+            items += [f"{escape(row)}: {_html_links(runs)}" for row, runs in linked_runs(job).items()]
+        parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
+    return html_page(title, parts, PAGE_STYLE)
 
 
-def _before(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
-    """Return the lists of sentences above the tables, with their headings."""
-    differing = (*job.changes, *page.conditions)
-    return [("What differs from the paper", differing)] if differing else []
-
-
-def _after(artifact: Artifact) -> list[tuple[str, Sequence[str]]]:
+def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
     """Return the lists of sentences below the tables, with their headings."""
-    lists = {"What the paper does not give": artifact.not_given, "Notes": artifact.notes}
+    runs = finished_runs(job)
+    lists = {
+        "What differs from the paper": page.conditions,
+        _RUNS: [describe_machines(runs)] if runs else [],
+        "What the paper does not give": job.artifact.not_given,
+        "Notes": job.artifact.notes,
+    }
     return [(heading, sentences) for heading, sentences in lists.items() if sentences]
 
 
-def _markdown_list(sentences: Iterable[str]) -> str:
-    return "\n".join(f"* {escape_markdown(one)}" for one in sentences)
+def _markdown_links(runs: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"[{text}]({folder}/)" for text, folder in runs)
+
+
+def _html_links(runs: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f'<a href="{escape(folder)}/">{escape(text)}</a>' for text, folder in runs)
 
 
 def _markdown_blocks(blocks: Sequence[Block]) -> str:
     return markdown("", blocks).partition("\n\n")[2].rstrip("\n")
 
 
-def _html_list(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(one)}</li>" for one in sentences) + "</ul>"
-
-
-def _html_block(block: Block) -> list[str]:
+def html_block(block: Block) -> list[str]:
+    """Return the HTML of a table with its heading and notes; outcomes have their colours."""
     above = [f"<h2>{escape(block.heading)}</h2>"] if block.heading else []
     names = [on_one_line(name) for name in block.columns]
-    table = [html_table(names, block.align, block.rows, block.groups)] if block.rows else []
+    table = [html_table(names, block.align, block.rows, block.groups, PAGE_CLASSES)] if block.rows else []
     below = [f'<p class="soft">{escape(line)}</p>' for line in (block.legend("Bold:"), *block.footnotes) if line]
     return [*above, *(f"<p>{escape(note)}</p>" for note in block.notes if note), *table, *below]
 
 
-def _html_picture(title: str, name: str, content: bytes) -> str:
+def html_picture(title: str, name: str, content: bytes) -> str:
+    """Return the HTML of a picture, which is embedded."""
     kind = "svg+xml" if name.endswith(".svg") else "png"
     data = base64.b64encode(content).decode("ascii")
     return f'<figure><img alt="{escape(title)}" src="data:image/{kind};base64,{data}"></figure>'

@@ -1,8 +1,9 @@
 """The frame of all HTML pages: self-contained, light or dark by the reader's preference."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
+from types import MappingProxyType
 
 from longsumbench.report.tables import TIED, Stressed, Tied
 
@@ -51,7 +52,13 @@ def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "")
     )
 
 
-def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]], groups: Sequence[str] = ()) -> str:
+def html_table(
+    names: Sequence[str],
+    align: str,
+    rows: Iterable[Sequence[str]],
+    groups: Sequence[str] = (),
+    classes: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return a table, which scrolls if it is wider than the page.
 
     Args:
@@ -59,16 +66,22 @@ def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]], 
         align: "l" or "r" for each column.
         rows: cells, as text; `Stressed` cells are bold, `Tied` cells are marked.
         groups: a heading over each column; neighbours with the same one share it. Empty: none.
+        classes: text of a cell → its CSS class.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
     over = "".join(f'<th colspan="{len(list(of))}">{escape(name)}</th>' for name, of in groupby(groups))
     head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
     heads = (f"<tr>{over}</tr>" if over else "") + f"<tr>{head}</tr>"
     body = "\n".join(
-        "<tr>" + "".join(f"<td{side}>{_cell(cell)}</td>" for side, cell in zip(sides, row, strict=True)) + "</tr>"
+        "<tr>" + "".join(_data_cell(letter, cell, classes) for letter, cell in zip(align, row, strict=True)) + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table>\n<thead>{heads}</thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _data_cell(letter: str, cell: str, classes: Mapping[str, str]) -> str:
+    names = " ".join(filter(None, ["l" if letter == "l" else "", classes.get(cell, "")]))
+    return f'<td class="{names}">{_cell(cell)}</td>' if names else f"<td>{_cell(cell)}</td>"
 
 
 def _cell(cell: str) -> str:

@@ -22,7 +22,7 @@ def test_a_table_is_printed_with_its_files(folder: Path, capsys: pytest.CaptureF
     texts = write_jsonl(folder / "texts")
     assert main(["paper", "toy-table1", "--results-dir", "r", f"path.toys={texts}", "score.resamples=100"]) == 0
     said = capsys.readouterr().out
-    assert "Orderings that the paper claims" in said
+    assert "What the paper claims" in said
     assert said.splitlines()[-5:] == [
         f"r/papers/toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")
     ]

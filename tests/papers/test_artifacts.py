@@ -36,6 +36,7 @@ TEXTS = {  # source → its text in the shared folder
     "you2019etads": "etads",
     "liu2019hiersumm": "hierarchical_transformer",
 }
+ABOUT_TEXTS = ("similarity", "fusions", "rank_recall", "evidence")  # kinds whose claims name no rows
 NOT_IN_A_TABLE = {
     ("zhao2020seal", "§6 text"): "seal-figure5"
 }  # numbers in the text → the artifact whose notes have them
@@ -143,10 +144,13 @@ def test_an_artifact_is_complete(name: str) -> None:
         assert PAPER in row.at or not row.at
         assert bool(row.panel) == bool(row.line) == bool(row.x) == (artifact.kind == "curves")
         assert not row.x or row.x.keys() == row.at.keys()
-    for ordering in artifact.orderings:
-        assert {ordering.higher, ordering.lower} <= artifact.rows.keys(), ordering.claim
-        assert set(ordering.datasets) <= artifact.datasets.keys()
-        assert ordering.source
+    for claim in artifact.claims:
+        assert len(claim.rows) > 1
+        assert artifact.kind in ABOUT_TEXTS or set(claim.rows) <= artifact.rows.keys(), claim.claim
+        assert set(claim.datasets) <= artifact.datasets.keys()
+        assert claim.source
+        assert 1 < len(claim.says.split()) <= 20
+        assert not claim.says.endswith(".")
     for sentence in (*artifact.not_given, *artifact.notes):
         assert sentence.endswith(".")
         assert "\n" not in sentence
@@ -174,10 +178,37 @@ def test_every_ordering_agrees_with_the_printed_numbers(name: str) -> None:
         for dataset in ordering.datasets or artifact.datasets:
             values = [
                 selected(artifact, artifact.rows[label], dataset).set_index("metric")["value"].astype(float)
-                for label in (ordering.higher, ordering.lower)
+                for label in ordering.rows
             ]
             metric = measure.get(ordering.on, ordering.on)
             assert values[0][metric] > values[1][metric], f"{ordering.claim} on {dataset}"
+
+
+ALIKE = {  # what the papers find alike, and the difference of the printed numbers, read from the papers
+    "etads-table4": [("Encoder, 4 layers ~ Encoder, 6 layers", 0.22), ("Decoder, 4 layers ~ Decoder, 6 layers", 0.10)],
+    "etads-table5": [("[1-2] ~ [1-4]", 0.25)],
+    "hierarchical-table2": [("HT (1,600 tokens) + Similarity Graph ~ HT (1,600 tokens)", None)],
+    "pagesum-table6": [("page size 512 ~ page size 1024", 0.16)],
+    "pagesum-table7": [("PageSum-Spatial ~ Global-Decoding, spatial", 0.09)],
+    "seal-table2": [("CA ~ EA", 0.7)],
+    "seal-table3": [("all 12 rows ~ each other", 1.67)],
+    "seal-figure4": [("EA, 3rd extractive length ~ EA, 4th extractive length", None)],
+}
+
+
+def test_claims_that_rows_are_alike() -> None:
+    """There are nine; the difference of the printed numbers, from which the margin comes, is that of the paper."""
+    claims = {name: artifact.alike for name, artifact in ARTIFACTS.items() if artifact.alike}
+    assert {name: [one.claim for one in alike] for name, alike in claims.items()} == {
+        name: [claim for claim, _ in expected] for name, expected in ALIKE.items()
+    }
+    for name, expected in ALIKE.items():
+        for alike, (claim, spread) in zip(claims[name], expected, strict=True):
+            if spread is not None:
+                dataset = next(iter(alike.datasets or ARTIFACTS[name].datasets))
+                rows = [selected(ARTIFACTS[name], ARTIFACTS[name].rows[label], dataset) for label in alike.rows]
+                values = [float(row.set_index("metric")["value"][alike.on]) for row in rows]
+                assert max(values) - min(values) == pytest.approx(spread), claim
 
 
 def test_every_published_number_belongs_to_an_artifact() -> None:

@@ -6,11 +6,13 @@ import pytest
 from support.artifacts import offer, toy_artifact
 
 from longsumbench.files import write_atomically
-from longsumbench.papers.listing import describe_status, describe_verdicts, render_artifacts
-from longsumbench.papers.write import MadePage
+from longsumbench.papers.listing import describe_status, render_artifacts
+from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, Verdict
+from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results
 
-DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "verdicts": %s}'
+DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'
+HOLDS = '{"claim": "a > b", "measure": "rouge1", "dataset": "Toys", "outcome": "reproduced"}'
 
 
 def list_lines(folder: Path) -> list[str]:
@@ -26,7 +28,7 @@ def test_a_line_for_each_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         toy_artifact(prints="Table 2", source="you2019etads"),
         toy_artifact("toy-table9", title="None", prints="Table 9"),
     )
-    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ("[]", '{"reproduced": 3}'))
+    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ("[]", f"[{HOLDS}, {HOLDS}, {HOLDS}]"))
     assert list_lines(tmp_path) == [
         "toy-table1  Lead and Random",
         "            scale=probe|paper; 30 printed numbers; made here: probe, 2 runs, 2.5 min, 3 reproduced",
@@ -34,16 +36,18 @@ def test_a_line_for_each_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "            scale=probe|paper",
     ]
     (tmp_path / "papers").rename(tmp_path / "elsewhere")
-    write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "{}"))
+    write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "[]"))
     assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
 
 
 def test_an_unfinished_table(tmp_path: Path) -> None:
     """The number of finished runs is said, and the outcomes in their order; planned settings have no runs."""
-    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ('["c"]', "{}"))
+    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ('["c"]', "[]"))
     results = Results(tmp_path)
     assert describe_status(results, toy_artifact()) == "probe, 2 of 3 runs, 2.5 min"
-    verdicts = {"undecided": 1, "reproduced": 3}
-    assert describe_verdicts(MadePage("x", "probe", verdicts=verdicts)) == "3 reproduced, 1 undecided"
+    outcomes = [UNDECIDED, REPRODUCED, ONE_SEED, REPRODUCED]
+    claims = tuple(Verdict("a > b", "rouge1", "Toys", outcome) for outcome in outcomes)
+    described = MadePage("x", "probe", claims=claims).describe_verdicts()
+    assert described == "2 reproduced, 1 undecided, 1 undecided (one seed)"
     assert describe_status(results, toy_artifact(kind="dimensions")) == "probe"
     assert describe_status(results, toy_artifact("toy-table2")) == ""

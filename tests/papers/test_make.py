@@ -12,7 +12,7 @@ from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
 from longsumbench.papers.make import make_artifact
 from longsumbench.papers.points import plan_artifact
-from longsumbench.papers.write import MadePage, read_written
+from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"

@@ -1,4 +1,4 @@
-"""The generated page docs/papers.md."""
+"""The generated parts of docs/papers.md."""
 
 import re
 from pathlib import Path
@@ -10,43 +10,47 @@ from longsumbench.papers.artifacts import find_artifact, read_artifacts
 from longsumbench.papers.cost import ArtifactCost, write_costs
 from longsumbench.papers.listing import describe_status
 from longsumbench.papers.overview import papers_page
-from longsumbench.papers.write import MadePage
+from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, Verdict
+from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results
+
+TEXT = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_current() -> None:
-    """docs/papers.md is what benchmarks/papers_page.py --write writes."""
-    page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
-    assert papers_page(Results(ROOT / "results/reference")) == page
+    """docs/papers.md is what benchmarks/papers_page.py --write writes; to write it twice changes nothing."""
+    assert papers_page(TEXT, Results(ROOT / "results/reference")) == TEXT
+    assert f"their {len(read_artifacts())} tables and figures" in TEXT
 
 
-def test_every_table_has_a_row_and_a_section_with_its_commands(tmp_path: Path) -> None:
-    """Each is in the overview, with a link to its section, which has the command of the miniature."""
-    page = papers_page(Results(tmp_path))
-    names = list(read_artifacts())
-    assert re.findall(r"^\| \[([\w-]+)\]\(#\1\)", page, re.MULTILINE) == names
-    assert re.findall(r"^### ([\w-]+)$", page, re.MULTILINE) == names
-    assert all(f"\n    longsumbench paper {name}\n" in page for name in names)
-
-
-def test_what_was_run_here_is_shown_with_its_outcome(tmp_path: Path) -> None:
-    """The scale, the runs, their time (also of all) and the verdicts of the page; the hours of the estimate."""
-    results = Results(tmp_path)
-    write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
-    found = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), {"reproduced": 3, "undecided": 1})
-    (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))
-    shared = MadePage("seal-table3", "probe", (), {"one": 60})
-    (tmp_path / "papers/seal-table3.json").write_bytes(msgspec.json.encode(shared))
-    page = papers_page(results)
-    status = describe_status(results, find_artifact("seal-table2"))
-    assert "10.0 min" in status
-    assert f"[{status}](../results/reference/papers/seal-table2.md) | 990 |" in page
-    assert "took 10.0 min in total" in page
-    assert (
-        f"* At paper scale: 12 runs, about 990 h (41 days) on one A100.\n* Run here: {status}: see the [page](" in page
+def test_every_table_has_a_row(tmp_path: Path) -> None:
+    """All are in the list, with the scale that is used without `scale=` first; nothing else of the text changes."""
+    page = papers_page(TEXT, Results(tmp_path))
+    rows = re.findall(r"^\| ([\w-]+) \| [^|]+ \| ([a-z, ]+) \|", page.partition("## All of them")[2], re.MULTILINE)
+    assert rows == [
+        (name, ", ".join(dict.fromkeys([one.default, *one.scales]))) for name, one in read_artifacts().items()
+    ]
+    assert re.sub("<!-- made.*?end -->", "", page, flags=re.DOTALL) == re.sub(
+        "<!-- made.*?end -->", "", TEXT, flags=re.DOTALL
     )
 
 
-def test_texts_that_cannot_be_downloaded_are_asked_for(tmp_path: Path) -> None:
-    """Search2Wiki is not on the hub, so the command at paper scale names its folder."""
-    assert "longsumbench paper seal-table2 scale=paper path.search2wiki=FOLDER" in papers_page(Results(tmp_path))
+def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
+    """Each claim has its sentence, place, outcome and seeds; each table its runs, time, outcomes and estimate."""
+    results = Results(tmp_path)
+    write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
+    claims = (
+        Verdict(
+            "CA > Trunc", "rouge1", "arXiv", REPRODUCED, seeds=5, says="CA is better", source="§5", learned="learned"
+        ),
+        Verdict("a > b", "rouge1", "arXiv", NOT_LEARNED, seeds=3, says="A is _better_", learned=NOT_LEARNED),
+    )
+    found = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), claims)
+    (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))
+    page, link = papers_page(TEXT, results), "[seal-table2](../results/reference/papers/seal-table2.md)"
+    assert f"| CA is better | SEAL, §5 | R-1, arXiv | reproduced | 5 | learned | {link} |" in page
+    assert f"| A is \\_better\\_ | SEAL, Table 2 | R-1, arXiv | not learned | 3 | not learned | {link} |" in page
+    status = describe_status(results, find_artifact("seal-table2"))
+    assert status == "probe, 2 runs, 10.0 min, 1 reproduced, 1 not learned"
+    assert f"| {link} | Table 2: Trunc, CA, EA and SEAL on three datasets | probe, paper | 62 | {status} |" in page
+    assert "| 12 runs, about 990 h (41 days) on one A100 |" in page

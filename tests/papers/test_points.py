@@ -12,12 +12,12 @@ from support.toys import write_jsonl
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
-from longsumbench.papers.numbers.orderings import decide_orderings
+from longsumbench.papers.numbers.orderings import decide_claims
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.points import find_finished, plan_artifact
 from longsumbench.papers.typed_words import sort_words, texts_problem
-from longsumbench.papers.write import describe_runs_of, missing_names
+from longsumbench.papers.write import describe_state, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
@@ -254,8 +254,8 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
         ("Far", "Toys"): "no copy of the checkpoint"
     }
     assert missing_names(job)[-1] == "Far on Toys"
-    assert describe_runs_of(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
-    (verdict,) = decide_orderings(job, read_ours(job))
+    assert describe_state(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
+    (verdict,) = decide_claims(job, read_ours(job))
     reason = "runs of Lead missing: 2 of 2; no runs of Far: no copy of the checkpoint"
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, reason)
 

@@ -11,9 +11,10 @@ from support.run_records import record
 
 from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import ArtifactRow
-from longsumbench.papers.page import Job, Page
+from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
 from longsumbench.papers.points import plan_artifact
-from longsumbench.papers.write import MadePage, read_written, render_terminal, write_page
+from longsumbench.papers.stored_pages import MadePage, read_written
+from longsumbench.papers.write import describe_machines, render_terminal, write_page
 from longsumbench.report.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
@@ -35,25 +36,30 @@ def job(tmp_path: Path) -> Job:
 
 
 def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
-    """It has the title, the paper, the command, the runs, what differs, the picture, the tables and the verdicts."""
+    """Title, paper, command and state; verdicts, picture and tables; then what differs, the runs and other notes."""
     path = write_page(job, runs_page(job), ["seed=2"])[0]
     text = path.read_text(encoding="utf-8")
     expected = [
         "# TOY, Table 1: Lead and Random",
         "Nobody 2020, TOY, Table 1.",
+        "[All claims of the papers](index.md)\n",
         "    longsumbench paper toy-table1 scale=probe seed=2",
-        "1 of 2 runs finished; together they took 90 s on an unknown machine.",
+        "Typed: seed=2 (instead of seed=1).",
+        "1 of 2 runs finished.",
         "Missing: Random on Toys. The same command, without --no-run, continues.",
-        "## What differs from the paper",
-        "* Typed: seed=2 (instead of seed=1).",
-        "* Other texts: \\<toys>.",
-        "## Orderings that the paper claims",
+        "## What the paper claims",
         "| Lead > Random ",
+        "| Lead leads (§1)",
         "+4.25 (+1.50 to +7.00)",
-        "\\< 0.001 | 8 examples, 2 seeds",
+        "\\< 0.001 |   +12.5 | 8 examples, 3 seeds",
         "![TOY, Table 1: Lead and Random](toy-table1-a.png)",
-        "## Runs",
+        "## Rows",
         "| Lead   | Toys      | lead00000000 |",
+        "## What differs from the paper",
+        "* Other texts: \\<toys>.",
+        "## Runs",
+        "* Made on an unknown machine, in 90 s.",
+        "* Lead on Toys: [lead0000 (90 s)](../runs/arxiv/lead/lead00000000/)",
         "## What the paper does not give",
         "* The paper does not give \\*the seed\\*.",
         "## Notes",
@@ -73,6 +79,35 @@ def test_the_html_page_needs_no_other_file(job: Job) -> None:
     assert "Lead &gt; &lt;b&gt;" in text
     assert "<em>details</em>" in text
     assert "http" not in text.replace("http-equiv", "")
+    assert '<a href="index.html">All claims of the papers</a>' in text
+    assert '<a href="../runs/arxiv/lead/lead00000000/">lead0000 (90 s)</a>' in text
+
+
+def test_outcomes_have_a_colour_and_rows_that_did_not_learn_are_grey(job: Job) -> None:
+    """A cell with an outcome, or with the word of the gate, has a class; other cells have none."""
+    block = Block("", (), ("", "learned"), "ll", [["Lead", ""], ["EA", NOT_LEARNED], ["CA", "learned"]])
+    (html,) = (path for path in write_page(job, replace(runs_page(job), blocks=(block,))) if path.suffix == ".html")
+    text = html.read_text(encoding="utf-8")
+    assert '<td class="l">Lead &gt; Random</td>' in text
+    assert '<td class="l reproduced">reproduced</td>' in text
+    assert '<td class="l unlearned">not learned</td>' in text
+    assert '<td class="l">learned</td>' in text
+    assert "tr:has(.unlearned) {" in text
+    assert f'.reproduced::before {{ content: "● "; color: {OUTCOMES[REPRODUCED]}; }}' in text
+
+
+def test_only_measured_times_are_added(job: Job) -> None:
+    """If a run's time is unknown, the page has no sum."""
+    timed, unknown = job.rows[0].finished[0], record("random", 20.0)
+    assert "in 90 s" in describe_machines([timed])
+    assert describe_machines([timed, unknown]).startswith("Made on an unknown machine. ")
+
+
+def test_pages_of_the_suite_link_to_the_list(job: Job, tmp_path: Path) -> None:
+    """The reference results of a clone are three folders below docs/papers.md."""
+    moved = replace(job, results=Results(tmp_path / "results" / "reference"))
+    (text, *_) = (path.read_text(encoding="utf-8") for path in write_page(moved, runs_page(moved)))
+    assert "[All claims of the papers](index.md) · [All tables and figures](../../../docs/papers.md)" in text
 
 
 def test_html_tables_have_groups_and_bold_cells(job: Job) -> None:
@@ -95,7 +130,7 @@ def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:
 def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> None:
     """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
     write_page(job, runs_page(job), ["seed=2"])
-    verdicts = {"reproduced": 1, "undecided": 1, "not tested": 1}
+    verdicts = runs_page(job).verdicts
     expected = MadePage("toy-table1", "probe", ("seed=2",), {"lead00000000": 90.0}, ("Random on Toys",), verdicts)
     assert read_written(Results(tmp_path), "toy-table1") == expected
     assert read_written(Results(tmp_path), "toy-table2") is None
@@ -128,7 +163,8 @@ def test_folders_of_this_machine_are_not_written(job: Job, tmp_path: Path) -> No
 def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
     """The same content as the page, without the notes and the claims that were not tested, which are counted."""
     text = render_terminal(job, runs_page(job))
+    assert text.index("reproduced") < text.index("lead00000000")
     assert "Lead > Oracle" not in text
     assert "1 claim not tested; the page has the reasons." in text
-    for part in ("TOY, Table 1", "Runs", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
+    for part in ("TOY, Table 1", "Rows", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
         assert part in text

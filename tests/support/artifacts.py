@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longsumbench.papers import artifacts, listing
+from longsumbench.papers import artifacts, listing, stored_pages
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.report.tables import Block
@@ -35,7 +35,7 @@ def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
 def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
     """Let the suite have these artifacts only, with a page that lists the runs."""
     found = {artifact.name: artifact for artifact in offered}
-    for module in (artifacts, listing):
+    for module in (artifacts, listing, stored_pages):
         monkeypatch.setattr(module, "read_artifacts", lambda: found)
     kind = ModuleType("longsumbench.papers.numbers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
@@ -46,10 +46,15 @@ def runs_page(job: Job) -> Page:
     """Return a page with the ids of the runs, three verdicts and a picture."""
     rows = [[row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows]
     verdicts = (
-        Verdict("Lead > Random", "rouge1", "Toys", REPRODUCED, 4.25, 1.5, 7.0, 0.0004, "8 examples, 2 seeds"),
+        Verdict(
+            *("Lead > Random", "rouge1", "Toys", REPRODUCED, 4.25, 1.5, 7.0, 0.0004, "8 examples, 3 seeds"),
+            says="Lead leads",
+            source="§1",
+            facts=12.5,
+        ),
         Verdict("Lead > <b>", "rouge1", "Toys", UNDECIDED, reason="8 examples of <b>"),
         Verdict("Lead > Oracle", "rouge1", "Toys", NOT_TESTED, reason="no runs"),
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
-    blocks = (Block("Runs", (), ("row", "dataset", "runs"), "lll", rows),)
+    blocks = (Block("Rows", (), ("row", "dataset", "runs"), "lll", rows),)
     return Page(blocks, numbers, verdicts, ("Other texts: <toys>.",), {f"{job.artifact.name}-a.png": b"png"})

@@ -8,22 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import pandas as pd
+from msgspec import structs
 
 from longsumbench.analysis.runs.inspect_page import inspection_page
-from longsumbench.papers.claims import judge_claims
+from longsumbench.papers.artifacts import Ordering
+from longsumbench.papers.claims import Claim, judge_claims
 from longsumbench.papers.examples.evidence_numbers import (
+    SAME_BEST,
+    compare_steps,
     estimate_measure,
     has_reference_steps,
     measure_examples,
     number_blocks,
-    time_locality,
     views_of_reference,
 )
 from longsumbench.papers.examples.row_examples import RowExample, inspect_rows, keep_first_runs
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.ours import read_ours
-from longsumbench.papers.page import Job, Page
+from longsumbench.papers.numbers.orderings import describe_missing, pass_gate
+from longsumbench.papers.numbers.ours import Ours, read_ours
+from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns
 from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.views import View, Weights, views
 from longsumbench.report.tables import Block
@@ -39,6 +43,7 @@ def evidence_page(job: Job) -> Page:
         UsageError: the runs summarized no example that the option `example` names.
         DataError: a file of a run is damaged.
     """
+    ours, every = read_ours(job), job
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
     notes += [f"{one.name}: {one.inspection.lacking}." for one in examples if one.inspection.evidence is None]
@@ -48,16 +53,34 @@ def evidence_page(job: Job) -> Page:
         name: measure_examples(job.results.run_folder(one.inspection.record) / "evidence")
         for name, one in found.items()
     }
-    claims = [time_locality(tables[name], one.row.dataset, name) for name, one in found.items()]
-    verdicts = judge_claims([claim for claim in claims if claim])
+    verdicts = judge_claims(
+        [
+            _compare_steps(every, ours, one.row, paper)
+            for paper in job.artifact.orderings
+            for name, one in found.items()
+            if SAME_BEST in tables[name]
+        ]
+    )
     return Page(
         blocks=(_example_block(list(found.values()), notes), *number_blocks(tables)),
         numbers=long_table(_numbers(found, tables), verdicts),
         verdicts=verdicts,
-        conditions=describe_conditions(job, read_ours(job)),
+        conditions=describe_conditions(every, ours),
         pictures={one.picture_name(job): draw_views(one.inspection.title, _views(one)) for one in found.values()},
         details="\n".join(map(_framed_page, found.values())),
     )
+
+
+def _compare_steps(job: Job, ours: Ours, row: RowRuns, paper: Ordering) -> Claim:
+    """Return the claim that steps have the best unit of the step before, over all seeds of a row."""
+    paper, label, group = structs.replace(paper, on=SAME_BEST), row.label, ours.groups[row.label, row.dataset]
+    if missing := describe_missing(job, label, row.dataset):
+        return Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
+    comparison = compare_steps([measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs])
+    if comparison is None:
+        reason = f"{label}: no example has evidence of several steps in all seeds"
+        return Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=reason, runs=group.runs)
+    return pass_gate(Claim(paper, row.dataset, [comparison], reason=label, runs=group.runs), {label: group})
 
 
 def _views(one: RowExample) -> list[View]:

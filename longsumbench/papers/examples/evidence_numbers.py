@@ -1,6 +1,6 @@
 """Numbers over all examples with evidence: how much a selection changes, how much weight is on one unit.
 
-evidence of a run --measure_examples--> a table, one row per example --number_blocks, time_locality--> blocks, a claim
+evidence of a run --measure_examples--> a table, one row per example --number_blocks--> blocks
 
 Measures of an example:
 
@@ -18,14 +18,14 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.papers.claims import Claim, compare_examples
+from longsumbench.papers.claims import Comparison, compare_examples
 from longsumbench.papers.examples.row_examples import describe_problem
 from longsumbench.report.evidence.views import Selections, View, Weights, views
 from longsumbench.report.tables import Block
 from longsumbench.runs.evidence import kept_places, read_evidence
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
-_BEST, _EQUAL, _SAME, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
+_BEST, _EQUAL, SAME_BEST, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
 _COUNTS = (_SELECTED,)  # the others are shares
 _SELECTION_COLUMNS = {
     _CHANGED: "other selection than\nthe segment before, %",
@@ -34,7 +34,7 @@ _SELECTION_COLUMNS = {
 _WEIGHT_COLUMNS = {
     _BEST: "weight of the\nbest unit, %",
     _EQUAL: "if all\nwere equal",
-    _SAME: "same best unit as\nthe step before, %",
+    SAME_BEST: "same best unit as\nthe step before, %",
     _CHANCE: "as any\nother step",
 }
 _NOTES = {
@@ -42,7 +42,6 @@ _NOTES = {
     _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight.",
 }
 _FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
-_TIME_LOCALITY = "same best page as at the step before > as at any other step"
 
 
 def views_of_reference(drawn: Sequence[View]) -> list[View]:
@@ -58,20 +57,20 @@ def has_reference_steps(view: View) -> bool:
 
 
 def measure_examples(folder: Path) -> pd.DataFrame:
-    """Measure all examples in a folder of evidence, one row for each; NaN where a measure does not apply.
+    """Measure all examples in a folder of evidence, a row for each place; NaN where a measure does not apply.
 
     Raises:
         DataError: a file is damaged.
     """
-    rows = []
+    rows = {}
     for place in sorted(kept_places(folder)):
         try:
             _, evidence = read_evidence(folder, place)
         except DataError as error:
             raise DataError(describe_problem(error), folder / f"{place}.json") from error
         drawn = views_of_reference(views(evidence))
-        rows.append({name: value for view in drawn for name, value in measure_view(view)})
-    return pd.DataFrame(rows, dtype=float)
+        rows[place] = {name: value for view in drawn for name, value in measure_view(view)}
+    return pd.DataFrame([*rows.values()], index=[*rows], dtype=float)
 
 
 def measure_view(view: View) -> Iterator[tuple[str, float]]:
@@ -86,7 +85,7 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         counts, steps = np.bincount(best), len(best)
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
-        yield _SAME, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
+        yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
         yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
 
 
@@ -114,16 +113,13 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNTS else PERCENT))
 
 
-def time_locality(table: pd.DataFrame, dataset: str, name: str) -> Claim | None:
-    """Compare steps with the same best unit as the step before with any two steps; None without weights.
+def compare_steps(tables: Sequence[pd.DataFrame]) -> Comparison | None:
+    """Compare steps with the same best unit as the step before with any two steps; None without such steps.
 
     Args:
-        table: measures of the examples of a run.
-        dataset: the paper's name of the dataset.
-        name: name of the row.
+        tables: measures of the same examples, of one run for each seed.
     """
-    if _SAME not in table:
+    gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
+    if not gaps or len(gaps) < len(tables):
         return None
-    found = compare_examples(PERCENT * (table[_SAME] - table[_CHANCE]).to_numpy(np.float64))
-    reason = f"{name}, one seed" if found else f"{name}: no example has evidence of several steps"
-    return Claim(_TIME_LOCALITY, _SAME, dataset, found, reason)
+    return compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))

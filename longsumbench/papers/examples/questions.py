@@ -18,14 +18,14 @@ from longsumbench.papers.examples.answers import read_questions
 from longsumbench.papers.examples.question_scores import QA, answer_questions
 from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import Ours, read_ours
+from longsumbench.papers.numbers.orderings import decide_claims
+from longsumbench.papers.numbers.ours import LEARNED_COLUMNS, LEARNED_NOTE, Ours, read_ours
 from longsumbench.papers.numbers.printed import find_printed_row
 from longsumbench.papers.page import Job, Page
 from longsumbench.report.tables import Block
 
-_RATING, _CHANCE = "bws", "fact_recall_chance"
-_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", "by chance, %", "rating,\nprinted")
+_RATING = "bws"
+_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *LEARNED_COLUMNS, "rating,\nprinted")
 _BY_FACTS = (
     "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
     "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
@@ -68,27 +68,26 @@ def questions_page(job: Job) -> Page:
     else:
         notes = [_BY_FACTS if ours.facts else _NO_QUESTIONS]
     asked = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.artifact.orderings)
-    verdicts = decide_orderings(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
-    verdicts = tuple(one for one in verdicts if one.measure == measure)
+    verdicts = decide_claims(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
     numbers = [one for dataset in job.artifact.datasets for one in _numbers(job, ours, measure, dataset)]
     return Page(
         blocks=tuple(_block(job, ours, measure, dataset, (*notes, _DIFFERENT)) for dataset in job.artifact.datasets),
-        numbers=long_table(numbers, verdicts),
+        numbers=long_table([*numbers, *ours.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, ours),
     )
 
 
 def _block(job: Job, ours: Ours, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
-    """Return the table of a dataset: printed numbers, ours, and what random guesses reach."""
+    """Return the table of a dataset: printed numbers, ours, and whether systems learned."""
     rows = []
     for label in job.artifact.rows:
         printed = find_printed_row(job.artifact, label, dataset)
         numbers = printed.numbers if printed else {}
-        found, chance = ours.number(label, dataset, measure), ours.number(label, dataset, _CHANCE)
-        cells = [f"{found:.1f}" if found else "", f"{chance.mean:.1f}" if chance and measure == PLANTED else ""]
+        found = ours.number(label, dataset, measure)
+        cells = [f"{found:.1f}" if found else "", *ours.learned_cells(label, dataset)]
         rows.append([label, numbers.get(QA, ""), *cells, numbers.get(_RATING, "")])
-    block = Block(dataset, notes, _COLUMNS, "lrrrr", rows, footnotes=(_PEOPLE,))
+    block = Block(dataset, notes, _COLUMNS, "lrrlrrr", rows, footnotes=(LEARNED_NOTE, _PEOPLE))
     return block.without_empty_columns()
 
 

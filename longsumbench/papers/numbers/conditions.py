@@ -1,31 +1,21 @@
-"""The conditions in which our runs differ from the paper's, in sentences: texts, sizes, training, decoding, ROUGE.
+"""What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE.
 
-The paper's settings are those of the artifact at scale=paper.
+Settings that the paper does not give are in the artifact's `not_given`.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
 
 from msgspec import structs
 
-from longsumbench.api import SAME_SYSTEM, RunConfig, names_deciding
+from longsumbench.api import RunConfig
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import format_typed
-from longsumbench.leaderboards.notes import checkpoint_name, describe_step_size, shorten_list
+from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.artifacts import PAPER
 from longsumbench.papers.numbers.ours import Ours
-from longsumbench.papers.page import Job
+from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.points import plan_artifact
-from longsumbench.runs.record import RunRecord
 
-_THEIRS = "the paper's in parentheses"
-_MOST_VALUES = 3  # of a setting; with more, it is only named
-_MOST_OTHERS = 3  # rows after "all but"
-_SECTIONS = {"model": "Systems", "train": "Training", "decode": "Decoding"}
-_SHOWN_ELSEWHERE = ("budget", "seed", "speed", *SAME_SYSTEM)
 # How each paper computes ROUGE: our mode (None: not named), and what the paper says
 _ROUGE = {
     "liu2022pagesum": ("perl", "the Perl script (fn. 11)"),
@@ -33,19 +23,6 @@ _ROUGE = {
     "liu2019hiersumm": (None, ""),
     "zhao2020seal": (None, ""),
 }
-
-
-class _Pair(NamedTuple):
-    """A row with a finished run, and its point at the paper's scale.
-
-    Attributes:
-        name: label of the row; if there are several datasets, also the dataset.
-    """
-
-    name: str
-    record: RunRecord
-    ours: RunConfig
-    paper: RunConfig
 
 
 def compare_texts(job: Job, dataset: str) -> str:
@@ -68,31 +45,12 @@ def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
     """Return a sentence for each condition in which our finished runs differ from the paper's."""
     if not ours.groups:
         return ()
-    pairs = _pairs(job)
-    sentences = [describe_unread(job), *(_texts(job, ours, dataset) for dataset in job.datasets)]
-    sentences += [_compare_models(pairs), *(_compare_settings(pairs, section) for section in _SECTIONS)]
-    return tuple(filter(None, [*sentences, _weights(ours), _rouge(job, ours), _seeds(job, ours)]))
-
-
-def _pairs(job: Job) -> list[_Pair]:
-    """Return the rows with a finished run that exist at the paper's scale."""
-    if PAPER not in job.artifact.scales:
-        return []
-    finished = [row for row in job.rows if row.finished]
-    rows = {row.label: row.row for row in finished}  # others may need checkpoints that are not on this machine
-    planned = plan_artifact(structs.replace(job.artifact, rows=rows), PAPER, (), job.results)
-    paper = {(row.label, row.dataset): row for row in planned.rows}
-    found = [row for row in finished if (row.label, row.dataset) in paper]
-    several = len({row.dataset for row in found}) > 1
-    return [
-        _Pair(
-            f"{row.label} on {row.dataset}" if several else row.label,
-            row.finished[0],
-            row.points[0].config,
-            paper[row.label, row.dataset].points[0].config,
-        )
-        for row in found
+    sentences = [
+        describe_unread(job),
+        *(_texts(job, ours, dataset) for dataset in job.datasets),
+        *_describe_training(job),
     ]
+    return tuple(filter(None, [*sentences, _rouge(job, ours), _seeds(ours)]))
 
 
 def _texts(job: Job, ours: Ours, dataset: str) -> str:
@@ -113,76 +71,49 @@ def _texts(job: Job, ours: Ours, dataset: str) -> str:
     return sentence + (f"; {format_count(first.train_examples, 'example')} to train on." if trained else ".")
 
 
-def _compare_models(pairs: Sequence[_Pair]) -> str:
-    """Name the rows whose system is another one than the paper's."""
-    unlike = [
-        f"{pair.name} is model={pair.ours.model.name} (model={pair.paper.model.name})"
-        for pair in pairs
-        if pair.ours.model.name != pair.paper.model.name
+def _describe_training(job: Job) -> list[str]:
+    """Describe weights and steps of our trained systems, and of those at the paper's scale if they differ."""
+    rows = [row for row in job.rows if any(run.trained for run in row.finished)]
+    configs = [row.points[0].config for row in rows]
+    planned = _plan_at_paper_scale(job, rows)
+    weights = _range({run.parameters for row in rows for run in row.finished if run.parameters})
+    described = {
+        "Our systems have {} weights": (weights, _range(_count_weights(planned)) if weights else ""),
+        "They train for {}": (_describe_steps(configs), _describe_steps(planned)),
+    }
+    return [
+        sentence.format(ours) + (f" (scale=paper: {paper})." if paper not in ("", ours) else ".")
+        for sentence, (ours, paper) in described.items()
+        if ours
     ]
-    return f"Other systems, {_THEIRS}: {'; '.join(unlike)}." if unlike else ""
 
 
-def _compare_settings(pairs: Sequence[_Pair], section: str) -> str:
-    """Describe the settings of a section in which rows differ from the paper's."""
-    compared = [pair for pair in pairs if pair.ours.model.name == pair.paper.model.name and _uses(pair, section)]
-    rows: dict[tuple[str, str, str], list[str]] = {}  # (setting, ours, the paper's) → rows
-    for pair in compared:
-        ours, paper = _settings(pair.ours, section), _settings(pair.paper, section)
-        if section == "train":
-            ours, paper = {"": _budget(pair.ours), **ours}, {"": _budget(pair.paper), **paper}
-        for key, value in ours.items():
-            if value != paper.get(key, value):
-                rows.setdefault((key, value, paper[key]), []).append(pair.name)
-    keys = [key for key, *_ in rows]
-    grouped: dict[tuple[str, ...], list[str]] = {}
-    for (key, value, theirs), names in rows.items():
-        if keys.count(key) <= _MOST_VALUES:
-            grouped.setdefault(tuple(names), []).append(f"{key} {value} ({theirs})".lstrip())
-    everyone = tuple(pair.name for pair in compared)
-    parts = [", ".join(grouped.pop(everyone))] if everyone in grouped else []
-    parts += [f"{_name_rows(names, everyone)}: {', '.join(texts)}" for names, texts in grouped.items()]
-    parts += [f"{key or 'budget'} by row" for key in dict.fromkeys(keys) if keys.count(key) > _MOST_VALUES]
-    return f"{_SECTIONS[section]}, {_THEIRS}: {'; '.join(parts)}." if parts else ""
+def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
+    """Return the settings of these rows at the paper's scale."""
+    if PAPER not in job.artifact.scales or not rows:
+        return []
+    artifact = structs.replace(job.artifact, rows={row.label: row.row for row in rows})
+    return [row.points[0].config for row in plan_artifact(artifact, PAPER, (), job.results).rows]
 
 
-def _name_rows(names: Sequence[str], everyone: Sequence[str]) -> str:
-    """Return the names of rows, or of the rows that are not meant if these are few."""
-    others = [name for name in everyone if name not in names]
-    return f"all but {', '.join(others)}" if len(others) <= _MOST_OTHERS < len(names) else shorten_list(names)
+def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
+    """Return the numbers of weights of systems that do not start from a checkpoint."""
+    from longsumbench.papers.flops import count_parameters  # it needs torch
+
+    made = [config.model for config in configs if getattr(config.model, "init", "random") == "random"]
+    return {sum(count_parameters(settings).values()) for settings in made if hasattr(settings, "vocabulary_size")}
 
 
-def _uses(pair: _Pair, section: str) -> bool:
-    """Return True if a section of the settings decides the outcome of a run."""
-    return pair.record.trained if section == "train" else section == "model" or pair.record.parameters > 0
+def _describe_steps(configs: Sequence[RunConfig]) -> str:
+    """Return the number of steps and the size of a step; of several sizes only the number."""
+    sizes = {describe_step_size(config.train) for config in configs}
+    steps = _range({config.train.max_steps for config in configs})
+    return f"{steps} steps" + (f" of {sizes.pop()}" if len(sizes) == 1 else "") if steps else ""
 
 
-def _settings(config: RunConfig, section: str) -> dict[str, str]:
-    """Return setting → value of a section, as typed, without what other sentences show."""
-    settings = getattr(config, section)
-    left_out = names_deciding(settings, *_SHOWN_ELSEWHERE) | {"name"}
-    return {key: _typed(settings, key) for key in asdict(settings) if key not in left_out}
-
-
-def _typed(settings: Any, key: str) -> str:
-    """Return the value of a setting as typed; a width or depth that is null has the value of the named size."""
-    value = getattr(settings, key)
-    if value is None and hasattr(settings, "dimension"):
-        with suppress(KeyError):  # not a width or depth
-            value = settings.dimension(key)
-    return checkpoint_name(value) if isinstance(value, str) and value else format_typed(value)
-
-
-def _budget(config: RunConfig) -> str:
-    return f"{format_count(config.train.max_steps, 'step')} × {describe_step_size(config.train)}"
-
-
-def _weights(ours: Ours) -> str:
-    """Describe the number of weights of our systems."""
-    sizes = sorted({run.parameters for group in ours.groups.values() for run in group.runs if run.parameters})
-    if not sizes:
-        return ""
-    return f"Our systems have {' to '.join(f'{size:,}' for size in dict.fromkeys((sizes[0], sizes[-1])))} weights."
+def _range(numbers: Collection[int]) -> str:
+    """Return "3" or "3 to 5"; empty without numbers."""
+    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
 
 
 def _rouge(job: Job, ours: Ours) -> str:
@@ -200,12 +131,7 @@ def _rouge(job: Job, ours: Ours) -> str:
     )
 
 
-def _seeds(job: Job, ours: Ours) -> str:
-    """Describe how many runs the numbers are means of; if verdicts rest on one seed, what that means."""
-    numbers = sorted({len(group.runs) for group in ours.groups.values() if group.first.seed is not None})
-    if not numbers:
-        return ""
-    over = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
-    means = "are of one seed" if numbers == [1] else f"are means over {over} seeds"
-    limit = " One seed does not show how much trainings differ, so its verdicts are about these runs only."
-    return f"Our numbers {means}." + (limit if numbers[0] == 1 and job.artifact.orderings else "")
+def _seeds(ours: Ours) -> str:
+    """Describe how many runs the numbers are means of; empty if nothing depends on a seed."""
+    seeds = _range({len(group.runs) for group in ours.groups.values() if group.first.seed is not None})
+    return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""

@@ -10,17 +10,27 @@ from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers.long_table import OURS, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
-from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import FACTS_HEADING, Ours, count_runs, measures_shown, read_ours
+from longsumbench.papers.numbers.orderings import decide_claims
+from longsumbench.papers.numbers.ours import (
+    FACTS_HEADING,
+    LEARNED_COLUMNS,
+    LEARNED_NOTE,
+    Ours,
+    count_runs,
+    measures_shown,
+    read_ours,
+)
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
-from longsumbench.report.palette import system_styles
+from longsumbench.report.palette import GREY, system_styles
 from longsumbench.report.tables import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LINES = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
+_CHANCE = f"{PLANTED}_chance"
 _PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
 
 
@@ -37,7 +47,7 @@ _Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → poi
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
     ours = read_ours(job)
-    measures, verdicts = measures_shown(job, ours), decide_orderings(job, ours)
+    measures, verdicts = measures_shown(job, ours), decide_claims(job, ours)
     numbers = [
         ours.table_number(OURS, label, dataset, measure, group.numbers[measure])
         for (label, dataset), group in ours.groups.items()
@@ -48,7 +58,7 @@ def curves_page(job: Job) -> Page:
     drawn = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
     return Page(
         blocks=_blocks(job, ours, measures),
-        numbers=long_table(numbers, verdicts),
+        numbers=long_table([*numbers, *ours.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, ours),
         pictures={f"{job.artifact.name}-curves.png": _draw(job, panels, drawn)} if panels else {},
@@ -64,7 +74,7 @@ def _blocks(job: Job, ours: Ours, measures: Sequence[str]) -> tuple[Block, ...]:
     if ours.groups:
         part = f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(blocks[-1], footnotes=(part, *filter(None, texts)))
+        blocks[-1] = replace(blocks[-1], footnotes=(part, LEARNED_NOTE, _LINES, *filter(None, texts)))
     return tuple(blocks)
 
 
@@ -74,12 +84,19 @@ def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str
     for row in rows:
         found = [ours.number(row.label, row.dataset, measure) for measure in measures]
         numbers = [f"{number:.1f}" if number else "" for number in found]
-        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, count_runs(row)])
+        learned = ours.learned_cells(row.label, row.dataset)
+        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, count_runs(row)])
     return Block(
         _panel_name(job, rows[0]),
         (),
-        ("line", "x", *(_heading(measure).replace(" right", "\nright") for measure in measures), "runs"),
-        "lr" + "r" * (len(measures) + 1),
+        (
+            "line",
+            "x",
+            *(_heading(measure).replace(" right", "\nright") for measure in measures),
+            *LEARNED_COLUMNS,
+            "runs",
+        ),
+        "lr" + "r" * len(measures) + "lrrr",
         cells,
     ).without_empty_columns()
 
@@ -137,14 +154,30 @@ def _part(job: Job, measure: str) -> str:
 
 
 def _draw_panel(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
-    """Draw the lines of a panel."""
+    """Draw the lines of a panel, and the mean floor of its systems."""
     values = sorted({point.x for points in lines.values() for point in points})
     axis = Axis.of("", [f"{value:g}" for value in values])
     styles = system_styles([points[0].group.first.model for points in lines.values()])
     for (name, points), style in zip(lines.items(), styles, strict=True):
         known = [point for point in points if measure in point.group.numbers]
         places = [axis.places[f"{point.x:g}"] for point in known]
-        draw_series(plot, places, [point.group.numbers[measure] for point in known], {**style, "label": name})
+        numbers = [point.group.numbers[measure] for point in known]
+        draw_series(plot, places, numbers, {**style, "label": name})
+        for place, number, point in zip(places, numbers, known, strict=True):
+            if not point.group.learned.comparable:
+                hollow = {**style, "markeredgecolor": style["color"], "markerfacecolor": "white", "zorder": 4}
+                plot.plot([place], [number.mean], **hollow)
+    floors = [floor for points in lines.values() for point in points if (floor := _floor(point.group, measure))]
+    if floors:
+        plot.axhline(sum(floors) / len(floors), color=GREY, linestyle="--", linewidth=1.2, zorder=1)
     plain_axes(plot)
     plot.set_xlim(*axis.ends)
     plot.set_xticks([*axis.places.values()], [*axis.places])
+
+
+def _floor(group: SeedGroup, measure: str) -> float | None:
+    """Return what a system's outputs score without their sources, 0–100; None if unknown."""
+    if measure == PLANTED:
+        return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None
+    floors = [run.floor[measure] for run in group.runs if measure in run.floor]
+    return sum(floors) / len(floors) if floors else None

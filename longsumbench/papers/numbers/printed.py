@@ -12,6 +12,8 @@ from longsumbench.report.tables import Block
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
+UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
+OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
 
 
 class PrintedRow(NamedTuple):
@@ -46,6 +48,11 @@ def read_printed_table(artifact: Artifact) -> pd.DataFrame:
     here = (table["source_key"] == artifact.source) & (table["source_table"] == artifact.prints)
     part = (table["statistic"] == artifact.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
     return table[here & part]
+
+
+def column_of(measure: str) -> str:
+    """Return the column of printed numbers that are of the same kind as a measure: "R-1", "R-L sentence"."""
+    return OUR_COLUMNS.get(measure, measure)
 
 
 def find_printed_row(artifact: Artifact, label: str, dataset: str) -> PrintedRow | None:

@@ -1,4 +1,7 @@
-"""Tables of scores: printed, ours, and their difference for each measure, then the paper's other rows as printed."""
+"""Tables of scores: printed and ours for each measure, then the paper's other rows as printed.
+
+A difference of the two is shown only where ours are on the paper's texts.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,15 +13,30 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
-from longsumbench.papers.numbers.orderings import decide_orderings
-from longsumbench.papers.numbers.ours import FACTS_HEADING, Ours, count_runs, measures_shown, read_ours
-from longsumbench.papers.numbers.printed import PrintedRow, find_printed_row, printed_block, read_other_rows
+from longsumbench.papers.numbers.orderings import decide_claims
+from longsumbench.papers.numbers.ours import (
+    FACTS_HEADING,
+    LEARNED_COLUMNS,
+    LEARNED_NOTE,
+    Ours,
+    count_runs,
+    measures_shown,
+    read_ours,
+)
+from longsumbench.papers.numbers.parameters import count_parameters_of_rows, parameters_block
+from longsumbench.papers.numbers.printed import (
+    OUR_COLUMNS,
+    UNSTATED,
+    PrintedRow,
+    column_of,
+    find_printed_row,
+    printed_block,
+    read_other_rows,
+)
 from longsumbench.papers.page import Job, Page
 from longsumbench.report.tables import Block
 
-_UNSTATED = COLUMNS["rougeL", "unstated"]  # none of ours is known to be of that kind
-_MEASURES = {column: measure for (measure, _), column in COLUMNS.items() if column != _UNSTATED}
-_COLUMNS = {measure: column for column, measure in _MEASURES.items()}
+_MEASURES = {column: measure for measure, column in OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
 _HEADINGS = {PLANTED: FACTS_HEADING.replace(" right", "\nright")}
 _RUNS = "runs"
@@ -26,38 +44,44 @@ _LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that
 
 
 class _Line(NamedTuple):
-    """A row of a table: what the paper prints, and our numbers by the same columns."""
+    """A row of a table: what the paper prints, and our numbers by the same columns.
+
+    Attributes:
+        same: True if ours are on the paper's texts, so that numbers can be compared.
+    """
 
     label: str
     dataset: str
     printed: PrintedRow | None
     ours: dict[str, Estimate]
     runs: str
+    same: bool
 
     def number(self, column: str) -> str:
         """Return the printed number of a column; empty if there is none."""
         return self.printed.numbers.get(column, "") if self.printed else ""
 
     def difference(self, column: str) -> Estimate | None:
-        """Return ours minus printed, with the interval of ours; None if one of the two is missing."""
-        if not self.number(column) or column not in self.ours:
+        """Return ours minus printed, with the interval of ours; None if one is missing, or texts differ."""
+        if not (self.same and self.number(column) and column in self.ours):
             return None
         constant = float(self.number(column))
         return Estimate(*(value - constant for value in self.ours[column]))
 
 
 def scores_page(job: Job) -> Page:
-    """Return the page of a table of scores: a block for each dataset, and one of the paper's other rows."""
+    """Return the page of a table of scores: a block for each dataset, others of parameters and of printed rows."""
     ours = read_ours(job)
     tables = {dataset: _lines(job, ours, dataset) for dataset in job.datasets}
     others = read_other_rows(job.artifact, list(job.datasets))
-    printed = printed_block(job.artifact, others)
-    verdicts = decide_orderings(job, ours)
+    blocks = [_block(job, ours, dataset, lines) for dataset, lines in tables.items()]
+    parameters, verdicts = [*count_parameters_of_rows(job)], decide_claims(job, ours)
+    blocks += [parameters_block(parameters)] if parameters else []
     numbers = [one for lines in tables.values() for row in lines for one in _numbers(job.artifact, ours, row)]
     numbers += [one for row in others for one in _printed_numbers(job.artifact, row.label, row)]
     return Page(
-        blocks=(*(_block(job, dataset, lines) for dataset, lines in tables.items()), *filter(None, [printed])),
-        numbers=long_table(numbers, verdicts),
+        blocks=(*blocks, *filter(None, [printed_block(job.artifact, others)])),
+        numbers=long_table([*numbers, *parameters, *ours.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, ours),
     )
@@ -67,39 +91,44 @@ def _lines(job: Job, ours: Ours, dataset: str) -> list[_Line]:
     """Return the artifact's rows on a dataset, with the measures that are shown or that the paper prints."""
     rows = [label for label, row in job.artifact.rows.items() if not row.datasets or dataset in row.datasets]
     printed = {label: find_printed_row(job.artifact, label, dataset) for label in rows}
-    wanted = [_COLUMNS.get(measure, measure) for measure in measures_shown(job, ours)]
-    wanted += [column for row in printed.values() if row for column in row.numbers if column != _UNSTATED]
+    wanted = [column_of(measure) for measure in measures_shown(job, ours)]
+    wanted += [column for row in printed.values() if row for column in row.numbers if column != UNSTATED]
     planned = {row.label: row for row in job.rows if row.dataset == dataset}
     lines = []
     for label in rows:
         found = {column: ours.number(label, dataset, _MEASURES.get(column, column)) for column in dict.fromkeys(wanted)}
         numbers = {column: number for column, number in found.items() if number is not None}
         runs = count_runs(planned[label]) if label in planned else ""
-        lines.append(_Line(label, dataset, printed[label], numbers, runs))
+        lines.append(_Line(label, dataset, printed[label], numbers, runs, not compare_texts(job, dataset)))
     return lines
 
 
-def _block(job: Job, dataset: str, lines: Sequence[_Line]) -> Block:
-    """Return the rows on a dataset: printed, ours and difference of each measure."""
+def _block(job: Job, ours: Ours, dataset: str, lines: Sequence[_Line]) -> Block:
+    """Return the rows on a dataset: printed, ours and, on the same texts, the difference of each measure."""
+    unlike = compare_texts(job, dataset)
+    texts = {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
     numbered = [column for row in lines for column in [*(row.printed.numbers if row.printed else ()), *row.ours]]
-    names, cells, optional = [""], [[row.label for row in lines]], [_RUNS]
+    names, cells, optional = [""], [[row.label for row in lines]], [*LEARNED_COLUMNS[1:], _RUNS]
     for column in sorted(dict.fromkeys(numbered), key=_place):
-        shown = {kind: texts for kind, texts in _cells(lines, column).items() if any(texts)}
-        named = {kind: f"{_HEADINGS.get(column, column)}\n{kind}".replace("R-L ", "R-L\n") for kind in shown}
+        shown = {kind: found for kind, found in _cells(lines, column).items() if any(found)}
+        heading = f"{_HEADINGS.get(column, column)}\n".replace("R-L ", "R-L\n")
+        named = {kind: f"{heading}{kind}{texts.get(kind, '')}" for kind in shown}
         names += named.values()
         cells += shown.values()
         if _place(column) and column != PLANTED:
-            optional[1:1] = [named[kind] for kind in _LEAST_NEEDED if kind in named]
+            optional[-1:-1] = [named[kind] for kind in _LEAST_NEEDED if kind in named]
+    learned = [ours.learned_cells(row.label, dataset) for row in lines]
+    cells += [[*column] for column in zip(*learned, strict=True)]
     cells.append([row.runs for row in lines])
     return Block(
         dataset,
-        tuple(filter(None, [compare_texts(job, dataset)])) if any(row.ours for row in lines) else (),
-        (*names, _RUNS),
-        "l" + "r" * len(names),
+        (unlike,) if unlike and any(row.ours for row in lines) else (),
+        (*names, *LEARNED_COLUMNS, _RUNS),
+        "l" + "r" * (len(names) - 1) + "lrrr",
         list(zip(*cells, strict=True)),
         optional=tuple(optional),
         footnotes=tuple(_footnotes(job.artifact, lines)),
-    )
+    ).without_empty_columns()
 
 
 def _place(column: str) -> int:
@@ -119,19 +148,19 @@ def _cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
 
 def _footnotes(artifact: Artifact, lines: Sequence[_Line]) -> Iterator[str]:
     if any(row.ours for row in lines):
-        yield (
-            f"ROUGE {ROUGE_PARTS[artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds. "
-            "Difference: ours minus printed; the printed number counts as a constant."
-        )
-    if any(row.number(_UNSTATED) for row in lines):
-        yield "The paper does not state the kind of its R-L, so this number has no difference."
+        yield f"ROUGE {ROUGE_PARTS[artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        yield LEARNED_NOTE
+    if any(row.difference(column) for row in lines for column in row.ours):
+        yield "Difference: ours minus printed; the printed number counts as a constant."
+    if any(row.number(UNSTATED) for row in lines):
+        yield "The paper does not state the kind of its R-L, so it cannot be compared with ours."
     if any(row.printed and row.printed.doubted for row in lines):
         labels = ", ".join(row.label for row in lines if row.printed and row.printed.doubted)
         yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
 
 
 def _numbers(artifact: Artifact, ours: Ours, row: _Line) -> Iterator[TableNumber]:
-    """Yield the printed numbers of a row, ours, and their differences."""
+    """Yield the printed numbers of a row, ours, and on the same texts their differences."""
     if row.printed:
         yield from _printed_numbers(artifact, row.label, row.printed)
     for kind in (OURS, DIFFERENCE):

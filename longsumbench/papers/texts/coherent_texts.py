@@ -17,9 +17,8 @@ from longsumbench.analysis.sampled import SampleSettings, sample_dataset
 from longsumbench.api import Scoring, build_settings
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.seed_groups import Difference, SeedGroup, difference, estimate_share, latest_per_seed
+from longsumbench.leaderboards.seed_groups import SeedGroup, estimate_share, latest_per_seed
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.papers.claims import compare_examples
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named
 from longsumbench.runs.record import RunRecord
@@ -56,16 +55,8 @@ class ScoredTexts:
             row: label of a row, or a key of `CoherenceFound.scores`.
         """
         if row in self.groups:
-            return estimate_share(self.groups[row].runs, _COLUMN, self._frames())
+            return estimate_share(self.groups[row].runs, _COLUMN, self.frames())
         return estimate_mean(PERCENT * self._known(row))
-
-    def compare(self, one: str, other: str) -> Difference | None:
-        """Return the difference of two rows, or of two kinds of references; None if it cannot be tested."""
-        if one in self.groups and other in self.groups:
-            return difference(self.groups[one], self.groups[other], _COLUMN, self._frames())
-        if one in self.found.scores and other in self.found.scores:
-            return compare_examples(PERCENT * (self.found.scores[one] - self.found.scores[other]))
-        return None
 
     def num_texts(self, row: str) -> int:
         """Return the number of texts with a score, of one run."""
@@ -76,7 +67,8 @@ class ScoredTexts:
         scores = self.found.scores.get(name, np.zeros(0))
         return scores[np.isfinite(scores)]
 
-    def _frames(self) -> dict[str, pd.DataFrame]:
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return run id → its scores of each example, 0–1, in the column "coherence"."""
         return {name: pd.DataFrame({_COLUMN: scores}) for name, scores in self.found.scores.items()}
 
 

@@ -1,29 +1,20 @@
 """PageSum, Figure 4: the distance of the two source sentences that a reference sentence joins."""
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import structs
 
-from longsumbench.analysis.fusion.fusion import (
-    FusionSettings,
-    FusionsFound,
-    analyze_fusion,
-    chances,
-    ratio_intervals,
-)
+from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
 from longsumbench.analysis.fusion.page import draw_fusion
 from longsumbench.api import build_settings
-from longsumbench.leaderboards.seed_groups import Difference
-from longsumbench.leaderboards.significance import RESAMPLES
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.metrics.statistics import approximate_randomization
-from longsumbench.papers.claims import Claim, judge_claims
+from longsumbench.metrics.statistics import ratio_over_examples
+from longsumbench.papers.artifacts import Ordering
+from longsumbench.papers.claims import Claim, Comparison, claim_about_texts, judge_claims
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block
 
-_CLAIM = "near > far"
-_CHANCE_CLAIM = "near > near by chance"
 _HALF = 0.5  # of the source; pairs at a smaller distance are near
 _MEASURE = "% of the pairs"
 _OPTIONS = ("rouge", "overlap", "rise", "bins", "sample")
@@ -34,9 +25,8 @@ def fusions_page(job: Job) -> Page:
 
     The options `rouge`, `overlap`, `rise`, `bins` and `sample` are those of `longsumbench analyze fusion`.
 
-    The claim is that most interdependent sentences are close to each other (PageSum, §5.6): more than half of the pairs
-    are near. Near are pairs whose distance is below half of the source. The paper gives no such limit. Most random
-    pairs are near, too, so a second verdict compares the share of near pairs with that of random ones.
+    The claim of the artifact is that more than half of the pairs are near. Near are pairs whose distance is below half
+    of the source. The paper gives no such limit. Most random pairs are near, too: the share of these is stated.
 
     Raises:
         UsageError: no dataset can be read, or an option is invalid.
@@ -51,18 +41,16 @@ def fusions_page(job: Job) -> Page:
         block = found.blocks()[0]
         blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
         numbers += _numbers(dataset, found)
-        claims += _claims(dataset, found)
+        claims += [_compare_near(paper, dataset, found) for paper in job.artifact.orderings]
         pictures[dataset.picture_name(job)] = draw_fusion(found)["png"]
     verdicts = judge_claims(claims)
     printed = "The paper prints bars without numbers. It does not say which ROUGE finds the pairs."
-    claimed = "The paper claims that most pairs are near."
-    chance = f"{claimed} So are most random pairs: a second verdict compares with these."
     used = f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %."
     return Page(
         blocks=tuple(blocks),
         numbers=long_table(numbers, verdicts),
         verdicts=verdicts,
-        conditions=(*reached.conditions, printed, chance, used),
+        conditions=(*reached.conditions, printed, used),
         pictures=pictures,
     )
 
@@ -79,11 +67,12 @@ def _numbers(dataset: ReadableDataset, found: FusionsFound) -> list[TableNumber]
     return rows
 
 
-def _claims(dataset: ReadableDataset, found: FusionsFound) -> list[Claim]:
-    """Compare the share of near pairs with that of far pairs, which the paper claims, and with that of random pairs."""
+def _compare_near(paper: Ordering, dataset: ReadableDataset, found: FusionsFound) -> Claim:
+    """Compare the share of near pairs with that of far pairs; the pairs of an example count together."""
+    paper = structs.replace(paper, on=_MEASURE)
     if not found.fusions:
         reason = "no reference sentence joins two source sentences"
-        return [Claim(claim, _MEASURE, dataset.name, None, reason) for claim in (_CLAIM, _CHANCE_CLAIM)]
+        return claim_about_texts(paper, dataset.name, None, reason)
     rows = {name: row for row, name in enumerate(found.ids)}
     near, pairs, by_chance = np.zeros((3, len(rows)))  # numbers of pairs in each example
     for fusion in found.fusions:
@@ -92,16 +81,7 @@ def _claims(dataset: ReadableDataset, found: FusionsFound) -> list[Claim]:
         pairs[row] += 1
         by_chance[row] += chances(fusion.of, 2)[0]
     share, expected = (PERCENT * float(part.sum() / pairs.sum()) for part in (near, by_chance))
-    claimed = f"near: less than half of the source apart, {share:.1f} % of the pairs"
-    compared = f"near: {share:.1f} % of the pairs, of random pairs {expected:.1f} %; the paper does not compare these"
-    return [
-        Claim(_CLAIM, _MEASURE, dataset.name, _compare_shares(2 * near - pairs, pairs), claimed),
-        Claim(_CHANCE_CLAIM, _MEASURE, dataset.name, _compare_shares(near - by_chance, pairs), compared),
-    ]
-
-
-def _compare_shares(gaps: NDArray[np.float64], pairs: NDArray[np.float64]) -> Difference:
-    """Test whether Σ gaps / Σ pairs is 0; the pairs of an example are swapped together. Both are [examples]."""
-    low, high = (PERCENT * float(bound[0]) for bound in ratio_intervals(gaps[:, None], pairs[:, None]))
-    p = float(approximate_randomization(gaps, RESAMPLES))
-    return Difference(PERCENT * float(gaps.sum() / pairs.sum()), low, high, p, int((pairs > 0).sum()), 1)
+    reason = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
+    used = pairs > 0
+    effect = ratio_over_examples(PERCENT * (2 * near - pairs)[used], pairs[used])
+    return claim_about_texts(paper, dataset.name, Comparison(effect, int(used.sum())), reason)

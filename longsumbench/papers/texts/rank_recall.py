@@ -5,21 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.api import UNRANKED, RankerSettings, build_settings
+from longsumbench.api.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.claims import Claim, compare_examples, judge_claims
-from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
+from longsumbench.papers.artifacts import Ordering
+from longsumbench.papers.claims import Claim, claim_about_texts, compare_examples, judge_claims
+from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block
 
 _PRINTED_ON = "WikiSum"
 _PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}  # ranker → system in published.csv
-_HIGHER, _LOWER = "lstm", "tfidf"
 _FEWEST = 2  # examples of a test
 _RANKER = "ranker."  # options with this prefix are settings of learned rankers
 _COLUMNS = ("ranker", "", *(f"best {kept}" for kept in KEPT))
@@ -30,8 +32,8 @@ def rank_recall_page(job: Job) -> Page:
 
     The options `rank`, `unit`, `seed`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers.
 
-    The claim is that the learned ranker finds more than tf-idf similarity, for each number of paragraphs (§4). It is
-    tested on examples with more paragraphs. Of the others both rankers keep all, and only their order differs.
+    Claims of the artifact name two rankers. Each is tested for each number of paragraphs, on examples with more
+    paragraphs. Of the others both rankers keep all, and only their order differs.
 
     Raises:
         UsageError: no dataset can be read, an option is invalid, or an example has no title.
@@ -50,7 +52,7 @@ def rank_recall_page(job: Job) -> Page:
         recalls = _Recalls(dataset, found, printed, f"{job.artifact.source} {job.artifact.prints}")
         blocks.append(recalls.block())
         numbers += recalls.numbers()
-        claims += recalls.claims()
+        claims += [claim for ordering in job.artifact.orderings for claim in recalls.claims(ordering)]
     verdicts = judge_claims(claims)
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
@@ -98,19 +100,16 @@ class _Recalls:
         rows = self.found.table().itertuples(index=False)
         return {(name, kept): Estimate(mean, low, high) for name, kept, mean, low, high in rows}
 
-    def _change(self, name: str, kept: int) -> Estimate:
-        return Estimate(*(number - float(self.printed[name][kept]) for number in self.ours[name, kept]))
-
     def block(self) -> Block:
-        """Return printed, ours and their difference, a line for each ranker."""
+        """Return printed and ours, a line for each ranker."""
         cells = []
         for name in self.found.recalls:
             label = f"{name} (order of the text)" if name == UNRANKED else name
             if name in self.printed:
-                cells.append([_PRINTED_AS[name], "printed", *(self.printed[name][kept] for kept in KEPT)])
-            cells.append([label, "ours", *(f"{self.ours[name, kept]:.2f}" for kept in KEPT)])
-            if name in self.printed:
-                cells.append(["", "ours − printed", *(format_change(self._change(name, kept)) for kept in KEPT)])
+                printed = f"printed on {self.dataset.name}"
+                cells.append([_PRINTED_AS[name], printed, *(self.printed[name][kept] for kept in KEPT)])
+            ours = f"ours on {self.dataset.settings.name}"
+            cells.append([label, ours, *(f"{self.ours[name, kept]:.2f}" for kept in KEPT)])
         notes = (*self.found.notes(), self._describe_tested())
         return Block(self.dataset.label, notes, _COLUMNS, "ll" + "r" * len(KEPT), cells)
 
@@ -125,25 +124,28 @@ class _Recalls:
         return self.found.texts_of_each > kept
 
     def numbers(self) -> Iterator[TableNumber]:
-        """Yield printed, ours and their difference, of each ranker and number of paragraphs."""
+        """Yield printed and ours, of each ranker and number of paragraphs."""
         size = len(self.found.texts_of_each)
         for (name, kept), number in self.ours.items():
             named = self.dataset.name, name, _measure(kept)
             if name in self.printed:
                 yield TableNumber(PRINTED, *named, float(self.printed[name][kept]), source=self.source)
-                yield TableNumber(DIFFERENCE, *named, *self._change(name, kept), n=size)
             yield TableNumber(OURS, *named, *number, n=size)
 
-    def claims(self) -> Iterator[Claim]:
-        """Yield the claim for each number of paragraphs, tested on the examples with more."""
-        lacking = [name for name in (_HIGHER, _LOWER) if name not in self.found.recalls]
+    def claims(self, ordering: Ordering) -> Iterator[Claim]:
+        """Yield a claim about two rankers for each number of paragraphs, tested on the examples with more."""
+        higher, lower = ordering.rows
+        lacking = [name for name in ordering.rows if name not in self.found.recalls]
+        trained = "one trained ranker, one seed; " if any(map(learned_ranker, ordering.rows)) else ""
         for place, kept in enumerate(KEPT):
-            claim = f"{_HIGHER} > {_LOWER}", _measure(kept), self.dataset.name
+            paper = structs.replace(ordering, on=_measure(kept))
             more, wanted = self._have_more(kept), f"more than {kept} {self.found.unit}s"
+            comparison, reason = None, f"{trained}those of {len(more):,} with {wanted}"
             if lacking:
-                yield Claim(*claim, None, f"rank= does not name {' and '.join(lacking)}")
+                reason = f"rank= does not name {' and '.join(lacking)}"
             elif (num := int(more.sum())) < _FEWEST:
-                yield Claim(*claim, None, f"{num or 'no'} example has {wanted}")
+                reason = f"{num or 'no'} example has {wanted}"
             else:
-                gaps = PERCENT * (self.found.recalls[_HIGHER][more, place] - self.found.recalls[_LOWER][more, place])
-                yield Claim(*claim, compare_examples(gaps), f"those of {len(more):,} with {wanted}")
+                gaps = self.found.recalls[higher][more, place] - self.found.recalls[lower][more, place]
+                comparison = compare_examples(PERCENT * gaps[:, None])
+            yield claim_about_texts(paper, self.dataset.name, comparison, reason)

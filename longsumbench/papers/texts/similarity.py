@@ -1,17 +1,18 @@
 """PageSum, Figure 1: the similarity of two sentences of a source by their distance."""
 
+from msgspec import structs
+
 from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality
 from longsumbench.analysis.locality.plot import draw_locality
 from longsumbench.api import build_settings
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.papers.claims import Claim, compare_examples, judge_claims
+from longsumbench.papers.claims import Claim, claim_about_texts, compare_examples, judge_claims
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block
 
 _NEAR = 10  # sentences; pairs up to this distance are near
-_CLAIM = "near > far"
 _MEASURE = "cosine × 100"
 _OPTIONS = ("encoder", "pooling", "sample", "distance", "batch_size", "device")
 
@@ -22,7 +23,7 @@ def similarity_page(job: Job) -> Page:
     The options `encoder`, `pooling`, `sample`, `distance`, `batch_size` and `device` are those of
     `longsumbench analyze locality`. `encoder` is null for tf-idf vectors.
 
-    The claim is that near sentences are more similar than far ones (PageSum, §1). Near are pairs up to 10 sentences
+    The claim of the artifact is that near sentences are more similar than far ones. Near are pairs up to 10 sentences
     apart. The paper gives no such limit.
 
     Raises:
@@ -33,15 +34,16 @@ def similarity_page(job: Job) -> Page:
     reached = read_datasets(job)
     settings = build_settings(LocalitySettings, dict(options_named(job, *_OPTIONS)), "")
     settings.distance = max(_NEAR, settings.distance)  # so that no bin has near and far pairs
-    blocks, numbers, claims, pictures = [], list[TableNumber](), [], {}
+    blocks, numbers, claims, pictures = [], list[TableNumber](), list[Claim](), {}
     for dataset in reached.datasets:
         found = analyze_locality(dataset.settings, settings)
         block = found.block()
         blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
         numbers += _numbers(dataset, found)
-        difference = compare_examples(PERCENT * found.near_minus_far(_NEAR))
-        reason = f"near: up to {_NEAR} sentences apart" if difference else f"no source has {_NEAR + 2} sentences"
-        claims.append(Claim(_CLAIM, _MEASURE, dataset.name, difference, reason))
+        comparison = compare_examples(PERCENT * found.near_minus_far(_NEAR)[:, None])
+        reason = f"near: up to {_NEAR} sentences apart" if comparison else f"no source has {_NEAR + 2} sentences"
+        papers = [structs.replace(paper, on=_MEASURE) for paper in job.artifact.orderings]
+        claims += [claim_about_texts(paper, dataset.name, comparison, reason) for paper in papers]
         pictures[dataset.picture_name(job)] = draw_locality(found)["png"]
     verdicts = judge_claims(claims)
     return Page(

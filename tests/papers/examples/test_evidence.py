@@ -1,7 +1,7 @@
 """Figures of evidence: the numbers behind them by hand, the page of made-up runs, and of runs of SEAL and PageSum."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -16,9 +16,10 @@ from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.api import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.examples.evidence import evidence_page
-from longsumbench.papers.examples.evidence_numbers import measure_examples, measure_view, number_blocks, time_locality
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED, Job
+from longsumbench.papers.examples.evidence_numbers import compare_steps, measure_examples, measure_view, number_blocks
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, UNDECIDED, Job
 from longsumbench.report.evidence.views import Selections, Weights
 from longsumbench.report.tables import markdown
 from longsumbench.runs.evidence import write_evidence
@@ -27,6 +28,8 @@ from longsumbench.runs.record import RunRecord
 
 Write = Callable[..., RunRecord]
 STEADY = [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.7, 0.8]]  # best units 0 0 1 1
+EARLY = [[0.9, 0.8, 0.7, 0.2], [0.1, 0.2, 0.3, 0.8]]  # best units 0 0 0 1
+CLAIM = "same as the step before > as any other step"
 
 
 def test_selections_by_hand() -> None:
@@ -67,14 +70,17 @@ def test_order_of_steps_decides_time_locality() -> None:
 def finished(tmp_path: Path) -> Write:
     """Write a finished run with weights of its first examples; return its record."""
 
-    def write(model: str = "looker", kept: int = 12, steps: str = "step", text: str = "About it.") -> RunRecord:
+    def write(
+        model: str = "looker", kept: int = 12, steps: str = "step", text: str = "About it.", mixed: bool = False
+    ) -> RunRecord:
         made = record(model, 30, command=("longsumbench", "run", "model=looker"), n=14)
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
         write_summaries(folder / "predictions.jsonl", [Summary(f"e{place}", text) for place in range(14)])
         for place in range(kept):
             texts = {"unit": (text, "Two."), steps: tuple("abcd")}
-            evidence = Evidence({"weight": np.array(STEADY)}, {"weight": ("unit", steps)}, texts)
+            weights = np.array(EARLY if mixed and place % 2 else STEADY)
+            evidence = Evidence({"weight": weights}, {"weight": ("unit", steps)}, texts)
             write_evidence(folder / "evidence", place, Summary(f"e{place}", "", evidence=evidence))
         return made
 
@@ -84,11 +90,11 @@ def finished(tmp_path: Path) -> Write:
 def job_of(results: Path, example: str | int = 0, **runs: RunRecord | None) -> Job:
     """Return a job with a run per row."""
     found = {label: (one,) for label, one in runs.items()}
-    return row_job("evidence", results, found, options={"example": example})
+    return row_job("evidence", results, found, options={"example": example}, orderings=(CLAIM,))
 
 
 def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
-    """A picture and a framed page per row, the numbers over all kept examples, a verdict on time locality."""
+    """A picture and a framed page per row, the numbers over all kept examples, a verdict on the claim."""
     page = evidence_page(job_of(tmp_path, "e2", PageSum=finished(steps="reference_step")))
     assert {name: png[:4] for name, png in page.pictures.items()} == {"toys-table1-pagesum.png": b"\x89PNG"}
     (framed,) = re.findall(r'srcdoc="([^"]*)"', page.details)
@@ -96,7 +102,7 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     text = markdown("t", page.blocks)
     assert re.search(r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text)
     (verdict,) = page.verdicts
-    assert (verdict.outcome, verdict.difference) == (REPRODUCED, pytest.approx(100 / 3))
+    assert (verdict.claim, verdict.difference) == (CLAIM, pytest.approx(100 / 3))
     numbers = page.numbers.set_index(["kind", "measure"])
     assert float(numbers.loc[("ours", "same_best_unit"), "value"]) == pytest.approx(66.6667)
     assert "e2" in text
@@ -104,13 +110,13 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
 
 
 def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
-    """Of several seeds the first finished run counts, also in the conditions."""
+    """Of several seeds the first finished run is shown; the conditions name all."""
     seeds = [
         replace(finished(name, kept=kept), seed=seed) for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
     ]
     page = evidence_page(row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0}))
     assert set(page.numbers["n"].dropna()) == {3}
-    assert any(sentence.startswith("Our numbers are of one seed.") for sentence in page.conditions)
+    assert any(sentence.startswith("Our numbers are means over 2 seeds.") for sentence in page.conditions)
 
 
 def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
@@ -137,14 +143,38 @@ def test_steps_of_the_reference_can_be_added(finished: Write, tmp_path: Path) ->
 def test_few_examples_decide_nothing(finished: Write, tmp_path: Path) -> None:
     """Without an example of several steps nothing is tested; the verdict says why."""
     table = pd.DataFrame({"same_best_unit": [np.nan], "same_best_unit_any_two": [np.nan]})
-    claim = time_locality(table, "Toys", "PageSum")
-    assert claim is not None
-    assert claim.difference is None
-    assert time_locality(pd.DataFrame({"changed_selections": [0.5]}), "Toys", "SEAL") is None
+    assert compare_steps([table]) is None
+    assert compare_steps([pd.DataFrame({"changed_selections": [0.5]})]) is None
     (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(kept=1))).verdicts
-    assert verdict.outcome != NOT_TESTED
+    assert verdict.outcome == UNDECIDED
     assert verdict.p == 1.0
     assert number_blocks({}) == []
+
+
+def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> None:
+    """One and two seeds decide nothing; with three, steps are steadier than any two steps; a missing run is named."""
+    runs = [replace(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
+    expected = {1: ONE_SEED, 2: TWO_SEEDS, 3: REPRODUCED}
+    for number, outcome in expected.items():
+        job = row_job("evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, orderings=(CLAIM,))
+        (verdict,) = evidence_page(job).verdicts
+        assert (verdict.outcome, verdict.n, verdict.difference) == (outcome, 12, pytest.approx(25))
+    job = row_job("evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, orderings=(CLAIM,))
+    (verdict,) = evidence_page(job).verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "runs of ROW missing: 1 of 4")
+
+
+def test_a_system_that_did_not_learn_shows_nothing(
+    finished: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its weights are no evidence for the claim."""
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: Learned(NOT_LEARNED, "3 %") for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(mixed=True))).verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
 
 
 def test_bad_input(finished: Write, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from support.run_records import TRAINED
 
 from longsumbench.api import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, Ordering
+from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import Job
@@ -46,39 +46,37 @@ def planned_job(folder: Path, artifact: Artifact = SEAL, scale: str = "probe", w
     return Job(artifact, job.scale, job.datasets, tuple(rows), {}, (), results)
 
 
-def test_settings_are_compared_with_those_at_the_scale_of_the_paper(tmp_path: Path) -> None:
-    """What differs in all rows is said once, what differs in one row under its label; equal settings are left out."""
+def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(tmp_path: Path) -> None:
+    """The weights and steps of trained systems are said, and those of the paper's scale; settings are not listed."""
     job = planned_job(tmp_path)
-    sentences = {text.partition(",")[0]: text for text in describe_conditions(job, read_ours(job))}
-    systems = sentences["Systems"]
-    assert systems.startswith("Systems, the paper's in parentheses: ")
-    assert "EA: extractive_length 128 (1024)" in systems
-    assert "d_model 64 (512)" in systems  # the paper's width has the name of a size
-    assert "; Trunc: input_length 256 (1024)" in systems
-    assert "norm" not in systems
-    assert (
-        "1,500 steps × batches of 2,048 source words, 4 to 64 examples (200,000 steps × 256 examples)"
-        in (sentences["Training"])
+    weights, steps = describe_conditions(job, read_ours(job))[-4:-2]
+    assert steps == (
+        "They train for 1,500 steps of batches of 2,048 source words, 4 to 64 examples "
+        "(scale=paper: 200,000 steps of 256 examples)."
     )
-    assert "optimizer adam (adafactor)" in sentences["Training"]
-    assert "Decoding" not in sentences  # greedy search in both
+    assert weights == "Our systems have 5 weights (scale=paper: 35,717,120 to 37,559,297)."
+    texts = " ".join(describe_conditions(job, read_ours(job)))
+    assert not any(word in texts for word in ("vocabulary", "adam", "eval_steps", "extractive_length"))
 
 
-def test_at_the_scale_of_the_paper_only_typed_settings_differ(tmp_path: Path) -> None:
-    """There, all settings are the paper's but for those that were typed."""
-    job = planned_job(tmp_path, scale=PAPER, words=["train.max_steps=9"])
-    found = [text for text in describe_conditions(job, read_ours(job)) if "parentheses" in text]
-    assert found == ["Training, the paper's in parentheses: 9 steps × 256 examples (200,000 steps × 256 examples)."]
+def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -> None:
+    """There, only typed steps differ from the paper's."""
+    for number, (words, sentence) in enumerate(
+        {
+            (): "They train for 200,000 steps of 256 examples.",
+            (
+                "train.max_steps=9",
+            ): "They train for 9 steps of 256 examples (scale=paper: 200,000 steps of 256 examples).",
+        }.items()
+    ):
+        job = planned_job(tmp_path / str(number), scale=PAPER, words=words)
+        assert sentence in describe_conditions(job, read_ours(job))
 
 
-def test_settings_with_many_values_are_only_named(tmp_path: Path) -> None:
-    """A setting that has another value in each of four rows is not listed row by row."""
-    key, lengths = "model.input_length", (32, 64, 128, 256)
-    at = [{PAPER: f"{key}={4 * length}", "probe": f"{key}={length}"} for length in lengths]
-    rows = {str(number): ArtifactRow(run="model=trunc", at=words) for number, words in enumerate(at)}
-    job = planned_job(tmp_path, structs.replace(SEAL, rows=rows))
-    (systems,) = [text for text in describe_conditions(job, read_ours(job)) if text.startswith("Systems")]
-    assert systems.endswith("; input_length by row.")
+def test_nothing_is_said_about_the_training_of_baselines(tmp_path: Path) -> None:
+    """A table of systems without weights and steps names neither."""
+    job = planned_job(tmp_path, structs.replace(SEAL, rows={"Lead": ArtifactRow(run="model=lead")}))
+    assert not any(word in text for text in describe_conditions(job, read_ours(job)) for word in ("weights", "steps"))
 
 
 def test_the_texts_are_described(tmp_path: Path) -> None:
@@ -120,18 +118,14 @@ def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
     results, artifact = Results(tmp_path), structs.replace(SEAL, scales={})
     runs = [finished_run(results, "ea", [0.3, 0.4], seed) for seed in (1, 2, 3)]
     lead = finished_run(results, "lead", [0.3, 0.4], None)
-    limit = " One seed does not show how much trainings differ, so its verdicts are about these runs only."
     expected = {
-        f"Our numbers are means over 1 to 3 seeds.{limit}": {"EA": runs, "Trunc": runs[:1]},
+        "Our numbers are means over 1 to 3 seeds.": {"EA": runs, "Trunc": runs[:1]},
         "Our numbers are means over 3 seeds.": {"EA": runs, "Lead": [lead]},
-        f"Our numbers are of one seed.{limit}": {"EA": runs[:1]},
+        "Our numbers are of one seed.": {"EA": runs[:1]},
     }
     for sentence, rows in expected.items():
-        claims = (Ordering("EA > Lead"),)
-        job = paper_job(structs.replace(artifact, orderings=claims), tmp_path, rows)
+        job = paper_job(artifact, tmp_path, rows)
         assert describe_conditions(job, read_ours(job))[-1] == sentence
-    job = paper_job(artifact, tmp_path, {"EA": runs[:1]})  # a table that claims no ordering
-    assert describe_conditions(job, read_ours(job))[-1] == "Our numbers are of one seed."
     job = paper_job(artifact, tmp_path, {"Lead": [lead]})
     assert "seed" not in describe_conditions(job, read_ours(job))[-1]
 

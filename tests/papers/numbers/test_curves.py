@@ -1,13 +1,18 @@
 """Figures of curves: points by panel and line, as a table and as a picture."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from support.paper_jobs import finished_run, paper_job
+from support.run_records import measured
 
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.curves import curves_page
-from longsumbench.papers.page import REPRODUCED, UNDECIDED, Job
+from longsumbench.papers.page import ONE_SEED, REPRODUCED, Job
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -22,7 +27,7 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
     for number, (panel, line, x, level) in enumerate(places):
         label = f"{line} {x}"
         rows[label] = ArtifactRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
-        values = [level - 0.02, level, level + 0.02, level, level, level, level, level]
+        values = [level - 0.02, level, level + 0.02, level, level, level, level - number / 100, level + number / 100]
         measured = {"facts": [0.5, 1.0] * 4} if facts else {}
         model = "trunc" if line == "Trunc" else "ea"
         run: RunRecord | None = finished_run(Results(folder), model, values, run_id=f"run{number}", **measured)
@@ -68,12 +73,43 @@ def test_a_missing_point_is_left_out(tmp_path: Path) -> None:
 
 
 def test_claims_about_curves_are_tested(tmp_path: Path) -> None:
-    """Orderings of two points have verdicts, on ROUGE and on planted facts, and are in the CSV."""
-    found = curves_page(figure(tmp_path))
-    outcomes = {one.measure: one.outcome for one in found.verdicts}
-    assert outcomes == {"rouge1": REPRODUCED, "fact_recall": UNDECIDED}
-    kinds = list(found.numbers["kind"])
-    assert kinds == ["ours"] * 16 + ["verdict"] * 2  # 4 points with 4 measures
+    """An ordering of two points has one verdict, with the difference in facts, and is in the CSV."""
+    job = figure(tmp_path)
+    (verdict,) = curves_page(job).verdicts
+    assert (verdict.measure, verdict.outcome, verdict.facts) == ("rouge1", ONE_SEED, 0.0)
+    without_seed = [row._replace(records=tuple(replace(run, seed=None) for run in row.finished)) for row in job.rows]
+    found = curves_page(replace(job, rows=tuple(without_seed)))
+    assert [one.outcome for one in found.verdicts] == [REPRODUCED]
+    assert list(found.numbers["kind"]) == ["ours"] * 16 + ["verdict"]  # 4 points with 4 measures
+
+
+def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They look different, and their row has the word, the floor and the lift, also in the CSV."""
+    learned = curves_page(figure(tmp_path / "learned")).pictures
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: Learned(NOT_LEARNED, "3 %", 4.2, 3.4) for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    found = curves_page(figure(tmp_path / "not"))
+    assert found.pictures != learned
+    assert {row[-4:-1] for block in found.blocks for row in map(tuple, block.rows)} == {(NOT_LEARNED, "4.2", "3")}
+    lifts = found.numbers[found.numbers["measure"] == "lift"]
+    assert set(zip(lifts["value"], lifts["outcome"], strict=True)) == {(3.4, NOT_LEARNED)}
+    assert [one.outcome for one in found.verdicts] == [NOT_LEARNED]
+
+
+def test_floor_and_chance_are_lines(tmp_path: Path) -> None:
+    """The picture has a dashed line where the runs know the floor of ROUGE, or the chance of facts."""
+    job = figure(tmp_path)
+
+    def picture(**changes: Any) -> bytes:
+        rows = [row._replace(records=tuple(replace(run, **changes) for run in row.finished)) for row in job.rows]
+        return curves_page(replace(job, rows=tuple(rows))).pictures["seal-figure4-curves.png"]
+
+    facts = job.rows[0].finished[0].measures
+    chance = {**facts, **measured({"fact_recall_chance": 4.2})}
+    assert len({picture(), picture(floor={"rouge1": 25.0}), picture(measures=chance)}) == 3
 
 
 def test_without_planted_facts_only_rouge_is_drawn(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Tables of scores: printed, ours and their difference, by kind of ROUGE-L; and the CSV with all of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from support.paper_jobs import finished_run, paper_job
 
 from longsumbench.api import DatasetSettings
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
+from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering, find_artifact
 from longsumbench.papers.numbers.scores import scores_page
 from longsumbench.papers.page import Page
 from longsumbench.report.tables import Block, markdown
@@ -128,6 +130,68 @@ def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
     assert (cells["R-1 printed"], cells["R-1 ours"][:6], cells["R-1 difference"][:5]) == ("43.06", "50.00 ", "+6.94")
     assert "ROUGE precision" in found.blocks[0].footnotes[0]
     assert found.verdicts[0].difference == pytest.approx(20)
+
+
+def test_on_other_texts_nothing_is_subtracted(tmp_path: Path) -> None:
+    """There are no differences in the table and in the CSV, and the columns name the texts of each number."""
+    run = finished_run(Results(tmp_path), "seal", SCORES)
+    found = scores_page(paper_job(seal(), tmp_path, {"SEAL": [run]}, settings=DatasetSettings("probe")))
+    cells = row_of(found.blocks[0], "SEAL")
+    assert cells["R-1 printed on arXiv"] == "44.3"
+    assert cells["R-1 ours on probe"].startswith("40.0 ±")
+    assert not any("difference" in name for name in cells)
+    assert not any("Difference" in note for note in found.blocks[0].footnotes)
+    assert set(found.numbers["kind"]) == {"printed", "ours"}
+    assert "difference" in set(page(tmp_path / "same", seal()).numbers["kind"])
+
+
+def test_rows_that_did_not_learn_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row has the word of the gate, the floor and the lift; a row without a run has none."""
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: Learned(NOT_LEARNED, "2 %", 41.23, -1.7) for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    (block, *_) = page(tmp_path, seal()).blocks
+    names = ("learned", "floor", "lift, %")
+    assert [row_of(block, "SEAL")[name] for name in names] == [NOT_LEARNED, "41.2", "-2"]
+    assert [row_of(block, "EA")[name] for name in names] == ["", "", ""]
+
+
+def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a table of precision the gate sees the scores of the run, not precision in the place of F1."""
+    seen = []
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        seen.extend([(row.first.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()) for row in rows])
+        return {row.key: Learned() for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    page(tmp_path, seal(part="p"))
+    assert seen == [(pytest.approx(40), pytest.approx(0.4))]
+
+
+def test_the_parameters_of_a_table(tmp_path: Path) -> None:
+    """ETADS prints weights of embeddings and one stack in units of 10,000; ours are those of our layers by hand.
+
+    An encoder layer has four projections, two of the feed-forward network, and two norms. A decoder layer has four
+    projections and a norm more, and the decoder a bias for each of 50,000 words.
+    """
+    artifact = find_artifact("etads-table4")
+    numbers = scores_page(paper_job(artifact, tmp_path, {}, "CNN/DailyMail")).numbers
+    found = numbers[numbers["measure"] == "parameters"].set_index(["kind", "row"])["value"]
+    width, inner, words = 512, 2048, 50_000
+    attention, norm = 4 * (width * width + width), 2 * width
+    feed_forward = width * inner + inner + inner * width + width
+    encoder, decoder = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
+    for layers in (2, 4, 6):
+        expected = {
+            f"Encoder, {layers} layers": words * width + layers * encoder,
+            f"Decoder, {layers} layers": words * width + layers * decoder + words,
+        }
+        for row, count in expected.items():
+            assert found["ours", row] == count
+            assert abs(found["printed", row] - count) < 10_000
 
 
 def test_other_texts_are_said_above_the_table(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import pytest
 from support.analysis_jobs import analysis_job, write_texts
 
 from longsumbench.api import DatasetSettings
+from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
 from longsumbench.papers.texts.fusions import fusions_page
 
+CLAIM = Ordering("near > far")
 OPTIONS = {"rouge": "1", "overlap": 20.0, "rise": 10.0, "bins": 10, "sample": None}
 
 
@@ -24,26 +26,26 @@ def texts(folder: Path, *seconds: int) -> DatasetSettings:
 
 @pytest.mark.parametrize(("second", "outcome"), [(1, REPRODUCED), (9, REVERSED), (0, NOT_TESTED)])
 def test_distances_of_fused_sentences(second: int, outcome: str, tmp_path: Path) -> None:
-    """Pairs of neighbours are near and pairs of the ends are far; without a pair nothing is tested.
-
-    Of random pairs of ten sentences, 9 + 8 + 7 + 6 of 45 are less than half of the text apart: 66.7 %.
-    """
-    page = fusions_page(analysis_job("pagesum-figure4", {"arXiv": texts(tmp_path / "texts", *[second] * 12)}, OPTIONS))
+    """Of 30 pairs 29 are neighbours, or ends of a text; without a pair nothing is tested."""
+    other = 10 - second if second else 0
+    datasets = {"arXiv": texts(tmp_path / "texts", *[second] * 29, other)}
+    page = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS, orderings=[CLAIM]))
     assert page.verdicts[0].outcome == outcome
     assert list(page.pictures) == ["pagesum-figure4-arxiv.png"]
     if outcome != NOT_TESTED:
         sign = 1 if outcome == REPRODUCED else -1
-        assert page.verdicts[0].difference == sign * 100
-        assert "of random pairs 66.7 %" in page.verdicts[1].reason
+        assert page.verdicts[0].difference == pytest.approx(sign * 100 * 28 / 30)
         shares = page.numbers[page.numbers["row"] == f"distance {second / 10:g}–{(second + 1) / 10:g}"]
-        assert shares["value"].tolist() == [100.0, 12]
+        assert shares["value"].tolist() == [pytest.approx(100 * 29 / 30, abs=1e-3), 29]
 
 
-def test_fewer_near_pairs_than_by_chance(tmp_path: Path) -> None:
-    """Of 400 pairs 58 % are neighbours: more than half, as claimed, but fewer than the 66.7 % of random pairs."""
+def test_the_share_of_random_pairs_is_named(tmp_path: Path) -> None:
+    """Of 400 pairs 58 % are neighbours: more than half, as claimed; that more random pairs are near is said."""
     datasets = {"arXiv": texts(tmp_path / "texts", *[1] * 232, *[9] * 168)}
-    claimed, by_chance = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS)).verdicts
-    assert (claimed.claim, claimed.outcome) == ("near > far", REPRODUCED)
+    (claimed,) = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS, orderings=[CLAIM])).verdicts
+    assert (claimed.claim, claimed.outcome, claimed.n, claimed.seeds) == ("near > far", REPRODUCED, 400, None)
     assert claimed.difference == pytest.approx(58 - 42)
-    assert (by_chance.claim, by_chance.outcome) == ("near > near by chance", REVERSED)
-    assert by_chance.difference == pytest.approx(58 - 200 / 3)
+    assert claimed.reason.endswith("58.0 % of the pairs, of random pairs 66.7 %")
+    assert claimed.low is not None
+    error = 200 * (0.58 * 0.42 / 399) ** 0.5  # one pair in each text: a binomial share, doubled
+    assert claimed.low == pytest.approx(16 - 1.966 * error, abs=0.01)

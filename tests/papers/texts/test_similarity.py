@@ -9,43 +9,45 @@ from transformers import BertModel
 
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import UsageError
+from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
 from longsumbench.papers.texts.similarity import similarity_page
 
 OPTIONS = {"encoder": None, "sample": None, "device": "cpu"}
+CLAIM = Ordering("near > far")
 TOPICS = ["ash birch", "cedar elm", "fir oak", "pine yew"]
 
 
 def texts(folder: Path, near: bool, length: int = 24, size: int = 10) -> DatasetSettings:
     """Write texts of four topics: one after the other, or in turns of twelve sentences."""
-    places = [n * 4 // length if near else n % 12 // 3 for n in range(length)]
-    rows = [
-        {"document": " ".join(f"The {TOPICS[topic]} of {row} and w{row}x{n}." for n, topic in enumerate(places))}
-        for row in range(size)
-    ]
+    rows = []
+    for row in range(size):
+        places = [(n + row % 3) * 4 // (length + 2) if near else n % 12 // 3 for n in range(length)]
+        sentences = [f"The {TOPICS[topic]} of {row} and w{row}x{n}." for n, topic in enumerate(places)]
+        rows.append({"document": " ".join(sentences[row % 2 :])})
     return write_texts(folder, {"test": [{**row, "summary": "It is."} for row in rows]})
 
 
 def test_near_sentences_are_more_similar(tmp_path: Path) -> None:
     """Where topics follow each other, the claim holds; where they return after twelve sentences, it does not."""
     datasets = {"arXiv": texts(tmp_path / "near", near=True)}
-    page = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS))
+    page = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, orderings=[CLAIM]))
     (verdict,) = page.verdicts
-    assert verdict.outcome == REPRODUCED
+    assert (verdict.claim, verdict.measure, verdict.outcome) == ("near > far", "cosine × 100", REPRODUCED)
     assert list(page.pictures) == ["pagesum-figure1-arxiv.png"]
     assert any("tf-idf" in sentence for sentence in page.conditions)
     ours = page.numbers[page.numbers["kind"] == "ours"].set_index("row")["value"]
     assert ours["distance 1"] > ours["all pairs"]
     assert page.numbers["kind"].tolist()[-1] == "verdict"
     other = texts(tmp_path / "far", near=False, length=13)  # the only far pairs are the first and the last sentence
-    (verdict,) = similarity_page(analysis_job("pagesum-figure1", {"arXiv": other}, OPTIONS)).verdicts
+    (verdict,) = similarity_page(analysis_job("pagesum-figure1", {"arXiv": other}, OPTIONS, orderings=[CLAIM])).verdicts
     assert verdict.outcome == REVERSED
 
 
 def test_short_texts_are_not_tested(tmp_path: Path) -> None:
     """Without a pair of distant sentences there is no verdict, and the reason says so."""
     datasets = {"arXiv": texts(tmp_path / "short", near=True, length=8)}
-    (verdict,) = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS)).verdicts
+    (verdict,) = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, orderings=[CLAIM])).verdicts
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "no source has 12 sentences")
 
 

@@ -1,0 +1,68 @@
+"""The index of all claims: a table and a picture, from the pages that are written."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.artifacts import offer, toy_artifact
+
+from longsumbench.errors import DataError
+from longsumbench.papers.index import claims_table, write_index
+from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, UNDECIDED, Verdict
+from longsumbench.papers.stored_pages import MadePage
+from longsumbench.runs.results import Results
+
+
+@pytest.fixture(autouse=True)
+def two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables of two papers."""
+    other = toy_artifact("best-table2", title="Best", citation="Somebody 2021, BEST", prints="Table 2")
+    offer(monkeypatch, toy_artifact(), other)
+
+
+def write_json(folder: Path, name: str, *outcomes: str) -> None:
+    """Write NAME.json with a claim of each outcome."""
+    claims = tuple(Verdict("a > b", "rouge1", "Toys", outcome, seeds=3, says=f"<{outcome}>") for outcome in outcomes)
+    (folder / "papers").mkdir(exist_ok=True)
+    (folder / "papers" / f"{name}.json").write_bytes(msgspec.json.encode(MadePage(name, "probe", claims=claims)))
+
+
+def rows_of(text: str) -> Sequence[str]:
+    """Return the rows of a Markdown table, without its head."""
+    return [line for line in text.splitlines() if line.startswith("|")][2:]
+
+
+def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
+    """The HTML page, the Markdown page and docs/papers.md have the claims of all pages, linked to them."""
+    write_json(tmp_path, "toy-table1", REPRODUCED, NOT_LEARNED)
+    write_json(tmp_path, "best-table2", UNDECIDED)
+    paths = write_index(Results(tmp_path))
+    assert [path.name for path in paths] == ["index.html", "index.md", "claims.png"]
+    html, text = (path.read_text(encoding="utf-8") for path in paths[:2])
+    assert html.count("<tr><td") == len(rows_of(text)) == 3
+    assert '<a href="best-table2.html">BEST, Table 2: Best</a>' in html
+    assert '<td class="l reproduced">reproduced</td>' in html
+    assert "&lt;not learned&gt;" in html
+    assert rows_of(text)[2].endswith("| undecided | 3 |  | [best-table2](best-table2.md) |")
+    assert rows_of(claims_table(Results(tmp_path), "x/"))[2].endswith("[best-table2](x/best-table2.md) |")
+
+
+def test_the_picture_shows_the_outcomes(tmp_path: Path) -> None:
+    """Other outcomes give another picture, the same ones the same bytes; every outcome has its own colour."""
+    pictures = []
+    for outcomes in ((REPRODUCED, REPRODUCED), (REPRODUCED, UNDECIDED), (REPRODUCED, REPRODUCED)):
+        write_json(tmp_path, "toy-table1", *outcomes)
+        pictures.append(write_index(Results(tmp_path))[2].read_bytes())
+    assert pictures[0] == pictures[2] != pictures[1]
+    assert len(set(OUTCOMES.values())) == len(OUTCOMES)
+
+
+def test_without_claims_there_is_no_index(tmp_path: Path) -> None:
+    """Tables without a claim are not in the index; a damaged file is an error that names the command."""
+    write_json(tmp_path, "toy-table1")
+    assert write_index(Results(tmp_path)) == []
+    assert rows_of(claims_table(Results(tmp_path))) == []
+    (tmp_path / "papers" / "toy-table1.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="the same `longsumbench paper toy-table1` writes it again"):
+        write_index(Results(tmp_path))
