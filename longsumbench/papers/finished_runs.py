@@ -1,4 +1,4 @@
-"""Which finished run is the run of a planned point: equal settings, but any folder of results or texts."""
+"""Which finished run is the run of a planned point: equal settings and versions, any folder of results or texts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -9,7 +9,7 @@ from longsumbench.files import digest
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import config_identity
+from longsumbench.runs.run_id import config_identity, current_versions
 
 
 class FinishedRuns:
@@ -23,16 +23,25 @@ class FinishedRuns:
 
     def find(self, point: Planned) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
+        return max(self._with_settings(point), key=lambda record: (record.finished, record.run_id), default=None)
+
+    def find_outdated(self, point: Planned) -> list[RunRecord]:
+        """Return the runs of a point that older code made: their versions are unknown, or not the current ones."""
+        return self._with_settings(point, outdated=True)
+
+    def _with_settings(self, point: Planned, outdated: bool = False) -> list[RunRecord]:
+        """Return the runs with the settings of a point, either of the current versions or of others."""
         config = point.config
-        wanted, metrics = _outcome_identity(config), set(config.score.metrics)
-        found = [
+        identity, metrics = _outcome_identity(config), set(config.score.metrics)
+        matching = [
             record
             for record in self._of(config.dataset.name, config.model.name)
             if metrics <= set(record.measured_by)
             and (record.run_id in self._ran or _may_be_texts_of(record, config.dataset))
-            and self._identity(record, config) == wanted
+            and self._identity(record, config) == identity
         ]
-        return max(found, key=lambda record: (record.finished, record.run_id), default=None)
+        versions = _versions_of(config) if matching else {}
+        return [record for record in matching if (record.versions != versions) == outdated]
 
     def _of(self, dataset: str, model: str) -> Sequence[RunRecord]:
         if dataset not in self._read:
@@ -54,6 +63,11 @@ def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
+
+
+def _versions_of(config: RunConfig) -> dict[str, int]:
+    system = registry.systems.load(config.model.name)(config.model)
+    return current_versions(system, registry.corpora.load(str(config.dataset.reader)).metrics)
 
 
 def _identity_at(record: RunRecord, config: RunConfig) -> str | None:

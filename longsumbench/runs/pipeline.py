@@ -219,6 +219,7 @@ def _build_record(
         repeatable=report.ended_by != "max_minutes",
         system=system.facts(),
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in counted},
+        versions=spec.versions,
         **vars(scores),
     )
 

@@ -238,6 +238,7 @@ class RunRecord:
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
         system: facts about the system (`System.facts`); `facts` has the typed part. Empty in old records.
         counts: name → sum over the outputs ("prompt_tokens", "refused"). Empty in old records.
+        versions: step → version of its code (`RunSpec.versions`). Empty in old records.
     """
 
     run_id: _FolderName
@@ -277,6 +278,7 @@ class RunRecord:
     imported: ImportedOutputs | None = None
     system: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int | float] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.api import (
+    UNRANKED,
     DatasetSettings,
     RunConfig,
     System,
     deciding_parts,
+    learned_ranker,
     outcome_settings,
     registry,
     settings_deciding,
@@ -80,6 +82,13 @@ def check_split(settings: DatasetSettings, texts: Texts) -> None:
 
 def run_spec_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str]) -> RunSpec:
     """Return all that decides the outcome, for texts that may be on another machine."""
-    metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
-    versions = {**_VERSIONS, **system.versions(), **metric_versions}
+    versions = current_versions(system, metrics)
     return RunSpec(config.model.name, config.dataset.name, _outcome(config, system), fingerprint, versions)
+
+
+def current_versions(system: System, metrics: Collection[str]) -> dict[str, int]:
+    """Return the versions of the code that decide the outcome of a run; `metrics` are those of the dataset."""
+    ranker = learned_ranker(getattr(system.config, "rank", UNRANKED))
+    ranker_version = {"ranker": ranker.version} if ranker else {}
+    metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
+    return {**_VERSIONS, **system.versions(), **ranker_version, **metric_versions}
