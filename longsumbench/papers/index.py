@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PICTURE = "claims.png"
 _TITLE = "What the four papers claim, and what holds here"
 _HEIGHT = 3.2  # inches
-_COLUMNS = ("the paper's claim", "place", "tested on", "outcome", "seeds", "learned")
+_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
 _LEGEND = (
     "Each claim is tested once for each dataset, on the paper's measure. Seeds: those that both rows have. Learned: "
     "whether all compared systems learned to summarize; if one did not, nothing is concluded."
@@ -48,7 +48,7 @@ def write_index(results: Results) -> list[Path]:
     for made in pages:
         artifact = find_artifact(made.name)
         parts.append(f'<h2><a href="{made.name}.html">{escape(page_title(artifact))}</a></h2>')
-        parts += html_block(Block("", (), _COLUMNS, "llllrl", [_cells(artifact, claim) for claim in made.claims]))
+        parts += html_block(Block("", (), _COLUMNS, "lllllrl", [_cells(artifact, claim) for claim in made.claims]))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
     page = html_page(_TITLE, parts, PAGE_STYLE)
@@ -74,11 +74,12 @@ def _cells(artifact: Artifact, claim: Verdict) -> list[str]:
     place = f"{_paper_name(artifact)}, {claim.source or artifact.prints}"
     tested = f"{heading_of(claim.measure)}, {claim.dataset}"
     seeds = "" if claim.seeds is None else str(claim.seeds)
-    return [claim.says or claim.claim, place, tested, claim.outcome, seeds, claim.learned]
+    return [claim.says, place, claim.claim, tested, claim.outcome, seeds, claim.learned]
 
 
 def _paper_name(artifact: Artifact) -> str:
-    return artifact.citation.rpartition(", ")[2]
+    """Return the short name of a paper, or its authors and year, whichever is shorter."""
+    return min(artifact.citation.rpartition(", ")[::2], key=len)
 
 
 def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:

@@ -48,7 +48,8 @@ figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; backgro
 pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }
 """
 PAGE_STYLE += "".join(
-    f'.{PAGE_CLASSES[outcome]}::before {{ content: "● "; color: {colour}; }}\n' for outcome, colour in OUTCOMES.items()
+    f'.{PAGE_CLASSES[outcome]}::before {{ content: "●\\00a0"; color: {colour}; }}\n'
+    for outcome, colour in OUTCOMES.items()
 )
 
 

@@ -93,7 +93,7 @@ def test_outcomes_have_a_colour_and_rows_that_did_not_learn_are_grey(job: Job) -
     assert '<td class="l unlearned">not learned</td>' in text
     assert '<td class="l">learned</td>' in text
     assert "tr:has(.unlearned) {" in text
-    assert f'.reproduced::before {{ content: "● "; color: {OUTCOMES[REPRODUCED]}; }}' in text
+    assert f'.reproduced::before {{ content: "●\\00a0"; color: {OUTCOMES[REPRODUCED]}; }}' in text
 
 
 def test_only_measured_times_are_added(job: Job) -> None:

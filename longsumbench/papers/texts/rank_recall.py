@@ -110,14 +110,7 @@ class _Recalls:
                 cells.append([_PRINTED_AS[name], printed, *(self.printed[name][kept] for kept in KEPT)])
             ours = f"ours on {self.dataset.settings.name}"
             cells.append([label, ours, *(f"{self.ours[name, kept]:.2f}" for kept in KEPT)])
-        notes = (*self.found.notes(), self._describe_tested())
-        return Block(self.dataset.label, notes, _COLUMNS, "ll" + "r" * len(KEPT), cells)
-
-    def _describe_tested(self) -> str:
-        """Say how many examples each claim is tested on."""
-        sizes = [f"{int(self._have_more(kept).sum()):,} (best {kept})" for kept in KEPT]
-        tested = f"Claims are tested on examples with more {self.found.unit}s than are kept: {', '.join(sizes)}"
-        return f"{tested}; of the others every ranker keeps all, and only the order differs"
+        return Block(self.dataset.label, tuple(self.found.notes()), _COLUMNS, "ll" + "r" * len(KEPT), cells)
 
     def _have_more(self, kept: int) -> NDArray[np.bool_]:
         """Return [examples], True for those of whose paragraphs a ranker leaves some out."""

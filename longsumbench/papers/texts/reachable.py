@@ -28,14 +28,10 @@ class ReadableDataset(NamedTuple):
     texts: Texts
 
     @property
-    def of_paper(self) -> bool:
-        """Whether these are the paper's texts, and not a replacement."""
-        return PUBLISHED_AS.get(self.name) == self.settings.name
-
-    @property
     def label(self) -> str:
         """The paper's name, and the name of the dataset that replaces it."""
-        return self.name if self.of_paper else f"{self.name} → {self.settings.name}"
+        of_paper = PUBLISHED_AS.get(self.name) == self.settings.name
+        return self.name if of_paper else f"{self.name} → {self.settings.name}"
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""

@@ -11,7 +11,7 @@ from longsumbench.analysis.dataset.tables import summarize_lengths
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.papers.artifacts import Artifact
-from longsumbench.papers.long_table import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
+from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.lengths import WORDS, DatasetLengths, measure_lengths
 from longsumbench.papers.texts.reachable import ReadableDataset, read_datasets, typed_option
@@ -59,12 +59,6 @@ def sizes_page(job: Job) -> Page:
             for unit, table in found.tables.items():
                 rows.append([dataset.label, f"ours: {unit}", _examples(found), *_cells(table)])
             numbers += _our_numbers(dataset, found)
-            unit, table = list(found.tables.items())[-1]
-            if printed and dataset.of_paper and unit != WORDS:  # the papers count tokens
-                changes = _changes(table, printed)
-                numbers += _change_numbers(dataset, unit, table, changes)
-                cells = (format_change(change, 1) or _ABSENT for change in changes)
-                rows.append([dataset.label, "ours − printed, %", "", *cells])
             conditions.append(_describe_sample(dataset, found))
             if tokenizer is not None and f"tokens of {tokenizer}" not in found.tables:
                 conditions.append(f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it.")
@@ -123,24 +117,6 @@ def _estimate(lengths: "pd.Series[float]", statistic: str) -> Estimate | None:
         return estimate_mean(np.asarray(lengths.dropna(), np.float64))
     found = summarize_lengths(lengths)
     return Estimate(found.p95, np.nan, np.nan) if found.n else None
-
-
-def _changes(tokens: pd.DataFrame, printed: _PrintedSizes) -> list[Estimate | None]:
-    """Return the differences of our lengths in tokens from the printed ones, in percent of these."""
-    changes = list[Estimate | None]()
-    for (text, statistic), cell in zip(_MEASURES, printed.lengths, strict=True):
-        ours, value = _estimate(tokens[text], statistic), read_printed_size(cell)
-        changes.append(Estimate(*(100 * (part / value - 1) for part in ours)) if ours and value else None)
-    return changes
-
-
-def _change_numbers(
-    dataset: ReadableDataset, unit: str, tokens: pd.DataFrame, changes: list[Estimate | None]
-) -> Iterator[TableNumber]:
-    for (text, statistic), change in zip(_MEASURES, changes, strict=True):
-        if change:
-            row = f"{text}, {unit}, % of the printed length"
-            yield TableNumber(DIFFERENCE, dataset.name, row, statistic, *change, int(tokens[text].count()))
 
 
 def _describe_sample(dataset: ReadableDataset, found: DatasetLengths) -> str:
