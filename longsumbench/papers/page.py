@@ -37,6 +37,7 @@ class RowRuns(NamedTuple):
         dataset: the paper's name of the dataset.
         points: as planned, one for each seed.
         records: of each point; None if its run is not finished.
+        outdated: runs of unfinished points that older code made; they are not used.
     """
 
     label: str
@@ -44,6 +45,7 @@ class RowRuns(NamedTuple):
     dataset: str
     points: tuple[Planned, ...]
     records: tuple[RunRecord | None, ...]
+    outdated: tuple[RunRecord, ...] = ()
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:

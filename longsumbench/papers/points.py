@@ -47,7 +47,7 @@ def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results:
         if label:
             named = tuple(_name_point(point, label, dataset) for point in points)
             _check_one_per_seed(named)
-            rows.append(RowRuns(label, artifact.rows[label], dataset, named, tuple(map(records.find, named))))
+            rows.append(_find_runs(RowRuns(label, artifact.rows[label], dataset, named, ()), records))
     changes = describe_changes(artifact, typed)
     return Job(artifact, scale, settings, tuple(rows), typed.options, changes, results, unreachable)
 
@@ -60,8 +60,14 @@ def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
         ran: of runs that were just made or found finished: for these, folders of texts do not matter.
     """
     records = FinishedRuns(job.results, frozenset(record.run_id for record in ran))
-    rows = tuple(row._replace(records=tuple(map(records.find, row.points))) for row in job.rows)
-    return replace(job, rows=rows)
+    return replace(job, rows=tuple(_find_runs(row, records) for row in job.rows))
+
+
+def _find_runs(row: RowRuns, runs: FinishedRuns) -> RowRuns:
+    """Return a row with the records of its points, and the outdated runs of points without one."""
+    records = tuple(map(runs.find, row.points))
+    missing = [point for point, record in zip(row.points, records, strict=True) if record is None]
+    return row._replace(records=records, outdated=tuple(run for point in missing for run in runs.find_outdated(point)))
 
 
 def _lines(artifact: Artifact, typed: TypedWords, results: Results) -> Iterator[tuple[_Place, list[str]]]:

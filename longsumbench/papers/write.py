@@ -120,6 +120,8 @@ def describe_state(job: Job) -> list[str]:
         named = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
         lines.append(f"Missing: {named}{more}. The same command, without --no-run, continues.")
+    if outdated := ", ".join(dict.fromkeys(run.label for row in job.rows for run in row.outdated)):
+        lines.append(f"Made by older code, and not used: {outdated}.")
     for (label, dataset), problem in job.unreachable.items():
         lines.append(f"{label} on {dataset} cannot run here: {problem}.")
     return lines

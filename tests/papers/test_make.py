@@ -7,6 +7,7 @@ import pytest
 from support.artifacts import TOYS, offer, toy_artifact
 from support.toys import write_jsonl
 
+from longsumbench.api import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
@@ -75,6 +76,16 @@ def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path:
     assert finish_times(tmp_path) == {}
     assert written(tmp_path).missing == ("Lead on Toys seed=1", "Random on Toys seed=1", "Random on Toys seed=2")
     assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text(encoding="utf-8")
+
+
+def test_runs_of_older_code_are_left_out(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the version of a system is raised, its run is missing, and the page names the old one."""
+    make(tmp_path, typed)
+    (lead,) = [path.parent.name for path in tmp_path.glob("r/runs/*/lead/*/record.json")]
+    monkeypatch.setattr(registry.systems.load("lead"), "version", 99)
+    (page, *_) = make(tmp_path, typed, run=False)
+    assert written(tmp_path).missing == ("Lead on Toys seed=1",)
+    assert f"Made by older code, and not used: lead {lead[:8]}." in page.read_text(encoding="utf-8")
 
 
 def test_a_failed_run_is_continued_by_the_same_command(

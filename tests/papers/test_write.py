@@ -14,7 +14,7 @@ from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.papers.write import describe_machines, render_terminal, write_page
+from longsumbench.papers.write import describe_machines, describe_state, render_terminal, write_page
 from longsumbench.report.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
@@ -94,6 +94,14 @@ def test_outcomes_have_a_colour_and_rows_that_did_not_learn_are_grey(job: Job) -
     assert '<td class="l">learned</td>' in text
     assert "tr:has(.unlearned) {" in text
     assert f'.reproduced::before {{ content: "●\\00a0"; color: {OUTCOMES[REPRODUCED]}; }}' in text
+
+
+def test_runs_of_older_code_are_named(job: Job) -> None:
+    """The page names the runs that it does not use."""
+    lead, random = job.rows
+    outdated = replace(job, rows=(lead, random._replace(outdated=(record("random", 20.0),))))
+    assert describe_state(outdated)[-1] == "Made by older code, and not used: random random00."
+    assert not any("older code" in line for line in describe_state(job))
 
 
 def test_only_measured_times_are_added(job: Job) -> None:
