@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LIST = "list"
 _HELP = """\
-Make a table or figure of the papers: the published numbers, ours, their differences, and which orderings hold.
+Make a table or figure of the papers: the published numbers and ours, and which claims hold.
 
   longsumbench paper list                       all tables and figures, and what was run here
   longsumbench paper seal-table2                its miniature, in minutes or hours on a laptop
@@ -28,8 +28,9 @@ settings:  path.DATASET=FOLDER, the texts of a dataset; those of the table itsel
            of `longsumbench run -m` (seed=1  train.max_steps=100), which then hold for all runs of the table
 
 It plans the runs, runs those that are missing as one sweep, and writes NAME.md, .csv, .html, .json and pictures into
-results/papers/, of the scale typed last. Tables share runs: a run that another table made is found. The same command
-continues after an interrupt. Until then, the page shows what is finished, and names what is missing.
+results/papers/, of the scale typed last; index.html there has the claims of all tables. Tables share runs: a run that
+another table made is found. The same command continues after an interrupt. Until then, the page shows what is
+finished, and names what is missing.
 """
 
 
