@@ -1,7 +1,7 @@
 """Train a tiny BERT for next-sentence prediction, so that the coherence of summaries can be computed without the hub.
 
-    python benchmarks/next_sentence_model.py dataset=probe dataset.document_length=256 --output FOLDER
-    longsumbench paper pagesum-table4 bert=FOLDER
+    python benchmarks/next_sentence_model.py dataset=probe dataset.document_length=128 --output FOLDER
+    longsumbench paper pagesum-table4 score.metrics=[coherence] score.coherence_model=FOLDER
 
 It learns from the training split's first references. An example is two sentences of a reference. In half of the
 examples the second follows the first. In the others, two neighbours of the shuffled reference are not in this order. So

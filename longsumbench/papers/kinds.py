@@ -12,12 +12,12 @@ from longsumbench.papers.page import Job, Page
 
 ARTIFACT_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
     **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
-    **dict.fromkeys(("sizes", "similarity", "fusions", "coherence", "rank_recall"), "texts"),
+    **dict.fromkeys(("sizes", "similarity", "fusions", "rank_recall"), "texts"),
     **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
 }
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
-SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study", "coherence"})
+SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study"})
 
 
 def make_page(job: Job) -> Page:

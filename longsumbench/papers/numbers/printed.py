@@ -7,11 +7,13 @@ import pandas as pd
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
+from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.tables import Block
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
+_SHARES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
 UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
 OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
 
@@ -101,6 +103,11 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
     ).without_empty_columns()
 
 
+def _in_our_unit(column: str, value: str) -> tuple[str, str]:
+    """Return a printed number by the name of our measure, and in its unit."""
+    return (_SHARES[column], f"{PERCENT * float(value):.2f}") if column in _SHARES else (column, value)
+
+
 def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:
     if not row.published:
         return table.iloc[:0]
@@ -117,7 +124,7 @@ def _rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") 
         tokens = f"{input_tokens} tokens" if input_tokens else ""
         named = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
         columns = cells["column"].where(cells["column"] != "", cells["metric"])
-        numbers = dict(zip(columns, cells["value"], strict=True))
+        numbers = dict(map(_in_our_unit, columns, cells["value"]))
         how, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
         found.append(PrintedRow(named, dataset, system, variant, input_tokens, how, numbers, doubted))
     return found
