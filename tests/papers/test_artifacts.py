@@ -503,7 +503,7 @@ def test_pagesum_in_miniature() -> None:
     ]
     assert table6 == [[16, 8], [32, 4], [64, 2], [128, 1]]
     table2 = planned("pagesum-table2", "probe").values()
-    assert [settings(points[0], "model.num_pages model.page_size") for points in table2] == [[3, 16], [8, 256]]
+    assert [settings(points[0], "model.num_pages model.page_size") for points in table2] == [[5, 16], [8, 256]]
     for number in range(2, 8):
         for points in planned(f"pagesum-table{number}", "probe").values():
             assert [config.seed for config in points] == [1, 2, 3]
