@@ -35,6 +35,7 @@ class Environment:
     Attributes:
         commit: of the checkout; None for an installed package.
         patched: True if the code differed from the commit.
+        processor: model name, and the instructions that PyTorch uses ("AVX512"), which decide how it rounds.
         threads: of PyTorch; None if it was not imported.
         gpu: model name; None on the CPU.
         packages: name → version.
@@ -63,7 +64,7 @@ def environment() -> Environment:
         patched=bool(_git("status", "--porcelain", "--", *_CODE)),
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        processor=_processor(),
+        processor=", ".join([_processor(), *([torch.backends.cpu.get_cpu_capability()] if torch else [])]),
         cores=os.cpu_count(),
         threads=torch.get_num_threads() if torch else None,
         gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
