@@ -144,7 +144,8 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     sentences = []
     for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
         unlike = [row for row in rows if row.learned.word in words]
-        named = [f"{row.label} ({row.learned.word}: {row.learned.reason})" for row in unlike]
+        why = {row.label: f"{row.learned.word}: " if row.learned.word != UNKNOWN else "" for row in unlike}
+        named = [f"{row.label} ({why[row.label]}{row.learned.reason})" for row in unlike]
         sentences += [f"{start}: {shorten_list(named, '; ')}."] if named else []
     return join(*sentences)
 
