@@ -483,7 +483,7 @@ def test_pagesum_analyses_share_runs(scale: str) -> None:
 
 
 def test_pagesum_in_miniature() -> None:
-    """Short reports, small PageSum from random weights, three seeds: eight pages, or 128 tokens in pages of 16 to 128."""
+    """Short reports, small PageSum from random weights, three seeds: eight pages, or pages of 16 to 128 tokens."""
     common = "dataset.document_length decode.limit train.batch_words model.init train.max_steps"
     for name in (name for name in NAMES if name.startswith("pagesum") and ARTIFACTS[name].rows):
         for config in (config for points in planned(name, "probe").values() for config in points):
