@@ -67,9 +67,9 @@ def test_no_module_imports_itself_by_others() -> None:
 
 
 def test_a_module_imports_few_others() -> None:
-    """No module imports more than 12 modules of the suite."""
+    """No module imports more than 14 modules of the suite."""
     counts = Counter(name for name, _ in set(EDGES))
-    assert {name: count for name, count in counts.items() if count > 12} == {}
+    assert {name: count for name, count in counts.items() if count > 14} == {}
 
 
 def test_what_is_light_imports_no_torch() -> None:

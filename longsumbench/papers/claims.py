@@ -22,11 +22,11 @@ from longsumbench.metrics.statistics import (
     mean_over_seeds,
 )
 from longsumbench.papers.artifacts import PaperClaim
-from longsumbench.papers.page import ALIKE, NOT_ALIKE, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, Verdict
+from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
 from longsumbench.runs.record import RunRecord
 
 
-class Comparison(NamedTuple):
+class PairDifference(NamedTuple):
     """The difference of two rows, or of two numbers of the same texts.
 
     Attributes:
@@ -56,7 +56,7 @@ class Claim(NamedTuple):
 
     paper: PaperClaim
     dataset: str
-    comparisons: Sequence[Comparison] = ()
+    comparisons: Sequence[PairDifference] = ()
     margin: float | None = None
     obstacle: str = ""
     reason: str = ""
@@ -77,7 +77,7 @@ class Claim(NamedTuple):
         return min(largest_difference(self.effects, self.margin))
 
 
-def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: ScoresOfRuns) -> Comparison | None:
+def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: ScoresOfRuns) -> PairDifference | None:
     """Compare two systems on their common examples and seeds; None if scores are missing.
 
     Single runs have a paired t test over examples. Several seeds have one over examples and seeds.
@@ -86,10 +86,10 @@ def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: Score
     if paired is None:
         return None
     effect = mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
-    return Comparison(effect, len(paired.one), paired.seeds)
+    return PairDifference(effect, len(paired.one), paired.seeds)
 
 
-def compare_examples(differences: NDArray[np.float64]) -> Comparison | None:
+def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:
     """Compare two numbers of the same examples; None without an example.
 
     Args:
@@ -99,10 +99,10 @@ def compare_examples(differences: NDArray[np.float64]) -> Comparison | None:
     if not len(known):
         return None
     seeds = known.shape[1]
-    return Comparison(mean_over_examples(known[:, 0]) if seeds == 1 else mean_over_seeds(known), len(known), seeds)
+    return PairDifference(mean_over_examples(known[:, 0]) if seeds == 1 else mean_over_seeds(known), len(known), seeds)
 
 
-def claim_about_texts(paper: PaperClaim, dataset: str, comparison: Comparison | None, reason: str) -> Claim:
+def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
     """Return a claim about texts, without runs; without a comparison it is not tested, for this reason."""
     if comparison is None:
         return Claim(paper, dataset, obstacle=NOT_TESTED, reason=reason)
@@ -160,12 +160,12 @@ def _judge_alike(
     The interval is within the margin if rows are alike, outside if they are not, and neither if that is undecided.
     """
     smaller, larger = largest_difference(effects, margin)
-    outcome = UNDECIDED if p >= LEVEL else ALIKE if smaller < larger else NOT_ALIKE
-    if outcome == NOT_ALIKE:
+    outcome = UNDECIDED if p >= LEVEL else ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
+    if outcome == UNLIKE_ROWS:
         effect = min(effects, key=lambda effect: effect.p_larger(margin))
     else:
         effect = max(effects, key=lambda effect: effect.p_smaller(margin))
-    return outcome, effect, 1 - 2 * level / (1 if outcome == ALIKE else len(effects))
+    return outcome, effect, 1 - 2 * level / (1 if outcome == ALIKE_ROWS else len(effects))
 
 
 def _describe_test(claim: Claim, examples: int | None, seeds: int | None) -> str:

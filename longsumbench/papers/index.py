@@ -14,7 +14,7 @@ from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.papers.artifacts import Artifact, find_artifact
 from longsumbench.papers.page import OUTCOMES, Verdict
 from longsumbench.papers.stored_pages import MadePage, files_folder, read_all_written
-from longsumbench.papers.write import PAGE_STYLE, html_block, html_picture, page_title
+from longsumbench.papers.write import PAPER_STYLE, embedded_picture, html_block, page_title
 from longsumbench.report.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
 from longsumbench.report.html import html_page
 from longsumbench.report.tables import Block, escape_markdown
@@ -44,14 +44,14 @@ def write_index(results: Results) -> list[Path]:
     if not pages:
         return []
     picture = _draw_outcomes(_count_outcomes(pages))
-    parts = [f"<h1>{_TITLE}</h1>", html_picture(_TITLE, PICTURE, picture), f"<p>{_LEGEND}</p>"]
+    parts = [f"<h1>{_TITLE}</h1>", embedded_picture(_TITLE, PICTURE, picture), f"<p>{_LEGEND}</p>"]
     for made in pages:
         artifact = find_artifact(made.name)
         parts.append(f'<h2><a href="{made.name}.html">{escape(page_title(artifact))}</a></h2>')
         parts += html_block(Block("", (), _COLUMNS, "lllllrl", [_cells(artifact, claim) for claim in made.claims]))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
-    page = html_page(_TITLE, parts, PAGE_STYLE)
+    page = html_page(_TITLE, parts, PAPER_STYLE)
     return write_pictures(folder, {"index.html": page, "index.md": text, PICTURE: picture})
 
 

@@ -19,11 +19,11 @@ from longsumbench.runs.results import Results
 
 # Outcomes of claims; a claim about a system that did not learn has `NOT_LEARNED`
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
-ALIKE, NOT_ALIKE = "alike", "not alike"
+ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
 OUTCOMES = {  # → colour; in the order of tables and pictures
-    **{REPRODUCED: "#008662", ALIKE: "#4A9BC8", REVERSED: "#D1300F", NOT_ALIKE: "#C2739F"},
+    **{REPRODUCED: "#008662", ALIKE_ROWS: "#4A9BC8", REVERSED: "#D1300F", UNLIKE_ROWS: "#C2739F"},
     **{UNDECIDED: "#855C00", ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
     **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
 }

@@ -41,13 +41,13 @@ PAGE_CLASSES = {
     **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
     **dict.fromkeys((NOT_LEARNED, STILL_LEARNING), "unlearned"),
 }  # text of a cell → its class
-PAGE_STYLE = """
+PAPER_STYLE = """
 body { max-width: 88rem; } th, td { white-space: normal; } th:not(.l) { max-width: 5.5rem; }
 tr:has(.unlearned) { color: var(--soft); opacity: .75; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; background: #fff; }
 pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }
 """
-PAGE_STYLE += "".join(
+PAPER_STYLE += "".join(
     f'.{PAGE_CLASSES[outcome]}::before {{ content: "●\\00a0"; color: {colour}; }}\n'
     for outcome, colour in OUTCOMES.items()
 )
@@ -223,7 +223,7 @@ def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(command_of(job, words))}</pre>')
     parts += [f"<p>{escape(one)}</p>" for one in describe_state(job)]
     parts += html_block(verdict_block(page.verdicts)) if page.verdicts else []
-    parts += [html_picture(title, name, content) for name, content in page.pictures.items()]
+    parts += [embedded_picture(title, name, content) for name, content in page.pictures.items()]
     parts += [text for block in page.blocks for text in html_block(block)]
     parts += [page.details] if page.details else []
     for heading, sentences in _below(job, page):
@@ -231,7 +231,7 @@ def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
         if heading == _RUNS:
             items += [f"{escape(row)}: {_html_links(runs)}" for row, runs in linked_runs(job).items()]
         parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
-    return html_page(title, parts, PAGE_STYLE)
+    return html_page(title, parts, PAPER_STYLE)
 
 
 def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
@@ -267,7 +267,7 @@ def html_block(block: Block) -> list[str]:
     return [*above, *(f"<p>{escape(note)}</p>" for note in block.notes if note), *table, *below]
 
 
-def html_picture(title: str, name: str, content: bytes) -> str:
+def embedded_picture(title: str, name: str, content: bytes) -> str:
     """Return the HTML of a picture, which is embedded."""
     kind = "svg+xml" if name.endswith(".svg") else "png"
     data = base64.b64encode(content).decode("ascii")

@@ -13,16 +13,16 @@ from support.run_records import record
 
 from longsumbench.metrics.statistics import MeanOverSeeds, holm, mean_over_seeds
 from longsumbench.papers.artifacts import AlikeRows, Ordering
-from longsumbench.papers.claims import Claim, Comparison, claim_about_texts, compare_examples, judge_claims
+from longsumbench.papers.claims import Claim, PairDifference, claim_about_texts, compare_examples, judge_claims
 from longsumbench.papers.page import (
-    ALIKE,
-    NOT_ALIKE,
+    ALIKE_ROWS,
     NOT_TESTED,
     ONE_SEED,
     OUTCOMES,
     REPRODUCED,
     REVERSED,
     UNDECIDED,
+    UNLIKE_ROWS,
 )
 
 PAPER, PAIR = Ordering("a > b", source="§5"), AlikeRows(("a", "b"))
@@ -36,7 +36,7 @@ def effect_of(mean: float, p: float, degrees: float = 40.0) -> MeanOverSeeds:
 
 def ordered(mean: float, p: float) -> Claim:
     """Return a claimed ordering over nine examples and three seeds."""
-    return Claim(PAPER, "d", [Comparison(effect_of(mean, p), 9, 3)], runs=RUNS)
+    return Claim(PAPER, "d", [PairDifference(effect_of(mean, p), 9, 3)], runs=RUNS)
 
 
 def test_a_mean_of_examples() -> None:
@@ -68,7 +68,7 @@ def test_outcomes() -> None:
     assert [one.p for one in found if one.p is not None] == pytest.approx(holm([0.001, 0.002, 0.04]).tolist())
     assert [one.reason for one in found] == ["9 examples, 3 seeds"] * 2 + ["no runs", "9 examples, 3 seeds; with care"]
     assert [(one.n, one.seeds, one.runs) for one in found[2:]] == [(None, None, ""), (9, 3, RUNS[0].run_id)]
-    more = judge_claims([*claims, claim_about_texts(PAPER, "d", Comparison(effect_of(1.0, 0.04), 9), "")])
+    more = judge_claims([*claims, claim_about_texts(PAPER, "d", PairDifference(effect_of(1.0, 0.04), 9), "")])
     assert [one.outcome for one in more[3:]] == [UNDECIDED, UNDECIDED]  # 0.04 is tested twice, so p is 0.08
     assert (more[-1].reason, more[-1].n, more[-1].seeds) == ("9 examples", 9, None)  # no runs
 
@@ -83,11 +83,17 @@ def test_an_obstacle_is_no_test() -> None:
 
 @pytest.mark.parametrize(
     ("mean", "error", "outcome"),
-    [(0.1, 0.1, ALIKE), (-0.1, 0.1, ALIKE), (2.0, 0.1, NOT_ALIKE), (-2.0, 0.1, NOT_ALIKE), (0.9, 0.3, UNDECIDED)],
+    [
+        (0.1, 0.1, ALIKE_ROWS),
+        (-0.1, 0.1, ALIKE_ROWS),
+        (2.0, 0.1, UNLIKE_ROWS),
+        (-2.0, 0.1, UNLIKE_ROWS),
+        (0.9, 0.3, UNDECIDED),
+    ],
 )
 def test_alike_by_hand(mean: float, error: float, outcome: str) -> None:
     """With a margin of 1: a 90 % interval inside it is alike, one outside is not, and one across it is undecided."""
-    claim = Claim(PAIR, "d", [Comparison(MeanOverSeeds(mean, error, 60.0), 9, 3)], margin=1.0, runs=RUNS)
+    claim = Claim(PAIR, "d", [PairDifference(MeanOverSeeds(mean, error, 60.0), 9, 3)], margin=1.0, runs=RUNS)
     (verdict,) = judge_claims([claim])
     half = error * float(scipy.stats.t.isf(0.05, 60))
     assert (verdict.outcome, verdict.reason) == (outcome, "9 examples, 3 seeds; margin 1")
@@ -96,7 +102,7 @@ def test_alike_by_hand(mean: float, error: float, outcome: str) -> None:
 
 def test_no_difference_is_not_yet_alike() -> None:
     """A difference of 0 with a wide interval is undecided: no significant difference is not equivalence."""
-    claim = Claim(PAIR, "d", [Comparison(MeanOverSeeds(0.0, 2.0, 60.0), 9, 3)], margin=1.0, runs=RUNS)
+    claim = Claim(PAIR, "d", [PairDifference(MeanOverSeeds(0.0, 2.0, 60.0), 9, 3)], margin=1.0, runs=RUNS)
     assert judge_claims([claim])[0].outcome == UNDECIDED
 
 
@@ -105,10 +111,10 @@ def test_several_rows_are_alike_if_all_pairs_are() -> None:
     means = {"all": (0.1, 0.1, 0.2), "one": (0.1, -2.0, 0.2), "wide": (0.1, 0.9, 0.2)}
     outcomes = {}
     for name, several in means.items():
-        comparisons = [Comparison(MeanOverSeeds(mean, 0.1, 60.0), 9, 3) for mean in several]
+        comparisons = [PairDifference(MeanOverSeeds(mean, 0.1, 60.0), 9, 3) for mean in several]
         (verdict,) = judge_claims([Claim(AlikeRows(("a", "b", "c")), "d", comparisons, margin=1.0, runs=RUNS)])
         outcomes[name] = (verdict.outcome, verdict.difference)
-    assert outcomes == {"all": (ALIKE, 0.2), "one": (NOT_ALIKE, 2.0), "wide": (UNDECIDED, 0.9)}
+    assert outcomes == {"all": (ALIKE_ROWS, 0.2), "one": (UNLIKE_ROWS, 2.0), "wide": (UNDECIDED, 0.9)}
     assert AlikeRows(("a", "b", "c")).claim == "all 3 rows ~ each other"
 
 
@@ -122,7 +128,7 @@ def test_intervals_agree_with_outcomes() -> None:
             rows = int(random.choice([2, 2, 4]))
             scores = random.normal(random.normal(0, 0.5, rows)[:, None, None], 1, (rows, 40, 3))
             effects = [mean_over_seeds(one - other) for one, other in combinations(scores, 2)]
-            comparisons = [Comparison(effect, 40, 3) for effect in effects]
+            comparisons = [PairDifference(effect, 40, 3) for effect in effects]
             alike = rows > 2 or random.random() < 0.5
             paper = AlikeRows(tuple("abcd"[:rows])) if alike else PAPER
             claims.append(Claim(paper, "d", comparisons, margin=0.6 if alike else None, runs=RUNS))
@@ -135,8 +141,8 @@ def test_intervals_agree_with_outcomes() -> None:
                 continue
             inside = -claim.margin < verdict.low and verdict.high < claim.margin
             outside = verdict.low > claim.margin or verdict.high < -claim.margin
-            assert (inside, outside) == (verdict.outcome == ALIKE, verdict.outcome == NOT_ALIKE)
-    assert seen == {REPRODUCED, REVERSED, UNDECIDED, ALIKE, NOT_ALIKE}
+            assert (inside, outside) == (verdict.outcome == ALIKE_ROWS, verdict.outcome == UNLIKE_ROWS)
+    assert seen == {REPRODUCED, REVERSED, UNDECIDED, ALIKE_ROWS, UNLIKE_ROWS}
     assert seen < set(OUTCOMES)
 
 

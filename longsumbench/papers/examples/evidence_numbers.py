@@ -18,7 +18,7 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.papers.claims import Comparison, compare_examples
+from longsumbench.papers.claims import PairDifference, compare_examples
 from longsumbench.papers.examples.row_examples import describe_problem
 from longsumbench.report.evidence.views import Selections, View, Weights, views
 from longsumbench.report.tables import Block
@@ -113,7 +113,7 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNTS else PERCENT))
 
 
-def compare_steps(tables: Sequence[pd.DataFrame]) -> Comparison | None:
+def compare_steps(tables: Sequence[pd.DataFrame]) -> PairDifference | None:
     """Compare steps with the same best unit as the step before with any two steps; None without such steps.
 
     Args:

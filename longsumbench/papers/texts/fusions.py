@@ -9,7 +9,7 @@ from longsumbench.api import build_settings
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.papers.artifacts import Ordering
-from longsumbench.papers.claims import Claim, Comparison, claim_about_texts, judge_claims
+from longsumbench.papers.claims import Claim, PairDifference, claim_about_texts, judge_claims
 from longsumbench.papers.long_table import OURS, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
@@ -84,4 +84,4 @@ def _compare_near(paper: Ordering, dataset: ReadableDataset, found: FusionsFound
     reason = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
     used = pairs > 0
     effect = ratio_over_examples(PERCENT * (2 * near - pairs)[used], pairs[used])
-    return claim_about_texts(paper, dataset.name, Comparison(effect, int(used.sum())), reason)
+    return claim_about_texts(paper, dataset.name, PairDifference(effect, int(used.sum())), reason)

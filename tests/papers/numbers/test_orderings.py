@@ -18,8 +18,7 @@ from longsumbench.papers.long_table import long_table
 from longsumbench.papers.numbers.orderings import decide_claims
 from longsumbench.papers.numbers.ours import read_ours
 from longsumbench.papers.page import (
-    ALIKE,
-    NOT_ALIKE,
+    ALIKE_ROWS,
     NOT_TESTED,
     ONE_SEED,
     REPRODUCED,
@@ -27,6 +26,7 @@ from longsumbench.papers.page import (
     TWO_SEEDS,
     UNDECIDED,
     UNDECIDED_LEARNING,
+    UNLIKE_ROWS,
     Job,
     Verdict,
 )
@@ -190,7 +190,9 @@ SEAL = {"prints": "Table 2", "source": "zhao2020seal"}  # prints CA 42.3 and EA 
 SEAL_ROWS = {name: ArtifactRow(published={"system": name}) for name in ("CA", "EA")}
 
 
-@pytest.mark.parametrize(("shift", "outcome"), [(0.0, ALIKE), (0.002, ALIKE), (0.1, NOT_ALIKE), (-0.1, NOT_ALIKE)])
+@pytest.mark.parametrize(
+    ("shift", "outcome"), [(0.0, ALIKE_ROWS), (0.002, ALIKE_ROWS), (0.1, UNLIKE_ROWS), (-0.1, UNLIKE_ROWS)]
+)
 def test_the_margin_is_the_printed_spread(shift: float, outcome: str, tmp_path: Path) -> None:
     """The paper prints 42.3 and 43.0 for rows that it calls similar, so rows are alike within 0.7 points."""
     results, base = Results(tmp_path), values(0.0)
@@ -224,7 +226,7 @@ def test_a_margin_is_needed(tmp_path: Path) -> None:
     (verdict,) = decide(paper_job(table(rows=equal, alike=(alike,), **SEAL), tmp_path, runs))
     assert verdict.reason.endswith("the paper prints equal numbers, which gives no margin")
     (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b"), margin=30.0),)), tmp_path, runs))
-    assert (verdict.outcome, verdict.reason) == (ALIKE, "40 examples, 3 seeds; margin 30")
+    assert (verdict.outcome, verdict.reason) == (ALIKE_ROWS, "40 examples, 3 seeds; margin 30")
 
 
 def test_several_alike_rows(tmp_path: Path) -> None:
@@ -235,10 +237,10 @@ def test_several_alike_rows(tmp_path: Path) -> None:
         for label, model, share in (("a", "ea", 0.2), ("b", "ca", 0.9), ("c", "trunc", 0.5))
     }
     (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
-    assert (verdict.outcome, verdict.facts) == (ALIKE, pytest.approx(70.0))
+    assert (verdict.outcome, verdict.facts) == (ALIKE_ROWS, pytest.approx(70.0))
     runs["c"] = [replace(run) for run in runs_of(results, "etads", 0.1)]
     (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
-    assert (verdict.outcome, verdict.facts) == (NOT_ALIKE, None)
+    assert (verdict.outcome, verdict.facts) == (UNLIKE_ROWS, None)
     assert verdict.difference == pytest.approx(10, abs=1)
 
 
