@@ -61,7 +61,11 @@ def score_run(
     each, n = [checkpoint.per_example for checkpoint in scored], len(scored[0].per_example)
     ranked_by = dataset_metrics[0].columns[0] if dataset_metrics else DEFAULT_RANKING_SCORE
     floors = [score_floor([rouge, *dataset_metrics[:1]], split, found) for found in written]
-    each = [table.join(_ranking_floor(floor, ranked_by)) for table, floor in zip(each, floors, strict=True)]
+    deciding = columns_in([rouge, *dataset_metrics], each[0])  # requested metrics come last, as when added
+    each = [
+        table[deciding].join(_ranking_floor(floor, ranked_by)).join(table.drop(columns=deciding))
+        for table, floor in zip(each, floors, strict=True)
+    ]
     per_example = write_each_scores(folder, each)
     measures = measured(dataset_metrics, per_example, config)
     references = [split[index].references for index in range(len(summaries))]

@@ -160,7 +160,7 @@ def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
 
 def test_kinds_have_a_page(tmp_path: Path) -> None:
     """A kind is a module with a function; another name is an error."""
-    assert len(set(ARTIFACT_KINDS)) == 12
+    assert len(set(ARTIFACT_KINDS)) == 11
     job = plan_artifact(toy_artifact(kind="dimension"), "probe", [], Results(tmp_path))
     with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
         make_page(job)

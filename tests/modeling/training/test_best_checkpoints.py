@@ -216,7 +216,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     assert runs.run() == 0
     capsys.readouterr()
     folder, board = runs.folder, runs.results / "leaderboard"
-    assert "; mean of 2 checkpoints |" in (board / "jsonl.md").read_text(encoding="utf-8")
+    assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text(encoding="utf-8")
     names = ["predictions-2.jsonl", "predictions.jsonl", "scores-1.csv", "scores-2.csv", "scores.csv"]
     assert list(runs.outcome()) == names
     one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
