@@ -152,6 +152,7 @@ class RecordedTraining:
 class _Dataset:
     name: _FolderName
     path: str | None = None  # None if the texts did not come from local files
+    limit: int | None = None  # most examples of a split
 
 
 @dataclass(frozen=True)
@@ -339,6 +340,12 @@ class RunRecord:
     def train_examples(self) -> int:
         """Number of examples in the training split; 0 if it is unknown."""
         return self.texts.examples.get("train", 0)
+
+    @property
+    def whole_split(self) -> bool:
+        """True if all examples of the dataset's split were summarized; also if their number is unknown."""
+        limited = self.settings.dataset.limit is not None
+        return not limited and self.num_outputs >= self.texts.examples.get(self.split, 0)
 
     @property
     def num_outputs(self) -> int:
