@@ -147,14 +147,15 @@ class Seq2SeqNetwork(Network):
         return self._ready(self.build(reader))
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights: `xavier`, or T5's own, which go with its unscaled attention."""
+        """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
         model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
-        if not hasattr(model.config, "initializer_factor"):
-            xavier(model, model.config.d_model)
+        width = getattr(model.config, "d_model", None)
+        if width and not hasattr(model.config, "initializer_factor"):
+            xavier(model, width)
         if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
-                    part.weight.data *= model.config.d_model**-0.5
+                    part.weight.data *= width**-0.5
         return model
 
     def writer(self, folder: Path, named: str) -> PreTrainedModel:
@@ -175,7 +176,9 @@ class Seq2SeqNetwork(Network):
         """Keep only the special tokens of a model's generation settings; `decode.*` decides all others."""
         card, config = model.generation_config, model.config
         special = {name: getattr(card, name, None) for name in _SPECIAL}
-        special = {name: getattr(config, name) if token is None else token for name, token in special.items()}
+        special = {name: getattr(config, name, None) if token is None else token for name, token in special.items()}
+        if special["decoder_start_token_id"] is None:  # as in the library's `generate`
+            special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(f"{self.named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         for name, token in special.items():
@@ -189,7 +192,7 @@ class Seq2SeqNetwork(Network):
 
     def _tokenizer(self, folder: Path, described: PreTrainedConfig, named: str) -> PreTrainedTokenizerBase:
         tokenizer = load_tokenizer(folder)
-        check_vocabulary(tokenizer, described.vocab_size, named)
+        check_vocabulary(tokenizer, _part(described, "encoder").vocab_size, named)
         return tokenizer
 
     def identity(self) -> dict[str, Any]:
@@ -220,9 +223,15 @@ class Seq2SeqNetwork(Network):
         return self._tokenizer(folder, model.config, named), model
 
 
+def _part(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
+    """Return the configuration of the encoder or decoder, where each has its own (BERT2BERT, T5Gemma)."""
+    part = getattr(described, stack, described)
+    return part.get_text_config() if isinstance(part, PreTrainedConfig) else described
+
+
 def _positions(described: PreTrainedConfig, stack: str) -> int | None:
     """Return the number of positions of a stack; None if they have no limit. LED's are whole windows of attention."""
-    shared = getattr(described, "max_position_embeddings", None)
+    shared = getattr(_part(described, stack), "max_position_embeddings", None)
     positions: int | None = getattr(described, f"max_{stack}_position_embeddings", shared)
     if described.model_type == "led" and stack == "encoder" and positions is not None:
         window = described.attention_window

@@ -67,7 +67,10 @@ class Seq2Seq(NeuralSystem):
     ) -> Seq2SeqLMOutput:
         """Return logits [B, T, V] and loss of a batch; the library's own loss has no label smoothing."""
         config = self.model.config
-        fed = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None) or partial(
+            shift_tokens_right, pad_token_id=config.pad_token_id, decoder_start_token_id=config.decoder_start_token_id
+        )
+        fed = shift(labels)
         logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
         return Seq2SeqLMOutput(loss=loss, logits=logits)
