@@ -202,11 +202,20 @@ def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:
 
 def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     """Tokenize texts without special tokens; a slow tokenizer reads special tokens in them as text."""
-    if not tokenizer.is_fast:
-        options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
-        ids: list[list[int]] = tokenizer(list(texts), **options)["input_ids"]
-        return ids
-    return [encoding.ids for encoding in tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    if tokenizer.is_fast:
+        return [
+            encoded.ids for encoded in tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ]
+    options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+    return list(tokenizer(list(texts), **options)["input_ids"])
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase, kind: str = "text") -> tuple[list[int], list[int]]:
+    """Return the tokens that a tokenizer adds before and after a "text" or a "text_target"."""
+    encoded = tokenizer(**{kind: "a"}, return_special_tokens_mask=True)
+    ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
+    start, end = added.index(0), len(ids) - added[::-1].index(0)
+    return ids[:start], ids[end:]
 
 
 def encode_sentences(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]) -> list[EncodedSentence]:

@@ -20,6 +20,9 @@ class Seq2SeqConfig:
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
     revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
+    adapter: Text | None = setting(
+        None, "a PEFT adapter that is merged into the checkpoint's weights: hub name or folder", later=True
+    )
     init: _Init = setting(
         "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
     )
@@ -34,6 +37,12 @@ class Seq2SeqConfig:
         "input_length is for: text (its start) | documents (an equal part of each, which ends with the separator)",
         decides="units",
         later=True,
+    )
+    source_language: Text | None = setting(
+        None, "of the texts, as the tokenizer names it (en_XX); null: the tokenizer's", decides="units", later=True
+    )
+    target_language: Text | None = setting(
+        None, "of the summaries, as the tokenizer names it; null: what the card says", decides="units", later=True
     )
     global_attention: _GlobalAttention | None = setting(
         None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
@@ -52,6 +61,8 @@ class Seq2SeqConfig:
     )
 
     def __post_init__(self) -> None:
+        if self.adapter is not None and self.init == "random":
+            raise UsageError("model.adapter changes weights of the checkpoint: choose model.init=checkpoint")
         for name, value in (("global_attention", "separator"), ("share", "documents")):
             if getattr(self, name) == value and self.separator is None:
                 raise UsageError(f"model.{name}={value} needs a token: add \"model.separator='<doc-sep>'\" or so")

@@ -1,4 +1,4 @@
-"""Encoder-decoders of a few thousand random weights with a trained tokenizer; their configurations are as on the hub."""
+"""Encoder-decoders of a few thousand random weights with a trained tokenizer, configured as on the hub."""
 
 import atexit
 import json
@@ -15,18 +15,23 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     BartConfig,
     BigBirdPegasusConfig,
+    ByT5Tokenizer,
     EncoderDecoderConfig,
     LEDConfig,
     LongT5Config,
     M2M100Config,
     MarianConfig,
+    MBart50Tokenizer,
     MBartConfig,
+    MBartTokenizer,
     MT5Config,
+    NllbTokenizer,
     PegasusConfig,
     PegasusXConfig,
     PreTrainedConfig,
     PreTrainedTokenizerBase,
     ProphetNetConfig,
+    ProphetNetTokenizer,
     T5Config,
     T5GemmaConfig,
     UMT5Config,
@@ -109,6 +114,26 @@ _ON_CARDS = {
 _WITH_START = ("bart", "led", "encoder-decoder", "mbart-50")  # whose tokenizers put a start token before a text
 
 
+def write_own_tokenizer(folder: Path, name: str) -> PreTrainedTokenizerBase:
+    """Write a tokenizer of a class of the library's own, with languages or written in Python; return it."""
+    letters = [f"{before}{letter}" for before in ("\u2581", "", "##") for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"]
+    if name in ("mbart", "mbart-50"):
+        kind = MBartTokenizer if name == "mbart" else MBart50Tokenizer
+        start = ["<s>", "<pad>", "</s>", "<unk>"]
+        tokenizer = kind(vocab=[(piece, 0.0 if piece in start else -3.0) for piece in (*start, "\u2581", *letters)])
+    elif name == "nllb":
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *letters]
+        tokenizer = NllbTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    elif name == "byt5":
+        tokenizer = ByT5Tokenizer()
+    else:
+        vocabulary = folder / "prophetnet.tokenizer"
+        vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]", *letters]))
+        tokenizer = ProphetNetTokenizer(str(vocabulary))
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
 def write_tokenizer(folder: Path, architecture: str) -> PreTrainedTokenizerBase:
     """Write a tokenizer with the special tokens of an architecture's own; return it."""
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
@@ -121,13 +146,16 @@ def write_tokenizer(folder: Path, architecture: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def write_seq2seq(folder: Path, architecture: str = "bart", **changes: Any) -> Path:
+def write_seq2seq(folder: Path, architecture: str = "bart", own: str | None = None, **changes: Any) -> Path:
     """Write a model and its tokenizer to a folder; return it. `changes` are entries of the configuration.
+
+    `own` is the name of one of the library's own tokenizers; None: a trained one with an architecture's special tokens.
 
     As on the hub, config.json has no other entries than sizes and those special tokens that a card has.
     """
     kind, sizes = ARCHITECTURES[architecture]
-    tokenizer = write_tokenizer(folder, architecture)
+    folder.mkdir(exist_ok=True)
+    tokenizer = write_own_tokenizer(folder, own) if own else write_tokenizer(folder, architecture)
     names = _ON_CARDS[architecture].items()
     ids = {f"{name}_token_id": getattr(tokenizer, f"{token}_token_id") for name, token in names}
     vocabulary = {} if architecture == "encoder-decoder" else {"vocab_size": len(tokenizer)}
