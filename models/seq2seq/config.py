@@ -15,7 +15,7 @@ _Init = Annotated[str, OneOf("checkpoint", "random")]
 
 @dataclass
 class Seq2SeqConfig:
-    """Any encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
+    """An encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
 
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")

@@ -158,6 +158,7 @@ def write_seq2seq(folder: Path, architecture: str = "bart", own: str | None = No
     tokenizer = write_own_tokenizer(folder, own) if own else write_tokenizer(folder, architecture)
     names = _ON_CARDS[architecture].items()
     ids = {f"{name}_token_id": getattr(tokenizer, f"{token}_token_id") for name, token in names}
+    ids = {name: tokenizer.sep_token_id if token is None else token for name, token in ids.items()}  # as BERT's
     vocabulary = {} if architecture == "encoder-decoder" else {"vocab_size": len(tokenizer)}
     entries = {**vocabulary, **sizes, **ids, **changes}
     with torch.random.fork_rng():
