@@ -285,8 +285,7 @@ def check_weights(network: Any, named: str) -> None:
         DataError: a weight is infinite or NaN.
     """
     for name, weight in network.named_parameters():
-        of_numbers = weight.is_floating_point() and weight.element_size() > 1 and not weight.is_meta
-        if of_numbers and not weight.isfinite().all():
+        if weight.is_floating_point() and weight.element_size() > 1 and not (weight.is_meta or weight.isfinite().all()):
             raise DataError(f"{named}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}")
 
 

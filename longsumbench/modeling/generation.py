@@ -18,8 +18,7 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
 from longsumbench.modeling.units import Units
 
-# Generation settings of a checkpoint that act by themselves: which tokens come first or never.
-TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
+TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
 
 
 @dataclass(frozen=True)

@@ -206,8 +206,7 @@ def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> li
         return [
             encoded.ids for encoded in tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         ]
-    options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
-    return list(tokenizer(list(texts), **options)["input_ids"])
+    return list(tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
 
 
 def special_tokens(tokenizer: PreTrainedTokenizerBase, kind: str = "text") -> tuple[list[int], list[int]]:

@@ -20,9 +20,7 @@ class Seq2SeqConfig:
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
     revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
-    adapter: Text | None = setting(
-        None, "a PEFT adapter that is merged into the checkpoint's weights: hub name or folder", later=True
-    )
+    adapter: Text | None = setting(None, "PEFT adapter to merge into it: a hub name or folder", later=True)
     init: _Init = setting(
         "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
     )
@@ -39,11 +37,9 @@ class Seq2SeqConfig:
         later=True,
     )
     source_language: Text | None = setting(
-        None, "of the texts, as the tokenizer names it (en_XX); null: the tokenizer's", decides="units", later=True
+        None, "of texts, a code of its tokenizer (en_XX)", decides="units", later=True
     )
-    target_language: Text | None = setting(
-        None, "of the summaries, as the tokenizer names it; null: what the card says", decides="units", later=True
-    )
+    target_language: Text | None = setting(None, "of summaries, a code of its tokenizer", decides="units", later=True)
     global_attention: _GlobalAttention | None = setting(
         None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
     )

@@ -1,6 +1,7 @@
 """The networks of seq2seq: what a checkpoint is, how much it reads, and how it is loaded."""
 
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -68,8 +69,7 @@ class Seq2SeqNetwork(Network):
 
     def _adapter_folder(self) -> Path | None:
         """Return the folder of the adapter, fetched from the hub if it is there; None without one."""
-        name = self.config.adapter
-        if name is None:
+        if (name := self.config.adapter) is None:
             return None
         folder = Path(name).expanduser()
         folder = folder if folder.is_dir() else fetch_files(name, "model.adapter", _ADAPTER)
@@ -166,8 +166,7 @@ class Seq2SeqNetwork(Network):
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
         model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
-        width = getattr(model.config, "d_model", None)
-        if width and not hasattr(model.config, "initializer_factor"):
+        if (width := getattr(model.config, "d_model", None)) and not hasattr(model.config, "initializer_factor"):
             xavier(model, width)
         if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
@@ -194,9 +193,8 @@ class Seq2SeqNetwork(Network):
         """Return the model in a folder, or the checkpoint, for writing: in `dtype`, on the devices of `device_map`."""
         options = {"device_map": self.config.device_map} if self.config.device_map else {}
         options["dtype"] = getattr(torch, self.config.dtype)
-        if folder is None:
-            return self._start(tokenizer, **options)
-        return self._load(folder, f"the checkpoint {folder}", tokenizer, **options)
+        load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
+        return load(tokenizer, **options)
 
     def _load(self, folder: Path, named: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
@@ -252,8 +250,7 @@ class Seq2SeqNetwork(Network):
             UsageError: the checkpoint or its revision does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
-        folder = self._adapter_folder()
-        adapter = {} if folder is None else {"adapter": model_digest(folder)}
+        adapter = {"adapter": model_digest(folder)} if (folder := self._adapter_folder()) else {}
         return {**checkpoint_identity(self.initial_folder()), **adapter}
 
     def facts(self) -> dict[str, Any]:
