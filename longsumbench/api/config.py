@@ -302,7 +302,13 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         known = {item.name for item in fields(schema)}
         inherited = {key: value for key, value in top.items() if key in known and name != "model"}  # seed, device
         usual = _within_limits(settled["model"]) if name == "decode" else {}
-        settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+        try:
+            settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+        except UsageError as error:
+            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in given]
+            if not (of_card := [value for value in values if value in str(error)]):
+                raise
+            raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
     config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
     return config
 
