@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tabulate import tabulate
-
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.formatting import format_duration, format_plain_value, percent
+from longsumbench.formatting import format_duration, format_plain_value, percent, plain_table
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
@@ -319,4 +317,4 @@ def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Co
 
 def list_columns(known: Mapping[str, Column]) -> str:
     """Return a line for each column: its name, and what it is."""
-    return tabulate([[column.name, column.meaning] for column in known.values()], tablefmt="plain")
+    return plain_table([[column.name, column.meaning] for column in known.values()])
