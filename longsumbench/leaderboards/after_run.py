@@ -144,7 +144,7 @@ def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
     table = table_block(columns, lines)
     words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words)
-    return replace(table, footnotes=(f"{meanings}.",))
+    return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
 def _shortened(text: str, width: int) -> str:

@@ -11,6 +11,7 @@ from support.toys import write_jsonl
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.cli.parser import Parser
 from longsumbench.cli.run import FIRST_COMPARISON
+from longsumbench.runs.typed_overrides import as_hydra
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -141,6 +142,9 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run --train.max-steps=3", "'--train.max-steps' is not a flag: write train.max_steps=3"),
         ("run --overwrite -m", "'--overwrite' is not a flag: write overwrite=VALUE"),
         ("run max_steps=3", "unknown setting 'max_steps' (did you mean 'train.max_steps'?)"),
+        ("run lr=3", "unknown setting 'lr' (did you mean 'train.learning_rate'?)"),
+        ("run model=org/bart", "model=org/bart is a checkpoint: write model=seq2seq model.checkpoint=org/bart"),
+        ("score a b score.empty_references=zero", "is for `run`; here write --empty-references zero"),
         ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
         ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
         ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
@@ -156,7 +160,7 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run -m experiment=first-prob", "unknown experiment 'first-prob' (did you mean 'first-probe'?)"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
         ("compare one", "name two or more runs; the others are compared with the first"),
-        ("compare one two --results-dir nowhere", "no finished run is called 'one' under nowhere"),
+        ("compare one two --results-dir nowhere", "called 'one' under nowhere; `longsumbench list runs` shows the ids"),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),
         ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),
@@ -173,6 +177,14 @@ def test_wrong_usage_is_one_line(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
+
+
+def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:
+    """A word that holds several settings is refused with what to do; a text with the sign "=" is not."""
+    assert main(["run", "model=lead dataset=pydoc"]) == 2
+    assert "has several settings in one pair of quotes: leave the quotes out" in capsys.readouterr().err
+    assert as_hydra("dataset.path='a dataset=b'") == "++dataset.path='a dataset=b'"
+    assert as_hydra("dataset.path=a=b") == "++dataset.path=a=b"
 
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
