@@ -20,6 +20,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import decoded, lines_of, row_in
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
+from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
@@ -112,7 +113,9 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder)
+    texts = _by_id(_rows(path := folder / "predictions.jsonl", _prediction_in), folder)
+    if record.left_out:
+        texts = {summary.id: summary.text for summary in read_summaries(path) if not summary.counts.get("failed")}
     split = split_read_by(folder, record)
     if split is None:
         command = shlex.join(record.command)
