@@ -368,7 +368,7 @@ def figure4(scale: str) -> dict[str, list[list[Any]]]:
 
 
 def test_seal_figure_4() -> None:
-    """Four lengths of Trunc and of EA (§5), and segments in and outside the range that is best; the same in miniature."""
+    """Four lengths of Trunc and of EA (§5); segments in and outside the range that is best; the same in miniature."""
     assert figure4(PAPER) == {
         "(a)": [["trunc", length, 768] for length in (256, 512, 1024, 2048)],
         "(b)": [["ea", length, 768] for length in (256, 512, 1024, 2048)],
