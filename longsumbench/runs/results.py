@@ -96,7 +96,7 @@ class Results:
             raise UsageError(f"{folder} is not a finished run: it has no record.json")
         found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(name)}*/record.json"))
         if not found:
-            known = "`longsumbench list runs` shows the ids"
+            known = f"see {self.root / 'leaderboard'} for the ids"
             raise UsageError(f"no finished run is called '{name}' under {self.root}; {known}")
         if found[1:]:
             named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]
