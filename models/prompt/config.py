@@ -75,7 +75,7 @@ class PromptConfig:
         decides="nothing",
     )
     api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
-    extra_body: dict[str, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
+    extra_body: dict[Text, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
     parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
     timeout_seconds: _Seconds = setting(600.0, "of engine=api, for one request", "seconds", decides="nothing")
     retries: _Retries = setting(6, "of engine=api, of a request that failed", decides="nothing")
