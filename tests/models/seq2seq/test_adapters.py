@@ -16,6 +16,7 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.models.seq2seq.system import Seq2Seq
 
 GREEDY = Decoding(max_length=8, device="cpu")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PEFT
 TEST = [example(number) for number in range(3)]
 
 
