@@ -182,8 +182,7 @@ class Seq2SeqNetwork(Network):
             try:
                 from peft import PeftModel
             except ImportError as error:
-                needed = f"{named} needs the package peft ({error})"
-                raise EnvironmentProblem(f"{needed}: pip install 'longsumbench[checkpoints]'") from error
+                raise EnvironmentProblem(f"{named} needs the package peft: pip install peft") from error
             with reading_checkpoint(named):
                 model = PeftModel.from_pretrained(model, folder, local_files_only=True).merge_and_unload()
             check_weights(model, named)
