@@ -166,7 +166,8 @@ class Seq2SeqNetwork(Network):
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
         model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
-        if (width := getattr(model.config, "d_model", None)) and not hasattr(model.config, "initializer_factor"):
+        width: int = getattr(model.config, "d_model", 0)
+        if width and not hasattr(model.config, "initializer_factor"):
             xavier(model, width)
         if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
