@@ -308,3 +308,10 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
             behind_ranker |= set() if all(ahead[3:]) else {name}
     assert not_ahead == {("proposals, `ea`", "rouge1")}
     assert behind_ranker == {"openstax_modules, `ea`"}
+
+
+def test_committed_runs_have_no_path_of_a_machine() -> None:
+    """Settings of committed runs name the results folder as a clone has it."""
+    runs = (ROOT / "results/reference/runs").glob("*/*/*/config.yaml")
+    folders = {line for path in runs for line in path.read_text(encoding="utf-8").splitlines() if "results_dir" in line}
+    assert folders == {"results_dir: results"}
