@@ -15,7 +15,7 @@ from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_co
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.facts_found import describe_facts_found
-from longsumbench.leaderboards.notes import LEAD, caution, describe_unlearned
+from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
@@ -101,6 +101,7 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     if not found or len(done) == 1:
         described = next((place for place in own if block.rows[place].first.trained), own[0])
         yield from _wrapped(_describe_differences(table, block, described), 2)
+    yield from _wrapped(describe_too_few(block.tests, block.rows), 2)
     yield from _wrapped(caution(block.rows), 2)
     yield from _wrapped(describe_unlearned(block.rows), 3)
     yield from _wrapped(_describe_comparable(table, block), 3)

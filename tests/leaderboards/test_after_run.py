@@ -119,7 +119,7 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     ]
     text = " ".join(lines)
     assert "seal 90 % (88 to 91), ea 40 % (38 to 41). All are distinguished." in text
-    assert "No trained system is ahead of Lead" in text
+    assert "No trained system's 95 % interval of R-Lsum lies above Lead's." in text
     assert [line for line in lines if line.startswith("Next")] == ["Next: longsumbench leaderboard probe"]
 
 
