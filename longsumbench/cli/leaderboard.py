@@ -90,11 +90,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             table = leaderboard.read_table(results, name, part, options.by_run)
         if options.block is not None:
             check_value("--block", options.block, Between(1, len(table.comparable)))
-        shown = replace(table, columns=columns, block=options.block)
+        chosen_table = replace(table, columns=columns, block=options.block)
         if options.ledger:
-            print_text(tables.terminal(name, [shown.ledger()]), "")
+            print_text(tables.terminal(name, [chosen_table.ledger()]), "")
             continue
-        print_text(shown.latex() if options.latex else shown.render(), "")
+        print_text(chosen_table.latex() if options.latex else chosen_table.render(), "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if drawn:
@@ -103,8 +103,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text and the path of its picture."""
-    others = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
-    if options.measure != "f1" or any(getattr(options, name) for name in others):
+    foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
+    if options.measure != "f1" or any(getattr(options, name) for name in foreign_options):
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )

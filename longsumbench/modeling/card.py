@@ -30,7 +30,7 @@ _SAME = {  # the library's name → ours
 }
 _WITH_START = {"min_length": "min_length", "max_length": "max_length"}  # the library counts the start token in these
 _ONES = ("num_beam_groups", "num_return_sequences", "encoder_repetition_penalty", "guidance_scale")  # no effect if 1
-_OTHERS = (  # settings of the library that the suite does not have; each is without effect if it is empty, false or 0
+_UNUSED = (  # settings of the library that the suite does not have; each is without effect if it is empty, false or 0
     *_ONES,
     *("constraints", "diversity_penalty", "do_sample", "dola_layers", "exponential_decay_length_penalty", "max_time"),
     *("force_words_ids", "penalty_alpha", "remove_invalid_values", "renormalize_logits", "sequence_bias"),
@@ -79,8 +79,8 @@ def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tupl
     values = {ours: card[key] - 1 for key, ours in _WITH_START.items() if card.get(key)}
     values |= {ours: card[key] for key, ours in _SAME.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    others = {*_OTHERS, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME, *_WITH_START}
-    ignored = [key for key in card if key in others and card[key] and not (key in _ONES and card[key] == 1)]
+    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME, *_WITH_START}
+    ignored = [key for key in card if key in unused and card[key] and not (key in _ONES and card[key] == 1)]
     if values.get("early_stopping") == "never":
         del values["early_stopping"]
         ignored.append("early_stopping=never")

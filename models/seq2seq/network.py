@@ -231,15 +231,15 @@ class Seq2SeqNetwork(Network):
     def _tokenizer(self, folder: Path, described: PreTrainedConfig, named: str) -> PreTrainedTokenizerBase:
         tokenizer = load_tokenizer(folder, fast=False)
         check_vocabulary(tokenizer, _part(described, "encoder").vocab_size, named)
-        known = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
-        speaks = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
+        language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
+        default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
         for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
             if (language := getattr(self.config, setting)) is not None:
-                if speaks is None or language not in known:
-                    advice = f"choose one of its codes, as {speaks}" if speaks else "leave it out"
+                if default_language is None or language not in language_codes:
+                    advice = f"choose one of its codes, as {default_language}" if default_language else "leave it out"
                     raise UsageError(f"model.{setting}={language} is no language of {named}: {advice}")
                 setattr(tokenizer, attribute, language)
-        if speaks and tokenizer.tgt_lang is None:
+        if default_language and tokenizer.tgt_lang is None:
             tokenizer.tgt_lang = tokenizer.src_lang
         return tokenizer
 
