@@ -225,6 +225,11 @@ class Decoding:
         if self.top_p < 1 and not self.temperature:
             raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
 
+    def without_effect(self) -> set[str]:
+        """Return the names of the settings that change nothing, given the others."""
+        of_beams = {"length_penalty", "length_norm", "early_stopping"} if self.num_beams == 1 else set()
+        return of_beams | ({"coverage_penalty"} if self.coverage == "none" else set())
+
     def seed_of(self, example_id: str) -> int:
         """Return the seed under which an example's summary is sampled; it depends on `seed` and the id alone."""
         return int(digest([self.seed, example_id])[:8], 16)
@@ -337,6 +342,15 @@ def describe_card(config: RunConfig, given: Collection[str]) -> str:
     if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
         notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
     return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
+
+
+def settings_without_effect(config: RunConfig) -> set[str]:
+    """Return the settings that change nothing, given the others ("decode.length_penalty").
+
+    A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
+    """
+    own = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
+    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in own)}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:

@@ -24,7 +24,7 @@ def write_run_config(config: RunConfig, folder: Path) -> None:
 def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
     rest: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-    schemas = {"model": registry.systems.load(rest["model"]["name"]).Config, **SECTIONS}
+    schemas = {"model": registry.config_of(rest["model"]["name"]), **SECTIONS}
     groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
     config: RunConfig = build_settings(RunConfig, rest, "", groups)
     return config

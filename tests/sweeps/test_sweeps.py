@@ -65,7 +65,7 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
     launch = started(words)
     assert [line.partition(": done")[0] for line in log_lines] == [
         "1 point left out: the same run as another point",
-        "point 1/3: model=lead seed=1",
+        "point 1/3: model=lead seed=1 and 1 more point: the same run",
         "point 2/3: model=random seed=1",
         "point 3/3: model=random seed=2",
         "3 runs: 3 done, 0 found finished, 0 failed",

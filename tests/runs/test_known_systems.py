@@ -1,0 +1,38 @@
+"""Facts of systems: what planning and finished runs ask for, without torch."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.toys import TINY_FOR_ALL
+
+from longsumbench.api import registry
+from longsumbench.runs.known_systems import _FLAGS, open_system
+
+NEURAL = ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca")
+
+
+def small(model: str) -> Any:
+    kind = registry.config_of(model)
+    return kind(**{key: value for key, value in TINY_FOR_ALL.items() if key in kind.__dataclass_fields__})
+
+
+@pytest.mark.parametrize("model", NEURAL)
+def test_known_facts_are_those_of_the_system(model: str) -> None:
+    """Another process gets the facts of the system itself, and loads torch only for anything else."""
+    system = open_system(config := small(model))
+    facts = [system.versions(), system.identity(), sorted(system.decided_by)]
+    flags = [bool(getattr(system, name)) for name in _FLAGS]
+    asked = (
+        "import sys\nfrom longsumbench.api import registry\n"
+        "from longsumbench.runs.known_systems import _FLAGS, open_system, loaded_system\n"
+        f"system = open_system(registry.config_of({model!r})(**{vars(config)!r}))\n"
+        "facts = [system.versions(), system.identity(), sorted(system.decided_by)]\n"
+        "print((facts, [getattr(system, name) for name in _FLAGS], system.state, 'torch' in sys.modules))\n"
+        "print(type(loaded_system(system)).__name__, system.reader.config == system.config)"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    known, loaded = done.stdout.splitlines()
+    assert known == repr((facts, flags, {}, False))
+    assert loaded == f"{type(system).__name__} True"
