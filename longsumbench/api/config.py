@@ -268,7 +268,7 @@ class RunConfig:
     score: Scoring = field(default_factory=Scoring)
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
     seed: Seed = setting(1, "of all random draws", decides="seed")
-    device: Device = setting("auto", "auto (a GPU if there is one) | cpu | cuda", decides="nothing")
+    device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
     baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")

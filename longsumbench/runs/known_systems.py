@@ -13,11 +13,6 @@ from longsumbench.api import TRAINED_TOKENIZERS, UNRANKED, System, registry
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 
-_FLAGS = (
-    *("oracle", "keeps_evidence", "keeps_reference_evidence", "gives_attention", "supports_length_norms"),
-    *("shares_work", "extracts", "runs_untrained", "trains_scorer"),
-)
-
 
 class _Facts(TypedDict):
     decided_by: list[str]
@@ -46,7 +41,7 @@ class _KnownSystem:
         return flags[name] if name in flags else getattr(self.loaded, name)
 
 
-def open_system(config: Any) -> System:
+def make_system(config: Any) -> System:
     """Return the system of some settings. If its facts are known, its code is loaded when it has to work.
 
     Raises:
@@ -59,7 +54,7 @@ def open_system(config: Any) -> System:
             return cast(System, _KnownSystem(config, read_json(path, _Facts)))
     system: System = registry.systems.load(config.name)(config)
     if known and not path.exists():
-        flags = {name: bool(getattr(system, name)) for name in _FLAGS}
+        flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
         decided_by, identity, versions = sorted(system.decided_by), system.identity(), system.versions()
         with suppress(OSError):
             facts = _Facts(decided_by=decided_by, flags=flags, identity=identity, versions=versions)

@@ -27,11 +27,11 @@ from longsumbench.api import (
 )
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import SuiteError
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs.additions import add_missing, is_incomplete
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
-from longsumbench.runs.known_systems import loaded_system, open_system
+from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
 from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
 from longsumbench.runs.results import Results
@@ -89,7 +89,7 @@ class Point:
 
 def system_and_texts(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
     """Build the system of a configuration, and read its texts."""
-    return open_system(config.model), load_texts(config.dataset, stages)
+    return make_system(config.model), load_texts(config.dataset, stages)
 
 
 def run_point(
@@ -167,11 +167,11 @@ def _carry_out(
     write_run_config(config, folder)
     write_environment(workdir)
     with share_run(folder, config.train.device) if system.shares_work else nullcontext():
-        with point.timed("fit"), texts.naming_files():
+        with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)
         keep_predictions_of(report, folder)
-        with point.timed("summarize"):
+        with point.timed("summarize"), _forgetting_refused(folder):
             written = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
         scores = score_run(config, texts, report, written, folder)
@@ -180,6 +180,17 @@ def _carry_out(
     record = replace(record, **point.facts)
     record.write(folder)
     return record
+
+
+@contextmanager
+def _forgetting_refused(folder: Path) -> Iterator[None]:
+    """Delete the configuration of a run whose settings or texts are refused: no command would continue it."""
+    try:
+        yield
+    except (UsageError, DataError):
+        if not any(folder.glob("predictions*.jsonl")):
+            (folder / "config.yaml").unlink(missing_ok=True)
+        raise
 
 
 def take_part(folder: Path) -> None:

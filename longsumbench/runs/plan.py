@@ -31,7 +31,7 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import track
 from longsumbench.runs.compose import OWN_SWEEP, compose, compose_overrides, hydra_session, with_recipe
-from longsumbench.runs.known_systems import open_system
+from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.run_id import config_identity
 from longsumbench.runs.typed_overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.variant import Variants
@@ -220,7 +220,7 @@ def _settle_point(
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
     config = resolve_config(composed, registry.config_of(composed.model.name))
     check_lengths(config.model, config.decode)
-    system = open_system(config.model)
+    system = make_system(config.model)
     check_evidence(system, config.decode)
     check_search(system, config.decode)
     check_trained_part(system, config.train, config.decode)
@@ -244,7 +244,7 @@ def check_scale(points: Sequence[Planned]) -> None:
     for config in (planned.config for planned in points if not planned.scale_typed):
         if config.scale != "paper" or not config.train.max_steps:
             continue
-        if "train" in open_system(config.model).decided_by and _is_cpu(config.train.device):
+        if "train" in make_system(config.model).decided_by and _is_cpu(config.train.device):
             what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
             advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
             raise UsageError(f"{what}, which takes days without a GPU: {advice}")
