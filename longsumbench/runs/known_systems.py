@@ -64,7 +64,8 @@ def make_system(config: Any) -> System:
 
 def loaded_system(system: System) -> System:
     """Return a system with its code."""
-    return system.loaded if isinstance(system, _KnownSystem) else system
+    found: System = getattr(system, "loaded", system)
+    return found
 
 
 def _is_described_by_settings(config: Any) -> bool:
