@@ -397,7 +397,8 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
-    chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
+    plain: Any = OmegaConf.to_container(checked)
+    chosen = {key: plain[key] for key in values}
     for key, value in chosen.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")

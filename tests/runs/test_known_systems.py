@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import TINY_FOR_ALL
+from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
 from longsumbench.api import registry
+from longsumbench.cli.main import main
 from longsumbench.runs.known_systems import make_system
 
 NEURAL = ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca")
@@ -18,6 +20,17 @@ FLAGS += ["shares_work", "extracts", "runs_untrained", "trains_scorer"]
 def small(model: str) -> Any:
     kind = registry.config_of(model)
     return kind(**{key: value for key, value in TINY_FOR_ALL.items() if key in kind.__dataclass_fields__})
+
+
+def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
+    """The same command again, of a system that was trained, finds the run without torch or transformers."""
+    words = ["run", *tiny_overrides(write_jsonl(tmp_path / "toy")), "baselines=false", f"results_dir={tmp_path / 'r'}"]
+    assert main(words) == 0
+    code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:])\n"
+    code += "print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    assert "already finished" in done.stderr
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize("model", NEURAL)
