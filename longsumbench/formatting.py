@@ -6,6 +6,7 @@ shown as Python writes them: `\x1b`, `\u202e`. Output to stdout is escaped only 
 
 import re
 import sys
+from math import isnan
 
 # C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -46,6 +47,11 @@ def format_duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+
+
+def format_interval(low: float, high: float, spec: str = "+.1f") -> str:
+    """Return an interval as text: "-0.4 to +1.2"; "unknown" if a bound is NaN."""
+    return "unknown" if isnan(low) or isnan(high) else f"{low:{spec}} to {high:{spec}}"
 
 
 def percent(part: float, whole: float | None) -> float | None:

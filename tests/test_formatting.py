@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import sys
 import unicodedata
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.formatting import escape_line, escape_lines, print_text
+from longsumbench.formatting import escape_line, escape_lines, format_interval, print_text
 from longsumbench.report.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
@@ -30,6 +31,12 @@ def test_a_text_is_escaped_as_python_writes_it() -> None:
     assert escape_line(HOSTILE) == ESCAPED
     assert escape_line("caf\udce9").encode() == rb"caf\udce9"
     assert escape_lines("a\tb\nc\x1b") == "a\tb\nc\\x1b"
+
+
+def test_an_unknown_interval_is_called_so() -> None:
+    """No screen shows NaN."""
+    assert format_interval(-1.25, 0.5, "+.2f") == "-1.25 to +0.50"
+    assert format_interval(math.nan, 0.5) == format_interval(0.5, math.nan) == "unknown"
 
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:

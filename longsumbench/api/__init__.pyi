@@ -41,6 +41,7 @@ from .config import (
     check_network as check_network,
     describe_card as describe_card,
     resolve_config as resolve_config,
+    settings_without_effect as settings_without_effect,
 )
 from .corpus import (
     BuiltIn as BuiltIn,

@@ -147,7 +147,7 @@ Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
 Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
 Resamples = Annotated[int, Between(100, 10**6)]
-Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
+Device = Annotated[str, OneOf("auto", "cpu", "cuda", "mps")]
 DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
 WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
 Text = Annotated[str, FreeText()]

@@ -229,6 +229,11 @@ class Decoding:
         if self.top_p < 1 and not self.temperature:
             raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
 
+    def without_effect(self) -> set[str]:
+        """Return the names of the settings that change nothing, given the others."""
+        of_beams = {"length_penalty", "length_norm", "early_stopping"} if self.num_beams == 1 else set()
+        return of_beams | ({"coverage_penalty"} if self.coverage == "none" else set())
+
     def seed_of(self, example_id: str) -> int:
         """Return the seed under which an example's summary is sampled; it depends on `seed` and the id alone."""
         return int(digest([self.seed, example_id])[:8], 16)
@@ -267,7 +272,7 @@ class RunConfig:
     score: Scoring = field(default_factory=Scoring)
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
     seed: Seed = setting(1, "of all random draws", decides="seed")
-    device: Device = setting("auto", "auto (a GPU if there is one) | cpu | cuda", decides="nothing")
+    device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
     baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
@@ -349,6 +354,15 @@ def describe_card(config: RunConfig, given: Collection[str]) -> str:
     return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
 
 
+def settings_without_effect(config: RunConfig) -> set[str]:
+    """Return the settings that change nothing, given the others ("decode.length_penalty").
+
+    A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
+    """
+    own = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
+    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in own)}
+
+
 def check_lengths(model: Any, decode: Decoding) -> None:
     """Check that `decode` does not request longer outputs than a system can write.
 
@@ -393,7 +407,8 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
-    chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
+    plain: Any = OmegaConf.to_container(checked)
+    chosen = {key: plain[key] for key in values}
     for key, value in chosen.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")

@@ -17,7 +17,7 @@ from longsumbench.progress import log_level
 
 _NAMES = (
     *("run", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
-    *("inspect", "stats", "analyze", "dataset", "cache", "repro", "list", "completion"),
+    *("inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
     getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _NAMES
@@ -43,6 +43,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
+  longsumbench runs delete RUN                  delete runs, or move them to another results folder
   longsumbench completion bash                  let the shell complete command lines
 """
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from longsumbench.formatting import escape_line, format_count
+from longsumbench.formatting import escape_line, format_count, format_interval
 from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
@@ -149,7 +149,7 @@ def _describe_differences(table: Table, block: ComparableRows, own: int) -> str:
     for other in {other.key: other for other in (*leads[:1], *ranked[:1])}.values():
         if (found := difference(row, other, name, table.scores)) is not None:
             which = f"the best, {other.label}" if other is best else other.label
-            texts.append(f"{found.mean:+.1f} ({found.low:+.1f} to {found.high:+.1f}) from {which}")
+            texts.append(f"{found.mean:+.1f} ({format_interval(found.low, found.high)}) from {which}")
     return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
 
 

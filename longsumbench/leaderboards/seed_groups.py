@@ -309,7 +309,7 @@ def difference(
         p = float(approximate_randomization(differences[:, 0], resamples))
     else:
         effect = paired.effect()
-        half, p = effect.half_width(), effect.p_value()
+        half, p = effect.half_width() if differences.any() else 0.0, effect.p_value()  # 0 as of single runs
         low, high = mean - half, mean + half
     return Difference(mean, low, high, p, len(differences), paired.seeds)
 

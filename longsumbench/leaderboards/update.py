@@ -45,10 +45,15 @@ def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
     return [dataset] if dataset else found
 
 
-def update_table(results: Results, dataset: str) -> Table:
+def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
     A lock serializes simultaneous jobs, so the last table has all runs.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        redraw: False to leave the files as they are if the CSV is the same; drawing takes a second.
 
     Raises:
         UsageError: there is no finished run on the dataset.
@@ -59,8 +64,18 @@ def update_table(results: Results, dataset: str) -> Table:
         table = read_table(results, dataset)
         if not table.comparable:
             raise DataError("no run can be read", results.root / "runs" / dataset)
-        results.write_leaderboard(table.files())
+        csv = results.root / "leaderboard" / f"{dataset}.csv"
+        if redraw or not csv.is_file() or csv.read_bytes() != table.csv().encode():
+            results.write_leaderboard(table.files())
     return table
+
+
+def update_or_delete_table(results: Results, dataset: str) -> None:
+    """Rebuild the table of a dataset after runs were removed; without any run left, delete it."""
+    if dataset in results.datasets():
+        update_table(results, dataset)
+    else:
+        results.write_leaderboard(dict.fromkeys(f"{dataset}.{ending}" for ending in ("csv", "md", "tex")))
 
 
 def read_table(

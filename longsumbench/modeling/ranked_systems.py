@@ -16,6 +16,7 @@ from longsumbench.api import (
     UNRANKED,
     BatchSize,
     Count,
+    Decoding,
     Example,
     FitContext,
     FractionBelowOne,
@@ -201,3 +202,7 @@ class RankedConfig:
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_000, "of a trained tokenizer", "entries", _PAPER)
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+        """Return the settings that change nothing: those of a learned ranker, without one."""
+        return set() if learned_ranker(self.rank) else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}

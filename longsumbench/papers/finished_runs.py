@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from longsumbench.api import SECTIONS, DatasetSettings, RunConfig, registry
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
+from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -66,7 +67,7 @@ def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
 
 
 def _versions_of(config: RunConfig) -> dict[str, int]:
-    system = registry.systems.load(config.model.name)(config.model)
+    system = make_system(config.model)
     return current_versions(system, registry.corpora.load(str(config.dataset.reader)).metrics)
 
 
@@ -89,6 +90,6 @@ def _outcome_identity(config: RunConfig) -> str:
     """Return a hash of the settings of a run, without its requested metrics."""
     config = replace(config, score=replace(config.score, metrics=[]))
     try:
-        return config_identity(config, registry.systems.load(config.model.name)(config.model))
+        return config_identity(config, make_system(config.model))
     except EnvironmentProblem:  # a checkpoint that is not on this machine
         return digest(asdict(config))

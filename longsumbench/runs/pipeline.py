@@ -22,15 +22,16 @@ from longsumbench.api import (
     Summary,
     System,
     deciding_parts,
-    registry,
     sees_reference,
     total_truncation,
 )
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs.additions import add_missing, is_incomplete
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
+from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
 from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
 from longsumbench.runs.results import Results
@@ -88,8 +89,7 @@ class Point:
 
 def system_and_texts(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
     """Build the system of a configuration, and read its texts."""
-    system: System = registry.systems.load(config.model.name)(config.model)
-    return system, load_texts(config.dataset, stages)
+    return make_system(config.model), load_texts(config.dataset, stages)
 
 
 def run_point(
@@ -122,7 +122,7 @@ def run_point(
                     delete_run_files(folder)
                 if not is_finished(folder):  # another process may have finished it
                     report_torn_record(folder)
-                    return _carry_out(point, system, spec, texts, stages, folder)
+                    return _carry_out(point, loaded_system(system), spec, texts, stages, folder)
                 if is_incomplete(config, system, texts, folder):
                     add_missing(config, system, texts, stages, folder)
                     return RunRecord.read(folder)
@@ -130,6 +130,18 @@ def run_point(
         if not point.quiet:
             _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
         return record
+
+
+def needs_no_work(config: RunConfig) -> bool:
+    """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
+    results = Results(Path(config.results_dir).expanduser())
+    runs = results.root / "runs" / config.dataset.name / config.model.name
+    with suppress(SuiteError, OSError):  # its process reports the problem
+        if not config.overwrite and any(runs.glob("*/record.json")):
+            system, texts = system_and_texts(config, user_cache())
+            folder = results.run_folder(run_spec(config, system, texts))
+            return is_finished(folder) and not is_incomplete(config, system, texts, folder)
+    return False
 
 
 @contextmanager
@@ -155,11 +167,11 @@ def _carry_out(
     write_run_config(config, folder)
     write_environment(workdir)
     with share_run(folder, config.train.device) if system.shares_work else nullcontext():
-        with point.timed("fit"), texts.naming_files():
+        with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)
         keep_predictions_of(report, folder)
-        with point.timed("summarize"):
+        with point.timed("summarize"), _forgetting_refused(folder):
             written = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
         scores = score_run(config, texts, report, written, folder)
@@ -168,6 +180,17 @@ def _carry_out(
     record = replace(record, **point.facts)
     record.write(folder)
     return record
+
+
+@contextmanager
+def _forgetting_refused(folder: Path) -> Iterator[None]:
+    """Delete the configuration of a run whose settings or texts are refused: no command would continue it."""
+    try:
+        yield
+    except (UsageError, DataError):
+        if not any(folder.glob("predictions*.jsonl")):
+            (folder / "config.yaml").unlink(missing_ok=True)
+        raise
 
 
 def take_part(folder: Path) -> None:

@@ -5,7 +5,6 @@ All points of a sweep are checked before the first one runs, so that a misspelt 
 
 import logging
 import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, fields
@@ -32,6 +31,7 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import track
 from longsumbench.runs.compose import OWN_SWEEP, compose, compose_overrides, hydra_session, with_recipe
+from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.run_id import config_identity
 from longsumbench.runs.typed_overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.variant import Variants
@@ -200,7 +200,7 @@ def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
 def _drop_foreign_settings(points: Sequence[DictConfig], typed: Set[str]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
     known = {
-        name: {item.name for item in fields(registry.systems.load(name).Config)}
+        name: {item.name for item in fields(registry.config_of(name))}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
     all_settings, left_out = set().union(*known.values()), defaultdict[str, dict[str, None]](dict)
@@ -219,10 +219,9 @@ def _settle_point(
     name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool
 ) -> Planned:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
-    system_class = registry.systems.load(composed.model.name)
-    config = resolve_config(composed, system_class.Config)
+    config = resolve_config(composed, registry.config_of(composed.model.name))
     check_lengths(config.model, config.decode)
-    system = system_class(config.model)
+    system = make_system(config.model)
     check_evidence(system, config.decode)
     check_search(system, config.decode)
     check_trained_part(system, config.train, config.decode)
@@ -257,14 +256,19 @@ def check_scale(points: Sequence[Planned]) -> None:
     Raises:
         UsageError: one would.
     """
-    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
-    for config in (planned.config for planned in points if not planned.scale_typed and torch is not None):
-        trains = "train" in registry.systems.load(config.model.name).decided_by and config.train.max_steps
-        on_cpu = config.train.device == "cpu" or not torch.cuda.is_available()  # type: ignore[union-attr]
-        if config.scale == "paper" and trains and on_cpu:
+    for config in (planned.config for planned in points if not planned.scale_typed):
+        if config.scale != "paper" or not config.train.max_steps:
+            continue
+        if "train" in make_system(config.model).decided_by and _is_cpu(config.train.device):
             what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
             advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
             raise UsageError(f"{what}, which takes days without a GPU: {advice}")
+
+
+def _is_cpu(device: str) -> bool:
+    from longsumbench.modeling.nn.device import choose_device  # imports torch
+
+    return device == "cpu" or choose_device(device).type == "cpu"
 
 
 def check_evidence(system: System, decode: Decoding) -> None:

@@ -81,28 +81,34 @@ class Results:
         """Return the datasets with finished runs."""
         return sorted({path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")})
 
-    def find(self, run: str | Path | RunRecord) -> Path:
+    def find(self, run: str | Path | RunRecord, begun: bool = False) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
+
+        Args:
+            run: the run.
+            begun: True to find also a run that is not finished.
 
         Raises:
             UsageError: no run or several runs match, or the run is not finished.
             DataError: the record is damaged, or belongs to another run.
         """
         name = run.run_id if isinstance(run, RunRecord) else str(run)
-        folder = Path(name).expanduser()
-        if (folder / "record.json").is_file():
+        folder, marks = Path(name).expanduser(), ["record.json", *(["config.yaml"] if begun else [])]
+        if any((folder / mark).is_file() for mark in marks):
             return folder
+        kind = "run" if begun else "finished run"
         if folder.is_dir():
-            raise UsageError(f"{folder} is not a finished run: it has no record.json")
-        found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(name)}*/record.json"))
+            raise UsageError(f"{folder} is not a {kind}: it has no {marks[-1]}")
+        runs, beginning = self.root / "runs", glob.escape(name)
+        found = sorted({path.parent for mark in marks for path in runs.glob(f"*/*/{beginning}*/{mark}")})
         if not found:
             known = f"see {self.root / 'leaderboard'} for the ids"
-            raise UsageError(f"no finished run is called '{name}' under {self.root}; {known}")
+            raise UsageError(f"no {kind} is called '{name}' under {self.root}; {known}")
         if found[1:]:
             named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]
             more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
             raise UsageError(f"{len(found)} runs begin with '{name}': {', '.join(named)}{more}; type more of the id")
-        if (recorded := RunRecord.read(found[0]).run_id) != found[0].name:
+        if not begun and (recorded := RunRecord.read(found[0]).run_id) != found[0].name:
             raise DataError(f"the record of the run {recorded}; {_MOVE}", found[0] / "record.json")
         return found[0]
 

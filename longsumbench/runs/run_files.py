@@ -10,6 +10,8 @@ from omegaconf import OmegaConf
 
 from longsumbench.api import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cache.locks import lock_holder
+from longsumbench.errors import UsageError
 from longsumbench.files import digest, write_atomically
 from longsumbench.runs.record import RunRecord, TornRecord, output_files
 
@@ -24,7 +26,7 @@ def write_run_config(config: RunConfig, folder: Path) -> None:
 def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
     rest: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-    schemas = {"model": registry.systems.load(rest["model"]["name"]).Config, **SECTIONS}
+    schemas = {"model": registry.config_of(rest["model"]["name"]), **SECTIONS}
     groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
     config: RunConfig = build_settings(RunConfig, rest, "", groups)
     return config
@@ -65,6 +67,23 @@ def delete_run_files(folder: Path) -> None:
                 shutil.rmtree(path)
         elif path.name != ".lock":
             path.unlink()
+
+
+def remove_run(folder: Path, target: Path | None = None) -> None:
+    """Delete the folder of a run, or move it to `target`.
+
+    Raises:
+        UsageError: a process works on the run; or `target` exists.
+    """
+    if (holder := lock_holder(folder / "work" / ".lock")) is not None:
+        raise UsageError(f"{folder} is running ({holder}): wait for it, or end it first")
+    if target is None:
+        shutil.rmtree(folder)
+        return
+    if target.exists():
+        raise UsageError(f"{target} exists: delete it or {folder} by `longsumbench runs delete`")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(folder, target)
 
 
 def keep_predictions_of(report: FitReport, folder: Path) -> None:

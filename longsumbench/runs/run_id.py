@@ -14,6 +14,7 @@ from longsumbench.api import (
     outcome_settings,
     registry,
     settings_deciding,
+    settings_without_effect,
 )
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
@@ -34,11 +35,15 @@ _VERSIONS = {
 def config_identity(config: RunConfig, system: System) -> str:
     """Return a hash that is equal for configurations of the same run. It does not need the dataset.
 
-    Configurations with different measures have different hashes, so that a sweep computes all of them.
+    Configurations with different measures have different hashes, so that a sweep computes all of them. Settings without
+    effect are left out; run ids contain them.
     """
     texts = outcome_settings(config.dataset)
     measures = settings_deciding(config.score, "measures")
-    return digest([config.model.name, config.results_dir, texts, _outcome(config, system), measures])
+    outcome, idle = _outcome(config, system), settings_without_effect(config)
+    for section in outcome.keys() & {"model", "decode"}:
+        outcome[section] = {key: value for key, value in outcome[section].items() if f"{section}.{key}" not in idle}
+    return digest([config.model.name, config.results_dir, texts, outcome, measures])
 
 
 def _outcome(config: RunConfig, system: System) -> dict[str, Any]:

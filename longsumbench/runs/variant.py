@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from longsumbench.api import SAME_SYSTEM, RunConfig, names_deciding, resolve_config
+from longsumbench.api import SAME_SYSTEM, RunConfig, names_deciding, resolve_config, settings_without_effect
 from longsumbench.formatting import format_plain_value
 from longsumbench.runs.compose import compose
 from longsumbench.runs.typed_overrides import override_key
@@ -50,12 +50,13 @@ class Variants:
         }
         if len(kept) == len(keys):
             return
-        recipe = self._usual_settings(tuple(kept), type(config.model))
+        recipe, idle = self._usual_settings(tuple(kept), type(config.model)), settings_without_effect(config)
         for section in ("model", *({"decode"} & decided_by)):
             chosen = getattr(config, section)
             for key in {item.name for item in fields(chosen)} - names_deciding(chosen, *SAME_SYSTEM):
                 name, value, usual = f"{section}.{key}", getattr(chosen, key), recipe
-                if name not in keys.values() and not (section == "decode" and section in keys.values()):
+                typed = name in keys.values() or (section == "decode" and section in keys.values())
+                if name in idle or not typed:
                     continue
                 if isinstance(value, list):  # its default may follow from other settings, such as all layers
                     others = {f"{section}.{item.name}" for item in fields(chosen)} - {name}

@@ -2,19 +2,23 @@
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
+from longsumbench.api import settings_without_effect
 from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
 from longsumbench.runs.baselines import BASELINES, score_baselines
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import Point, needs_no_work, run_point
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.typed_overrides import swept_settings
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
 from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 from longsumbench.sweeps.status import describe_progress, status_table
@@ -76,7 +80,7 @@ class Launch:
             else:
                 self._run_points(self.points, sweep)
         states = [state.state for state in self.states.values()]
-        self.table = status_table(sweep, list(self.states.values())) if len(states) > 1 else ""
+        self.table = status_table(sweep, list(self.states.values())) if len(self.points) > 1 else ""
         done, found, failed = (states.count(kind) for kind in (DONE, SKIPPED, FAILED))
         _log.info(f"{format_count(len(states), 'run')}: {done} done, {found} found finished, {failed} failed")
 
@@ -103,20 +107,29 @@ class Launch:
 
     def _run_points(self, points: Sequence[Planned], sweep: Sweep) -> None:
         """Run points of a sweep; keep their states and records."""
-        tasks, taken = [], {point.identity for point in points if point.config.model.name in BASELINES}
+        tasks, times = [], Counter(point.identity for point in points)
+        taken = {point.identity for point in points if point.config.model.name in BASELINES}
         for point in points:
             if point.identity not in self.states:
+                if (more := times[point.identity] - 1) and point.name:
+                    point = replace(point, name=f"{point.name} and {format_count(more, 'more point')}: the same run")
                 self.states[point.identity] = PointState(point.name)
                 tasks.append(PointTask(sweep, len(self.states), point, self.command, taken))
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
-            _log.info(f"{format_count(same, 'point')} left out: the same run as another point")
+            idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
+            named = ", ".join(key for key in swept_settings(self.swept) if key in idle)
+            why = f" ({named} without effect)" if named else ""
+            _log.info(f"{format_count(same, 'point')} left out: the same run as another point{why}")
         here = self.engine.launcher == HERE
         with (
             Progress("sweep", len(tasks), "points", paced=False) as progress,
             nullcontext() if here else _watching(sweep, progress),  # points in other processes write to their logs
         ):
-            for task, state in self.engine.run(tasks):
+            finished = {task.number for task in tasks if not here and needs_no_work(task.point.config)}
+            ended = ((task, task.run()) for task in tasks if task.number in finished)  # without another process
+            others = [task for task in tasks if task.number not in finished]
+            for task, state in chain(ended, self.engine.run(others) if others else ()):
                 self.states[task.point.identity] = state
                 for run in state.runs:
                     with suppress(FileNotFoundError, TornRecord):  # another process repeats it

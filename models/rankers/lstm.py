@@ -126,7 +126,7 @@ class LstmRanker(LearnedRanker):
     def _scores(self, title: Sequence[int], paragraphs: Sequence[Sequence[int]]) -> list[float]:
         batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
         moved = {name: batch[name].to(self.model.device) for name in ("input_ids", "unit_mask")}
-        scores: list[float] = self.model(**moved).logits[0, 1:].double().sigmoid().tolist()
+        scores: list[float] = self.model(**moved).logits[0, 1:].cpu().double().sigmoid().tolist()
         return scores
 
     def save(self, folder: Path) -> None:

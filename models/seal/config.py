@@ -6,11 +6,13 @@ from typing import Annotated
 from longsumbench.api import (
     Between,
     Count,
+    Decoding,
     Depth,
     FractionBelowOne,
     Heads,
     OneOf,
     RankerName,
+    Recipe,
     TargetTokens,
     Text,
     TokenCount,
@@ -121,6 +123,10 @@ class EAConfig(FamilyConfig):
                 f"model.extractive_length={self.extractive_length} is below model.snippet_length={self.snippet_length}:"
                 " no snippet would fit"
             )
+
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+        """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""
+        return {"extractive_length"} if train.only == "scorer" and decode.mode == "extract" else set()
 
 
 @dataclass

@@ -103,7 +103,7 @@ class EA(NeuralSystem):
         model = self.model.to(choose_device(decoding.device)).eval()
         batch = {name: value.to(model.device) for name, value in self.reader.collate(read).items()}
         reading = model.model.encoder(**batch)
-        scores = model.scores_to_extract(reading, batch["input_ids"]).double().cpu().numpy()
+        scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(read, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 

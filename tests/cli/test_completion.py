@@ -74,7 +74,7 @@ def test_an_answer_needs_no_heavy_library(own_config: Path) -> None:
         ("scale=", {"scale=tiny", "scale=small", "scale=paper"}),
         ("score.stem=", {"score.stem=true", "score.stem=false"}),
         ("decode.coverage=", {"decode.coverage=none", "decode.coverage=summary", "decode.coverage=wu"}),
-        ("device=", {"device=auto", "device=cpu", "device=cuda"}),
+        ("device=", {"device=auto", "device=cpu", "device=cuda", "device=mps"}),
         ("dataset.reader=", {"dataset.reader=jsonl", "dataset.reader=arxiv"}),
     ],
 )

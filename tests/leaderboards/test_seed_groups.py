@@ -137,6 +137,15 @@ def test_a_difference_without_common_seeds() -> None:
     assert difference(rows[0], rows[1], "rougeL", {}) is None
 
 
+def test_equal_scores_have_an_interval() -> None:
+    """Two systems with the same scores in every seed differ by 0, and no number is NaN."""
+    rows, scores = grouped(system("ea", 0, (1, 2, 3)), system("seal", 0, (1, 2, 3)))
+    same = dict(zip(scores, [*scores.values()][:3] * 2, strict=True))
+    found = difference(rows[0], rows[1], "rougeLsum", same)
+    assert found is not None
+    assert (found.mean, found.low, found.high, found.p) == (0, 0, 0, 1)
+
+
 def test_tests_use_all_seeds() -> None:
     """A row is tested against the best by their common seeds; a single test of a column needs no correction."""
     one, other = system("ea", 0.02, (1, 2, 3)), system("seal", 0, (1, 2, 3))

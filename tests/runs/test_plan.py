@@ -110,6 +110,25 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
     assert plan(["model=trunc", *words])[0].variant == variant
 
 
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["model=ea", "scale=extractive", "model.extractive_length=64,128"], True),  # nothing is selected
+        (["model=ea", "scale=extractive", "train.only=all", "model.extractive_length=64,128"], False),
+        (["model=ea", "scale=tiny", "model.extractive_length=64,128"], False),
+        (["model=trunc", "decode.length_penalty=1,2"], True),  # greedy
+        (["model=trunc", "decode.num_beams=2", "decode.length_penalty=1,2"], False),
+        (["model=etads", "decode.num_beams=2", "decode.coverage_penalty=1,2"], True),
+        (["model=tdmca", "model.rank=tfidf", "model.ranker_steps=1,2"], True),
+        (["model=tdmca", "model.rank=lstm", "model.ranker_steps=1,2"], False),
+    ],
+)
+def test_points_that_differ_in_a_setting_without_effect_are_one_run(words: list[str], same: bool) -> None:
+    """What decides a run is asked for the settings at hand; a setting without effect is in no variant either."""
+    first, second = plan(words, sweep=True)
+    assert (first.identity == second.identity) == (first.variant == second.variant) == same
+
+
 def test_values_are_shown_as_they_are_typed() -> None:
     """None, true, false and lists are written as on the command line."""
     values = (None, True, False, 1, 0.5, "x", [], [1, 2])

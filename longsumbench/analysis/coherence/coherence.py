@@ -39,7 +39,7 @@ class CoherenceSettings(SampleSettings):
 
     run: Text = setting("", "finished runs on the split, separated by commas; tests compare with the first")
     model: Text | None = setting(None, "folder or hub name of a BERT for next-sentence prediction")
-    device: Device = setting("auto", "auto | cpu | cuda")
+    device: Device = setting("auto", "auto | cpu | cuda | mps")
 
     def __post_init__(self) -> None:
         if not self.model:

@@ -54,7 +54,7 @@ class RankRecallSettings:
     rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
     unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
     seed: Seed = setting(1, "of a ranker's training")
-    device: Device = setting("auto", "auto | cpu | cuda: for a ranker's training")
+    device: Device = setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
 
     def __post_init__(self) -> None:
         if not self.rankers:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench.api import Between, Sentences, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
@@ -277,7 +277,7 @@ def format_row(row: ComparisonRow) -> list[str]:
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
         gap if row.distinguishable else Tied(gap),
-        f"{row.low:+.2f} to {row.high:+.2f}",
+        format_interval(row.low, row.high, "+.2f"),
         probability(row.p),
         probability(row.p_holm),
         f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NOTHING,

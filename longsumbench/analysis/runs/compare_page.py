@@ -35,7 +35,7 @@ from longsumbench.analysis.runs.compare import (
     probability,
 )
 from longsumbench.api import Sentences
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, format_interval
 from longsumbench.report.figures import plain_axes, write_pictures
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import mark_words, shared_by
@@ -157,7 +157,7 @@ def verdict(pair: RunPair) -> str:
     row, name = pair.main, pair.main.heading
     p = probability(row.p_holm)
     p = p if p.startswith("<") else f"= {p}"
-    interval = f"95 % interval {row.low:+.2f} to {row.high:+.2f}, corrected p {p}"
+    interval = f"95 % interval {format_interval(row.low, row.high, '+.2f')}, corrected p {p}"
     if row.distinguishable:
         way = f"{abs(row.difference):.2f} {name} {'higher' if row.difference > 0 else 'lower'}"
         return f"{pair.run.label} scores {way} than {pair.baseline.label} ({interval})."

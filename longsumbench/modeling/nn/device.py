@@ -6,11 +6,13 @@ from longsumbench.errors import EnvironmentProblem
 
 
 def choose_device(wanted: str) -> torch.device:
-    """Return the device for `auto`, `cpu` or `cuda`.
+    """Return the device for `auto` (cuda if there is one, else the CPU), `cpu`, `cuda`, or `mps` (the GPU of a Mac).
 
     Raises:
-        EnvironmentProblem: the setting is `cuda`, and PyTorch finds no GPU.
+        EnvironmentProblem: the setting is `cuda` or `mps`, and PyTorch finds no such GPU.
     """
+    if wanted == "mps" and not torch.backends.mps.is_available():
+        raise EnvironmentProblem("device=mps, but PyTorch finds no GPU of a Mac: choose device=auto or device=cpu")
     if wanted == "cuda" and not torch.cuda.is_available():
         raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")
     found = "cuda" if torch.cuda.is_available() else "cpu"

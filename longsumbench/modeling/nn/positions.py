@@ -15,10 +15,12 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
     Returns:
         [..., D] in torch's default precision; computed in float64, so that adjacent positions of long texts differ.
     """
-    exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
-    angles = positions.to(torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
+    device = torch.device("cpu") if positions.device.type == "mps" else positions.device  # mps has no float64
+    exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
+    angles = positions.to(device, torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
     both = angles.sin(), angles.cos()
-    return (torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)).to(torch.get_default_dtype())
+    table = torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)
+    return table.to(torch.get_default_dtype()).to(positions.device)
 
 
 class SinusoidalPositions(nn.Module):

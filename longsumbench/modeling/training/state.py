@@ -115,13 +115,16 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 def _random_state() -> list[Tensor]:
     """Return the states of torch's random numbers: of the CPU and, if there is one, of the GPU in use."""
-    return [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if torch.cuda.is_available() else [])]
+    gpu = torch.cuda if torch.cuda.is_available() else torch.mps if torch.backends.mps.is_available() else None
+    return [torch.get_rng_state(), *([gpu.get_rng_state()] if gpu else [])]
 
 
 def _set_random_state(states: Sequence[Tensor]) -> None:
     torch.set_rng_state(states[0])
     if torch.cuda.is_available() and states[1:]:
         torch.cuda.set_rng_state(states[1])
+    elif torch.backends.mps.is_available() and states[1:]:
+        torch.mps.set_rng_state(states[1])
 
 
 def weights_folder(folder: Path, step: int) -> Path:

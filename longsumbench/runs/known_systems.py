@@ -1,0 +1,84 @@
+"""Facts of neural systems, cached: planning and finished runs ask only for these, and loading torch takes seconds."""
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import longsumbench
+from longsumbench.api import TRAINED_TOKENIZERS, UNRANKED, System, registry
+from longsumbench.cache.artifacts import cache_folder
+from longsumbench.files import BadFile, digest, read_json, write_atomically
+
+
+class _Facts(TypedDict):
+    decided_by: list[str]
+    flags: dict[str, bool]
+    identity: dict[str, Any]
+    versions: dict[str, int]
+
+
+class _KnownSystem:
+    """Answers by the facts of a system that learned nothing yet; anything else that is asked of it loads the system."""
+
+    def __init__(self, config: Any, facts: _Facts) -> None:
+        self.config, self.facts = config, facts
+        self.decided_by = frozenset(facts["decided_by"])
+        self.identity, self.versions = lambda: facts["identity"], lambda: facts["versions"]
+
+    @cached_property
+    def loaded(self) -> System:
+        system: System = registry.systems.load(self.config.name)(self.config)
+        return system
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "state" and "loaded" not in vars(self):
+            return {}
+        flags = self.facts["flags"]
+        return flags[name] if name in flags else getattr(self.loaded, name)
+
+
+def make_system(config: Any) -> System:
+    """Return the system of some settings. If its facts are known, its code is loaded when it has to work.
+
+    Raises:
+        SuiteError: as making a system.
+    """
+    known = _is_described_by_settings(config)
+    path = cache_folder() / "systems" / f"{digest([asdict(config), _code_state()])[:24]}.json"
+    if known and registry.systems.built_in[config.name].partition(":")[0] not in sys.modules:
+        with suppress(FileNotFoundError, BadFile):
+            return cast(System, _KnownSystem(config, read_json(path, _Facts)))
+    system: System = registry.systems.load(config.name)(config)
+    if known and not path.exists():
+        flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
+        decided_by, identity, versions = sorted(system.decided_by), system.identity(), system.versions()
+        with suppress(OSError):
+            facts = _Facts(decided_by=decided_by, flags=flags, identity=identity, versions=versions)
+            write_atomically(path, json.dumps(facts))
+    return system
+
+
+def loaded_system(system: System) -> System:
+    """Return a system with its code."""
+    found: System = getattr(system, "loaded", system)
+    return found
+
+
+def _is_described_by_settings(config: Any) -> bool:
+    """Return True for a built-in neural system that no file and no plug-in decides: its facts follow from the code."""
+    starts_at_random = getattr(config, "init", None) == "random" and not hasattr(config, "checkpoint")
+    own_tokenizer = getattr(config, "tokenizer", None) in TRAINED_TOKENIZERS
+    own_ranker = getattr(config, "rank", UNRANKED) in (UNRANKED, *registry.rankers.built_in)
+    return config.name in registry.systems.built_in and starts_at_random and own_tokenizer and own_ranker
+
+
+@cache
+def _code_state() -> list[list[Any]]:
+    """Return path, size and time of every file of the suite's code: other code may give other facts."""
+    root = Path(longsumbench.__file__).parent
+    files = sorted(path for folder in (root, root / "models") for path in folder.rglob("*.py"))
+    return [[str(path), (status := path.stat()).st_size, status.st_mtime_ns] for path in files]
