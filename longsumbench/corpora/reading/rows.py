@@ -43,8 +43,8 @@ class MadeExample(NamedTuple):
     left_out: Mapping[str, int]
 
 
-Batch = TypeVar("Batch")
-Outcome = TypeVar("Outcome")
+_Batch = TypeVar("_Batch")
+_Outcome = TypeVar("_Outcome")
 RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 
@@ -120,8 +120,8 @@ def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int)
 
 
 def map_in_processes(
-    function: Callable[[Batch], Outcome], batches: Iterable[Batch], processes: int, advice: str
-) -> Iterator[tuple[Batch, Outcome]]:
+    function: Callable[[_Batch], _Outcome], batches: Iterable[_Batch], processes: int, advice: str
+) -> Iterator[tuple[_Batch, _Outcome]]:
     """Yield every batch with `function(batch)`, in order; a few batches wait at a time, so memory stays bounded.
 
     Args:
@@ -133,7 +133,7 @@ def map_in_processes(
     Raises:
         EnvironmentProblem: a process has ended.
     """
-    waiting: deque[tuple[Batch, Future[Outcome]]] = deque()
+    waiting: deque[tuple[_Batch, Future[_Outcome]]] = deque()
     processes = min(processes, _MAX_PROCESSES)
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
