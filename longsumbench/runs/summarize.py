@@ -176,8 +176,8 @@ def find_system(
     """
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     files = [word for word in words if word not in settings]
-    is_folder = any((Path(f"{run}") / file).is_file() for file in ("system.json", "record.json"))
-    if isinstance(run, str) and run in registry.systems.targets() and not is_folder:
+    names = registry.systems.targets()
+    if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
     folder, usual, load = _find_checkpoint(run, results)
