@@ -22,7 +22,7 @@ class BadFile(ValueError):
 
 
 def read_text(path: Path) -> str:
-    """Read a text file in UTF-8.
+    """Read a text file in UTF-8, without its byte order mark.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would block
             raise BadFile("not a regular file")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise
     except UnicodeDecodeError as error:

@@ -79,9 +79,16 @@ class DatasetSettings:
     """Which dataset, and which of its examples."""
 
     name: Text = setting("pydoc", "name in records, tables and folders; of own texts any name")
-    path: Text | None = setting(None, "file or folder of the original release or of jsonl; null: download or built-in")
+    path: Text | None = setting(
+        None, "file or folder of the original release, of JSON lines, CSV or Parquet; null: download or built-in"
+    )
     reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
+    columns: dict[str, str] | None = setting(
+        None,
+        "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names",
+        later=True,
+    )
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
     limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
     strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")

@@ -68,7 +68,7 @@ class Hub:
     """A dataset on the Hugging Face hub.
 
     Attributes:
-        repository: "owner/name".
+        repository: "owner/name"; empty: what `dataset.path` names.
         config: the configuration to load, if there are several.
         revision: a commit; None: the newest one, which the record states.
         splits: the hub's split names → ours, unless they are `train`, `validation`, `test` or an alias.

@@ -117,6 +117,7 @@ corpora = Registry(
             "fewsum": "longsumbench.corpora.fewsum:CORPUS",
             "proposals": "longsumbench.corpora.proposals:CORPUS",
             "sumpubmed": "longsumbench.corpora.sumpubmed:CORPUS",
+            "hub": "longsumbench.corpora.any_hub:CORPUS",
             "jsonl": "longsumbench.corpora.jsonl:CORPUS",
         }
     ),

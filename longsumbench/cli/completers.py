@@ -136,7 +136,7 @@ def _results(parsed_args: argparse.Namespace) -> Path:
 
 _COMPLETERS: dict[str, Callable[..., Any]] = {
     "overrides": complete_override,
-    **dict.fromkeys(("run", "runs", "checkpoint", "texts"), complete_run),
+    **dict.fromkeys(("run", "runs", "system", "texts"), complete_run),
     "filters": complete_filter,
     "dataset": complete_listed_dataset,
     "sweep": complete_sweep,

@@ -11,7 +11,7 @@ _ACTIONS = ("add", "remove")
 _HELP = """\
 Give your own texts a name, so that dataset=NAME chooses them.
 
-  longsumbench dataset add scisumm my_texts                 a folder or file of JSON lines
+  longsumbench dataset add scisumm my_texts                 a folder or file of JSON lines, CSV or Parquet
   longsumbench dataset add my_arxiv FOLDER dataset=arxiv    texts in the format of another dataset
   longsumbench dataset add notes notes.jsonl dataset.split_by_hash=true
   longsumbench run dataset=scisumm scale=tiny               in any folder
@@ -43,6 +43,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("the path is missing: longsumbench dataset add NAME PATH")
     texts, file = add_dataset(options.name, options.path, options.overrides)
     print_text(f"{texts.name}: {describe_sizes(texts)}, fingerprint {texts.fingerprint[:8]}")
+    if list(texts.splits) == ["test"] and texts.way_to_splits:
+        print_text("all are the test split: dataset.split_by_hash=true divides one file into three, to train on")
     print_text(f"written: {file}", f"use it: longsumbench run dataset={texts.name}")
 
 

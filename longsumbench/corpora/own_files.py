@@ -6,13 +6,17 @@ emphasis and links remain. Code blocks, HTML blocks and front matter are left ou
 """
 
 import json
+import logging
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from longsumbench.api import Document, Example, Row
+from longsumbench.api import Document, Entry, Example, Row
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source
@@ -21,7 +25,11 @@ from longsumbench.corpora.reading.rows import as_examples, as_thinned
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 
+_log = logging.getLogger(__name__)
+
 _STANDARD_INPUT = "-"
+_MARKDOWN, _ROWS = (".md", ".markdown"), (".jsonl", ".jsonl.gz", ".csv", ".parquet")
+_KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *_ROWS))} or nothing"
 
 
 @dataclass(frozen=True)
@@ -39,22 +47,73 @@ class Input:
     words_left_out: int = 0
 
 
-def read_inputs(files: Sequence[str]) -> list[Input]:
-    """Read files in the order given: one input per file, or one per row.
+class InputJob(NamedTuple):
+    """A text that `read` reads, or raises DataError; its name is the file, with the number of a row ("a.jsonl:17")."""
 
-    Args:
-        files: paths that end in .txt, .md, .markdown, .jsonl, .jsonl.gz or nothing; "-" is standard input, as text.
+    name: str
+    read: Callable[[], Input]
+
+
+def read_inputs(files: Sequence[str]) -> list[Input]:
+    """Read files and folders in the order given: one input per file, or one per row.
 
     Raises:
         UsageError: no file is given, standard input is given twice, or an ending is unknown.
-        DataError: a file is missing, empty or not text, or a row is invalid.
+        DataError: a file is missing, empty or not text, or a row is invalid; a folder has no file that can be read.
     """
-    if not files:
-        raise UsageError("name a FILE to summarize, or - for standard input")
-    if files.count(_STANDARD_INPUT) > 1:
+    return [job.read() for job in input_jobs(list_files(files))]
+
+
+def list_files(paths: Sequence[str]) -> list[str]:
+    """Return the files among some paths, and those in the folders among them, which are sorted.
+
+    Hidden files and those with an unknown ending are left out of folders; errors are those of `read_inputs`.
+    """
+    if not paths:
+        raise UsageError("name a FILE or FOLDER to summarize, or - for standard input")
+    if paths.count(_STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read once only")
-    readers = [(file, _reader(file)) for file in files]
-    return [found for file, read in readers for found in read(file)]
+    for path in paths:
+        if not Path(path).is_dir() and not _has_known_ending(path):
+            raise UsageError(f"{path}: its name should end in {_KNOWN}; any text can be read by `- < {path}`")
+    return [file for path in paths for file in (_files_in(path) if Path(path).is_dir() else [path])]
+
+
+def _files_in(folder: str) -> list[str]:
+    visible: list[str] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        visible += [os.path.join(place, name) for name in names if not name.startswith(".")]
+    if not (files := sorted(filter(_has_known_ending, visible))):
+        raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
+    if others := len(visible) - len(files):
+        _log.info(f"{folder}: {format_count(others, 'file')} with other endings left out")
+    return files
+
+
+def _has_known_ending(file: str) -> bool:
+    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN, *_ROWS))
+
+
+def is_of_rows(file: str) -> bool:
+    """Return True if the name of a file says that it has a text in each row."""
+    return file.lower().endswith(_ROWS)
+
+
+def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
+    """Yield the texts of files from `list_files`, in their order: one per file, or one per row.
+
+    Raises:
+        DataError: a file of rows cannot be read. Errors of single texts are raised by the jobs.
+    """
+    for file in files:
+        if not is_of_rows(file):
+            yield InputJob(file, partial(_markdown if file.lower().endswith(_MARKDOWN) else _plain_text, file))
+            continue
+        if not Path(file).is_file():
+            _content(file)  # raises the error
+        for entry in files_source(Path(file), _from_row, split_by_hash=False).entries(set()):
+            yield InputJob(f"{file}:{entry.line}", partial(_row, file, entry))
 
 
 def merge_inputs(inputs: Sequence[Input]) -> Input:
@@ -78,20 +137,8 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
     return Input(example.id, example, sum(item.words_left_out for item in inputs))
 
 
-def _reader(file: str) -> Callable[[str], Iterator[Input]]:
-    name = Path(file).name.lower()
-    if file == _STANDARD_INPUT or name.endswith(".txt") or not Path(name).suffix:
-        return _plain_text
-    if name.endswith((".md", ".markdown")):
-        return _markdown
-    if name.endswith((".jsonl", ".jsonl.gz")):
-        return _rows
-    known = ".txt, .md, .markdown, .jsonl, .jsonl.gz or nothing"
-    raise UsageError(f"{file}: its name should end in {known}; any text can be read by `- < {file}`")
-
-
-def _plain_text(file: str) -> Iterator[Input]:
-    yield plain_input(_text_in(file), file)
+def _plain_text(file: str) -> Input:
+    return plain_input(_text_in(file), file)
 
 
 def plain_input(text: str, name: str) -> Input:
@@ -105,26 +152,21 @@ def plain_input(text: str, name: str) -> Input:
     return check_input(Input(_display_name(name), replace(found, documents=documents)))
 
 
-def _markdown(file: str) -> Iterator[Input]:
-    """Yield a file of Markdown as one document; its only first-level heading, if it has just one, is the title."""
+def _markdown(file: str) -> Input:
+    """Return a file of Markdown as one document; its only first-level heading, if it has just one, is the title."""
     reading = MarkdownReader(_text_in(file))
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
-    yield check_input(Input(file, example, reading.words_left_out))
+    return check_input(Input(file, example, reading.words_left_out))
 
 
-def _rows(file: str) -> Iterator[Input]:
-    path = Path(file)
-    if path.is_file():
-        for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
-            try:
-                (read,) = as_examples(entry.read())
-                example = as_thinned(read).example
-                yield check_input(Input(f"{file}: {example.id}", example), file, entry.line)
-            except BadRow as problem:
-                raise DataError(f"{problem}", entry.path, entry.line) from problem
-    else:
-        _content(file)  # raises the error
+def _row(file: str, entry: Entry) -> Input:
+    try:
+        (read,) = as_examples(entry.read())
+        example = as_thinned(read).example
+        return check_input(Input(f"{file}: {example.id}", example), file, entry.line)
+    except BadRow as problem:
+        raise DataError(f"{problem}", entry.path, entry.line) from problem
 
 
 def _from_row(row: Row) -> Example:
@@ -163,8 +205,6 @@ def _text_in(file: str) -> str:
 
 def _content(file: str) -> bytes:
     path = Path(file)
-    if file != _STANDARD_INPUT and path.is_dir():
-        raise DataError(f"a folder, not a file: name the files in it ({path / '*.txt'})", path)
     try:
         if file != _STANDARD_INPUT:
             check_readable(path)

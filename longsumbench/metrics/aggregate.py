@@ -146,7 +146,8 @@ def aggregate(
         DataError: there is no example.
     """
     if per_example.empty:
-        raise DataError("no example can be scored: no reference holds a word that the tokenizer keeps")
+        problem = "no example can be scored: no reference holds a word that the tokenizer keeps"
+        raise DataError(f"{problem}; score.tokenizer=unicode keeps the letters of every script")
     means = (per_example.sort_index() * PERCENT).mean()
     types = [str(column)[:-2] for column in per_example.columns if str(column).endswith("_f")]
     intervals = intervals_of(per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling)

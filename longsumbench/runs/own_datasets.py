@@ -22,7 +22,7 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
 
     Args:
         name: the name in records, tables and folders.
-        path: a file or folder; the YAML file has its absolute path.
+        path: a file or folder, whose absolute path the YAML file has; of `dataset=hub` a name there.
         words: overrides: `dataset=FORMAT` (default: jsonl) and `dataset.*`.
 
     Returns:
@@ -40,7 +40,8 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
     if known := dataset_files().get(name):
         raise UsageError(f"dataset '{name}' exists ({known}): choose another name, or remove it")
     reader = [] if any(word.startswith("dataset=") for word in words) else ["dataset=jsonl"]
-    typed = format_overrides({"dataset.name": name, "dataset.path": os.path.abspath(Path(path).expanduser())})
+    place = path if "dataset=hub" in words else os.path.abspath(Path(path).expanduser())
+    typed = format_overrides({"dataset.name": name, "dataset.path": place})
     settings = plan_dataset([*reader, *words, *typed])
     if settings.tokenizer is not None:
         settings = replace(settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser()))

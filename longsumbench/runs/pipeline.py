@@ -45,7 +45,7 @@ from longsumbench.runs.run_files import (
     write_run_config,
 )
 from longsumbench.runs.run_id import run_spec
-from longsumbench.runs.scoring import RunScores, score_run
+from longsumbench.runs.scoring import RunScores, score_run, warn_of_other_scripts
 
 _log = logging.getLogger(__name__)
 
@@ -164,6 +164,7 @@ def _carry_out(
     started_in = replace(environment(), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
+    warn_of_other_scripts(config.score, split)
     write_run_config(config, folder)
     write_environment(workdir)
     with share_run(folder, config.train.device) if system.shares_work else nullcontext():

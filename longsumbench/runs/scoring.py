@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from longsumbench.api import Example, FitReport, Metric, RunConfig, Split, Summary, registry
-from longsumbench.corpora.reading.load import Texts
+from longsumbench.api import Example, FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
+from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import (
@@ -26,7 +27,10 @@ from longsumbench.metrics.aggregate import (
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, floor_column, output_files
+
+_SAMPLED_REFERENCES, _MOST = 100, 0.5
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,15 @@ def score_run(
         outputs=describe_outputs([summary.text for summary in summaries], references),
         floor=_floor_means(mean_scores(floors), ranked_by),
     )
+
+
+def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:
+    """Warn before the training if the tokenizer drops most letters of the first references."""
+    examples = (split[index] for index in range(min(len(split), _SAMPLED_REFERENCES)))
+    dropped = dropped_share(" ".join(chain.from_iterable(example.references[0] for example in examples)))
+    if scoring.tokenizer == "default" and dropped > _MOST:
+        problem = f"score.tokenizer=default drops {100 * dropped:.0f} % of the references' letters and digits"
+        warn_once(f"{problem}: only a–z and 0–9 can match; score.tokenizer=unicode keeps the others")
 
 
 def score_floor(metrics: Sequence[Metric], split: Split, summaries: Sequence[Summary]) -> pd.DataFrame:

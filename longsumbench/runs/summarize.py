@@ -1,14 +1,15 @@
-"""Summarize the user's texts with a trained system: `load_system` and `longsumbench summarize`.
+"""Summarize the user's texts: `load_system` and `longsumbench summarize`.
 
-command line → checkpoint, inputs, decoding settings → summaries
+command line → system, inputs, decoding settings → summaries
 """
 
 import json
 import logging
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.untrained import plan_by_name, system_by_name, system_of_run, was_trained
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +60,8 @@ def summarize_files(
     All inputs are checked before the system is loaded. Each summary is printed as soon as it is written.
 
     Args:
-        named: a checkpoint or run.
-        words: files and settings.
+        named: a checkpoint, a run, or the name of a system that needs no training.
+        words: files, folders and settings.
         results: the folder with the runs.
         together: True to take all files as one text of several documents.
         as_json: True to print JSON lines with evidence.
@@ -68,23 +70,18 @@ def summarize_files(
     Raises:
         SuiteError: an error that the user can fix.
     """
-    checkpoint = _find_checkpoint(named, results)
-    settings = [word for word in words if "=" in word and not Path(word).exists()]
-    files = [word for word in words if word not in settings]
-    decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
-    if decoding.evidence != "none" and not as_json:
-        raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
-    if decoding.keep_inputs != "none" and not as_json:
-        raise UsageError(f"decode.keep_inputs={decoding.keep_inputs}: inputs are shown with --json only")
-    inputs = read_inputs(files)
-    if query is not None:
-        inputs = [_with_query(item, query) for item in inputs]
+    found, files = find_system(named, words, results, "all" if as_json else "none")
+    if found.decoding.evidence != "none" and not as_json:
+        raise UsageError(f"decode.evidence={found.decoding.evidence}: evidence is shown with --json only")
+    if found.decoding.keep_inputs != "none" and not as_json:
+        raise UsageError(f"decode.keep_inputs={found.decoding.keep_inputs}: inputs are shown with --json only")
+    inputs = [with_query(item, query) for item in read_inputs(files)]
     if together:
         inputs = [merge_inputs(inputs)]
-    inputs = inputs[: decoding.limit]
-    for item, summary in _fitted(checkpoint, decoding).write(inputs):
+    inputs = inputs[: found.decoding.limit]
+    for item, summary in found.fitted().write(inputs):
         text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-        printed = for_stdout(_to_json(summary) if as_json else text)
+        printed = for_stdout(json.dumps(summary_values(summary), ensure_ascii=False) if as_json else text)
         tqdm.write(printed, file=sys.stdout)  # above the progress bar
         sys.stdout.flush()
         _log.info(describe_losses(item, summary))
@@ -92,7 +89,7 @@ def summarize_files(
 
 @dataclass(frozen=True)
 class FittedSystem:
-    """A system that was trained, ready to summarize texts."""
+    """A system that was trained, or needs no training, ready to summarize texts."""
 
     system: System
     decoding: Decoding
@@ -118,8 +115,8 @@ class FittedSystem:
             plain_input(text, f"text {number}") if isinstance(text, str) else check_input(Input(text.id, text))
             for number, text in enumerate(texts, start=1)
         ]
-        inputs = inputs if query is None else [_with_query(item, query) for item in inputs]
-        return [summary for _, summary in self.write(inputs[: self.decoding.limit])]
+        inputs = [with_query(item, query) for item in inputs[: self.decoding.limit]]
+        return [summary for _, summary in self.write(inputs)]
 
     def write(self, inputs: Sequence[Input]) -> Iterator[tuple[Input, Summary]]:
         """Yield each input with its summary, showing the progress."""
@@ -133,45 +130,78 @@ class FittedSystem:
 
 @suite_errors()
 def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any) -> FittedSystem:
-    """Load a trained system.
+    """Load a trained system, or one that needs no training.
 
         system = load_system("85f3139c", decode={"num_beams": 4}, device="cpu")
         print(system.summarize([text])[0].text)
+        load_system("lexrank", model={"length": 60})
 
     Args:
-        run: a checkpoint's folder, a run's folder, its id, the beginning of its id, or its record.
+        run: a checkpoint's folder, a run's folder, its id, the beginning of its id, or its record; or the name of a
+            system that needs no training ("lead", "lexrank", "ranker", "seq2seq", "prompt").
         results_dir: where ids are looked for.
         settings: `decode.*`, `device` and `seed`, in the form that `run` takes. Without them a run's own settings are
-            used. `decode={"evidence": "all"}` keeps what the system looked at.
+            used. `decode={"evidence": "all"}` keeps what the system looked at. With a system's name also `model.*`.
 
     Raises:
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    checkpoint = _find_checkpoint(run, Results(Path(results_dir).expanduser()))
-    return _fitted(checkpoint, settle_decoding(format_overrides(settings), {**checkpoint.decode, "evidence": "none"}))
+    return find_system(run, format_overrides(settings), Results(Path(results_dir).expanduser()), "none")[0].fitted()
 
 
-def _fitted(checkpoint: "Checkpoint", decoding: Decoding) -> FittedSystem:
-    """Load the system of a checkpoint and check that it can write."""
-    system = open_system(checkpoint.folder)
-    if checkpoint.model:
-        system.config = build_settings(type(system).Config, checkpoint.model, "model.")
-    system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
-    return FittedSystem(system, decoding)
+@dataclass(frozen=True)
+class FoundSystem:
+    """A system that `load` loads; `name` is its own, or that of its folder."""
+
+    name: str
+    decoding: Decoding
+    load: Callable[[], System]
+
+    def fitted(self) -> FittedSystem:
+        """Load the system and check that it can write; errors are those of `load_system`."""
+        system = self.load()
+        if system.oracle:
+            raise UsageError(f"model={system.config.name} needs a reference, and these texts have none")
+        system.try_out(self.decoding.device, f"the checkpoint {self.name}")
+        return FittedSystem(system, self.decoding)
+
+
+def find_system(
+    run: str | Path | RunRecord, words: Sequence[str], results: Results, evidence: str
+) -> tuple[FoundSystem, list[str]]:
+    """Return the system that `load_system` finds, and the files among `words`; the others are its settings.
+
+    `evidence` is the default of `decode.evidence`. Errors are those of `load_system`.
+    """
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    files = [word for word in words if word not in settings]
+    names = registry.systems.targets()
+    if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
+        config = plan_by_name(run, settings, evidence)
+        return FoundSystem(run, config.decode, partial(system_by_name, config)), files
+    folder, usual, load = _find_checkpoint(run, results)
+    return FoundSystem(f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load), files
 
 
 def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
     """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    queried = "queried" in system.state
-    if "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
+    queried, untrained = "queried" in system.state, system.runs_untrained and "target_words" not in system.state
+    if untrained or "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
         return ""
     if queried:
         return f"{system.config.name} was trained on texts with queries: add one with --query"
     return f"{system.config.name} was trained on texts without queries: it has not learned to answer them"
 
 
-def _with_query(item: Input, query: str) -> Input:
+def with_query(item: Input, query: str | None) -> Input:
+    """Return an input with a question; None keeps its own.
+
+    Raises:
+        UsageError: the question is empty, or the input has one.
+    """
+    if query is None:
+        return item
     if not query.strip():
         raise UsageError("--query is empty: type a question, or leave it out")
     if item.example.query:
@@ -179,26 +209,17 @@ def _with_query(item: Input, query: str) -> Input:
     return replace(item, example=replace(item.example, query=query))
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """A trained system on disk.
+def _find_checkpoint(
+    run: str | Path | RunRecord, results: Results
+) -> tuple[Path, Mapping[str, Any], Callable[[], System]]:
+    """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id.
 
-    Attributes:
-        folder: the files of `System.save`.
-        decode: the decode settings of the run; empty if the user named the checkpoint's folder.
-        model: the model settings of the run; they may differ from those of the run that trained the checkpoint.
+    Returns:
+        Its folder, or that of a run that trained nothing; the decode settings of the run; what loads the system.
     """
-
-    folder: Path
-    decode: Mapping[str, Any]
-    model: Mapping[str, Any]
-
-
-def _find_checkpoint(run: str | Path | RunRecord, results: Results) -> Checkpoint:
-    """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id."""
     folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
-        return Checkpoint(folder, {}, {})
+        return folder, {}, partial(open_system, folder)
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
         unfinished = f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
@@ -206,17 +227,21 @@ def _find_checkpoint(run: str | Path | RunRecord, results: Results) -> Checkpoin
     try:
         run = results.find(str(folder))
     except UsageError as problem:
-        raise UsageError(f"no folder {folder}, and {problem}") from None
+        near = did_you_mean(str(run), registry.systems.targets())
+        raise UsageError(f"no folder {folder}{near}, and {problem}") from None
     record, found = RunRecord.read(run), run / "work" / "checkpoint"
     if record.imported:
         raise UsageError(
             f"{run} has imported outputs of {record.model}, and no system: name a run that was trained here"
         )
+    known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
+    decode = {key: value for key, value in record.config["decode"].items() if key in known}
     if not (found / "system.json").is_file():
+        if not was_trained(run):
+            return run, decode, partial(system_of_run, run)
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"
-        never = f"{run} has model={record.model}, which has no checkpoint"
-        raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
+        raise UsageError(gone if found.is_symlink() else away)
     try:
         seconds = read_json(found / "fit.json", FitReport).seconds
     except FileNotFoundError:  # without training
@@ -228,16 +253,14 @@ def _find_checkpoint(run: str | Path | RunRecord, results: Results) -> Checkpoin
         raise UsageError(
             f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
         )
-    known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
-    decode = {key: value for key, value in record.config["decode"].items() if key in known}
-    return Checkpoint(found, decode, record.config["model"])
+    return found, decode, partial(open_system, found, record.config["model"])
 
 
-def open_system(folder: Path) -> System:
-    """Load a system from its checkpoint.
+def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> System:
+    """Load a system from its checkpoint, with the model settings of another run if they are given.
 
     Raises:
-        UsageError: the system is not installed, or needs a reference.
+        UsageError: the system is not installed.
         DataError: the checkpoint is damaged.
     """
     name = read_saved(folder)["system"]
@@ -248,8 +271,8 @@ def open_system(folder: Path) -> System:
         known = ", ".join(problem.known)
         raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {known})") from None
     system = system_class.load(folder)
-    if system.oracle:
-        raise UsageError(f"model={name} needs a reference, and these texts have none")
+    if settings is not None:
+        system.config = build_settings(type(system).Config, settings, "model.")
     return system
 
 
@@ -311,10 +334,10 @@ def describe_losses(item: Input, summary: Summary) -> str:
     return f"{item.name}: {'; '.join(note for note, applies in notes.items() if applies)}"
 
 
-def _to_json(summary: Summary) -> str:
-    """Return a summary as a line of JSON; evidence as nested lists, the first axis outermost, -inf and nan as null."""
+def summary_values(summary: Summary) -> dict[str, Any]:
+    """Return a summary as JSON values; evidence as nested lists, the first axis outermost, -inf and nan as null."""
     evidence = summary.evidence
-    values = {
+    return {
         "id": summary.id,
         "summary": summary.text,
         "complete": summary.complete,
@@ -331,7 +354,6 @@ def _to_json(summary: Summary) -> str:
         else None,
         "input": summary.read,
     }
-    return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

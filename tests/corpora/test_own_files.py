@@ -207,11 +207,11 @@ def test_what_is_no_text_is_told(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere.txt", "nowhere", "nowhere.jsonl", "nowhere.md"])
 def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
-    """So is a folder that is given for a file."""
+    """So is a folder without a file that can be read."""
     with pytest.raises(DataError, match=f"{name}: no such file"):
         read_inputs([str(tmp_path / name)])
     (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match="a folder, not a file: name the files in it"):
+    with pytest.raises(DataError, match=r"no file in this folder ends in \.txt"):
         read_inputs([str(tmp_path / name)])
 
 

@@ -27,7 +27,8 @@ SPLITS = {
     "test": "test",
 }
 _MAX_NAMES = 5  # files in a message
-_SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
+_SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.((jsonl|json|txt)(\.gz)?|csv|parquet)")
+_TABLE_ROWS = 1_000  # of a table, read together
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -87,7 +88,7 @@ def _find_splits(path: Path) -> dict[str, Path]:
         raise DataError("no such file or folder; correct dataset.path", path)
     found = one_per_split((file.name.partition(".")[0], file) for file in path.iterdir() if _is_split_file(file))
     if not found:
-        expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
+        expected = "no split files; expected train, validation or test .jsonl, .json, .txt (or .gz), .csv or .parquet"
         names = [file.name for file in sorted(path.iterdir())]
         there = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
         advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
@@ -124,16 +125,48 @@ def _is_split_file(file: Path) -> bool:
 def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
     done = 0
     for split, path in files:
-        empty, so_far = True, 0
-        for number, (line, so_far) in enumerate(_lines_with_position(path), start=1):
+        empty = True
+        for number, (read, so_far) in enumerate(_reads_with_position(path, from_row), start=1):
             if split in full:
                 break
-            if line.strip():
+            if read is not None:
                 empty = False
-                yield Entry(split, partial(_read, line, from_row), path, number, done + so_far)
+                yield Entry(split, read, path, number, done + so_far)
         if empty and split not in full:
             raise DataError("the file is empty", path)
-        done += so_far
+        done += path.stat().st_size
+
+
+def _reads_with_position(path: Path, from_row: FromRow) -> Iterator[tuple[Callable[[], Read] | None, int]]:
+    """Yield what reads each row, None for a blank line, with the bytes read so far; they are unknown for a table."""
+    if path.suffix.lower() in (".csv", ".parquet"):
+        yield from ((partial(from_row, row), 0) for row in _table_rows(path))
+    else:
+        lines = _lines_with_position(path)
+        yield from ((partial(_read, line, from_row) if line.strip() else None, so_far) for line, so_far in lines)
+
+
+def _table_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a CSV file, whose values are text, or of a Parquet file."""
+    check_readable(path)
+    try:
+        if path.suffix.lower() == ".csv":
+            from pandas import RangeIndex, read_csv  # slow, as pyarrow: imported late
+
+            options: Any = {"dtype": str, "na_filter": False, "encoding": "utf-8-sig", "chunksize": _TABLE_ROWS}
+            with read_csv(path, **options) as tables:
+                for table in tables:
+                    if not isinstance(table.index, RangeIndex):  # pandas takes the first values for names of rows
+                        raise ValueError("a row has more values than there are names")
+                    yield from table.to_dict("records")
+        else:
+            from pyarrow import parquet  # type: ignore[import-untyped] # has no annotations
+
+            for batch in parquet.ParquetFile(path).iter_batches(_TABLE_ROWS):
+                yield from batch.to_pylist()
+    except (ValueError, OSError) as error:  # the libraries' errors are subclasses
+        problem = " ".join(f"{error}".split())
+        raise DataError(f"not a table in {path.suffix[1:]} with a line of names, in UTF-8 ({problem})", path) from error
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

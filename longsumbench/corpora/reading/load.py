@@ -94,6 +94,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         "limit": settings.limit,
         "strict": settings.strict is not False,  # decides about bad rows only, not overlaps
         **source.inputs,
+        **({"columns": settings.columns} if settings.columns is not None else {}),
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")

@@ -16,14 +16,14 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from longsumbench.api import Entry, Example, Read, Thinned
 from longsumbench.corpora.reading.store import StoredExample, store_example
@@ -43,6 +43,8 @@ class MadeExample(NamedTuple):
     left_out: Mapping[str, int]
 
 
+_Batch = TypeVar("_Batch")
+_Outcome = TypeVar("_Outcome")
 RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 
@@ -95,14 +97,14 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
-            if done >= _SERIAL_BYTES and _can_be_sent(entry):
-                yield from _read_in_processes(entries, min(workers, _MAX_PROCESSES), done // number)
+            if done >= _SERIAL_BYTES and can_be_sent(entry.read):
+                yield from _read_in_processes(entries, workers, done // number)
 
 
-def _can_be_sent(entry: Entry) -> bool:
+def can_be_sent(value: object) -> bool:
     """Return False for what another process cannot load: a lambda, and what the main script defines."""
     try:
-        return b"__main__" not in pickle.dumps(entry.read)
+        return b"__main__" not in pickle.dumps(value)
     except Exception:  # pickling can raise any error
         return False
 
@@ -112,25 +114,42 @@ def _size(outcome: Sequence[MadeExample]) -> int:
 
 
 def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
-    waiting: deque[tuple[list[Entry], Future[list[RowOutcome]]]] = deque()
+    batches = _batches(entries, 1 + _BATCH_BYTES // max(1, mean_size))
+    for rows, made in map_in_processes(_make_all, batches, processes, "dataset.workers=1 reads them in one process"):
+        yield from zip(rows, made, strict=True)
+
+
+def map_in_processes(
+    function: Callable[[_Batch], _Outcome], batches: Iterable[_Batch], processes: int, advice: str
+) -> Iterator[tuple[_Batch, _Outcome]]:
+    """Yield every batch with `function(batch)`, in order; a few batches wait at a time, so memory stays bounded.
+
+    Args:
+        function: is sent to the processes, as the batches are.
+        batches: the arguments.
+        processes: their number, at most 8.
+        advice: what to do if a process was killed.
+
+    Raises:
+        EnvironmentProblem: a process has ended.
+    """
+    waiting: deque[tuple[_Batch, Future[_Outcome]]] = deque()
+    processes = min(processes, _MAX_PROCESSES)
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
-        for rows in _batches(entries, 1 + _BATCH_BYTES // max(1, mean_size)):
+        for batch in batches:
             with _without_main_script():  # processes start on the first job
-                waiting.append((rows, pool.submit(_make_all, [(entry.split, entry.read) for entry in rows])))
+                waiting.append((batch, pool.submit(function, batch)))
             if len(waiting) >= _BATCHES_AHEAD * processes:
-                yield from _outcomes(*waiting.popleft())
-        while waiting:
-            yield from _outcomes(*waiting.popleft())
+                first, outcome = waiting.popleft()
+                yield first, outcome.result()
+        for first, outcome in waiting:
+            yield first, outcome.result()
     except BrokenProcessPool as error:
         problem = "a process that was reading texts has ended: it was killed, or the memory is full;"
-        raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in one process") from error
+        raise EnvironmentProblem(f"{problem} {advice}") from error
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _outcomes(rows: list[Entry], made: "Future[list[RowOutcome]]") -> Iterator[tuple[Entry, RowOutcome]]:
-    return zip(rows, made.result(), strict=True)
 
 
 @contextmanager
@@ -166,8 +185,8 @@ def _raise_error(error: Exception) -> tuple[()]:
     raise error
 
 
-def _make_all(jobs: list[tuple[str | None, Callable[[], Read]]]) -> list[RowOutcome]:
-    return [make_examples(split, read) for split, read in jobs]
+def _make_all(rows: list[Entry]) -> list[RowOutcome]:
+    return [make_examples(entry.split, entry.read) for entry in rows]
 
 
 def _end_with_parent() -> None:

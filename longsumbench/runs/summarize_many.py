@@ -1,0 +1,151 @@
+"""Summarize many files into one file or folder, in several processes: `longsumbench summarize … --output`."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from longsumbench.api import (
+    SAME_SYSTEM,
+    Decoding,
+    Summary,
+    System,
+    Truncation,
+    describe_reading,
+    names_deciding,
+    total_truncation,
+)
+from longsumbench.corpora.own_files import InputJob, input_jobs, is_of_rows, list_files
+from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
+from longsumbench.errors import DataError, UsageError, naming_path
+from longsumbench.files import BadFile, digest, parse_json, write_atomically
+from longsumbench.formatting import format_count
+from longsumbench.progress import Progress
+from longsumbench.runs.results import Results
+from longsumbench.runs.summarize import FittedSystem, find_system, summarize_inputs, summary_values, with_query
+
+_log = logging.getLogger(__name__)
+
+_SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
+
+
+def summarize_into(
+    output: Path, named: str, words: Sequence[str], results: Results, with_evidence: bool, query: str | None = None
+) -> None:
+    """Summarize files and rows. Finished texts are skipped; a text that cannot be read does not stop the others.
+
+    Args:
+        output: a file of JSON lines if its name ends in .jsonl; else a folder, which gets a file for each text.
+        named: a checkpoint, a run, or the name of a system that needs no training.
+        words: files, folders and settings.
+        results: the folder with the runs.
+        with_evidence: True to write what the system looked at into the JSON lines.
+        query: a question for every text; None keeps the questions in the files.
+
+    Raises:
+        DataError: a text could not be read; raised at the end.
+        SuiteError: another error that the user can fix.
+    """
+    found, paths = find_system(named, words, results, "all" if with_evidence else "none")
+    files, in_lines = list_files(paths), output.suffix == ".jsonl"
+    if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
+        raise UsageError(f"--output {output} is one of the inputs or inside them: choose another place")
+    if (has_rows := any(map(is_of_rows, files))) and not in_lines:
+        raise UsageError(f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl")
+    if {found.decoding.evidence, found.decoding.keep_inputs} - {"all", "none"}:
+        raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
+    base = os.path.commonpath([os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths])
+
+    def target(name: str) -> Path:
+        inside = os.path.relpath(name, base)
+        return output / (inside if inside.endswith(".txt") else f"{inside}.txt")
+
+    fitted = found.fitted()
+    _check_settings(output, _settings_digest(found.name, fitted, query))
+    done = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
+    jobs = (job for job in islice(input_jobs(files), fitted.decoding.limit) if job.name not in done)
+    ledgers: list[Truncation] = []
+    problems, written = [], 0
+    with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
+        progress.start_at(len(done))
+        for name, summary in _summarize_jobs(fitted, query, jobs):
+            progress.advance()
+            if isinstance(summary, DataError):
+                _log.warning(f"not summarized: {summary}")
+                problems.append(summary)
+                continue
+            if in_lines:
+                with naming_path(output), output.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False) + "\n")
+            else:
+                write_atomically(target(name), f"{summary.text}\n")
+            written += 1
+            if summary.truncation is not None:
+                ledgers = [total_truncation([*ledgers, summary.truncation])]
+    reading = f"; {describe_reading(ledgers[0])}" if ledgers else ""
+    _log.info(f"{output}: {format_count(written, 'text')} summarized, {len(done):,} before{reading}")
+    if problems:
+        advice = "correct or remove what is named, then run the same command again"
+        raise DataError(f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}")
+
+
+def _settings_digest(named: str, fitted: FittedSystem, query: str | None) -> str:
+    others, system = names_deciding(Decoding, *SAME_SYSTEM), fitted.system
+    deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in others}
+    return digest([named, system.identity(), system.state, deciding, query])
+
+
+def _check_settings(output: Path, settings: str) -> None:
+    """Note the settings in a hidden file beside the output; raise UsageError if others, or none, are noted."""
+    note = output.with_name(f".{output.name}.settings")
+    is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    if not is_empty and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
+        advice = "name another --output, or remove it"
+        raise UsageError(f"{output} exists, and another system, setting or command wrote it: {advice}")
+    write_atomically(note, settings)
+
+
+def _texts_in(output: Path) -> set[str]:
+    """Return the names of the texts in a file of JSON lines, and drop its last line if that is incomplete."""
+    names: set[str] = set()
+    with output.open("a+b") as file:
+        end = file.seek(0)
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n"):
+                try:
+                    names.add(parse_json(line, dict[str, object]).get("file", ""))  # type: ignore[arg-type]
+                except BadFile as error:
+                    raise DataError(f"not a summary ({error}); remove the line", output, number) from error
+                end += len(line)
+        file.truncate(end)
+    return names
+
+
+def _summarize_jobs(
+    fitted: FittedSystem, query: str | None, jobs: Iterator[InputJob]
+) -> Iterator[tuple[str, Summary | DataError]]:
+    """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
+    summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)
+    batches = iter(lambda: list(islice(jobs, fitted.decoding.batch_size)), [])
+    several = not fitted.system.decided_by and num_cores() > 1 and can_be_sent(fitted.system)
+    for batch in islice(batches, _SERIAL_BATCHES if several else None):
+        yield from summarize(batch)
+    if several:
+        for _, summaries in map_in_processes(summarize, batches, num_cores(), "run the same command again"):
+            yield from summaries
+
+
+def _summarize_batch(
+    system: System, decoding: Decoding, query: str | None, jobs: Sequence[InputJob]
+) -> list[tuple[str, Summary | DataError]]:
+    """Return the names of texts with their summaries; those that cannot be read come first, with the problem."""
+    inputs, outcomes = {}, list[tuple[str, Summary | DataError]]()
+    for job in jobs:
+        try:
+            inputs[job.name] = with_query(job.read(), query)
+        except DataError as problem:
+            outcomes.append((job.name, problem))
+    return [*outcomes, *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True)]

@@ -1,0 +1,155 @@
+"""Own texts in tables: CSV and Parquet files, any dataset of the hub, and columns with other names."""
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas as pd
+import pytest
+from support.toys import write_jsonl
+
+from longsumbench.api import DatasetSettings, Example
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cli.main import main
+from longsumbench.corpora.own_files import read_inputs
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import read_text
+
+ROWS = [
+    {"id": "7", "document": 'A "quoted", text.\n\nTwo.', "summary": "NA", "title": "Grüße"},
+    {"id": "8", "document": "Three, four.", "summary": "One.", "title": ""},
+]
+OTHER_NAMES = {"document": "article", "summary": "highlights"}
+
+
+def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, **names: str) -> Path:
+    """Write rows as a table, by the ending of its name; `names` are those of columns."""
+    table = pd.DataFrame(rows).rename(columns=names)
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False, encoding="utf-8-sig")  # as spreadsheets write it, with a byte order mark
+    else:
+        table.to_parquet(path, index=False)
+    return path
+
+
+def examples(texts: Texts, split: str = "test") -> list[Example]:
+    """Return the examples of a split."""
+    return list(texts.splits[split])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_holds_the_texts_of_json_lines(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
+    """The same rows as JSON lines, as CSV and as Parquet are the same texts, under other column names, too."""
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "table").mkdir()
+    pd.DataFrame(ROWS).to_json(tmp_path / "lines" / "test.jsonl", orient="records", lines=True)
+    write_table(tmp_path / "table" / f"test.{ending}")
+    renamed = write_table(tmp_path / f"renamed.{ending}", **OTHER_NAMES)
+    lines = load_texts(DatasetSettings("mine", path=str(tmp_path / "lines")), stages)
+    table = load_texts(DatasetSettings("mine", path=str(tmp_path / "table")), stages)
+    assert (table.fingerprint, examples(table)[0].references) == (lines.fingerprint, (("NA",),))
+    columns = {**OTHER_NAMES, "title": "title"}
+    assert (
+        load_texts(DatasetSettings("mine", path=str(renamed), columns=columns), stages).fingerprint == lines.fingerprint
+    )
+    assert [item.example.title for item in read_inputs([str(tmp_path / "table")])] == ["Grüße", None]
+
+
+def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> None:
+    """Lists in a Parquet file are several references, as in JSON lines; numbers are ids."""
+    path = write_table(tmp_path / "a.parquet", [{"id": 3, "document": "Text.", "references": ["One.", "Two."]}])
+    (example,) = examples(load_texts(DatasetSettings("mine", path=str(path)), stages))
+    assert (example.id, example.references) == ("3", (("One.",), ("Two.",)))
+
+
+BAD = {
+    "a.parquet": (b"no table", r"a\.parquet: not a table in parquet"),
+    "a.csv": (b"\xff\xfe", r"a\.csv: not a table in csv with a line of names, in UTF-8"),
+    "b.csv": (b"id,document\n1,a,b,c\n", r"b\.csv: not a table in csv"),
+    "c.csv": (b"id,document\n1,Text.\n", r"c\.csv:1: the fields 'summary' and 'references' are missing"),
+    "d.csv": (b"id,document\n", r"d\.csv: the file is empty"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_table_is_an_error_of_one_line(name: str, tmp_path: Path, stages: ArtifactCache) -> None:
+    """What is no table, and a row that cannot be used, are named with the file and the row."""
+    (tmp_path / name).write_bytes(BAD[name][0])
+    with pytest.raises(DataError, match=BAD[name][1]):
+        load_texts(DatasetSettings("mine", path=str(tmp_path / name)), stages)
+
+
+def test_a_column_that_is_missing(tmp_path: Path, stages: ArtifactCache) -> None:
+    """A wrong column is named, with those that are there."""
+    path = write_table(tmp_path / "a.csv")
+    with pytest.raises(DataError, match=r"a\.csv:1: the column 'text' is missing: the row has id, document, summary"):
+        load_texts(DatasetSettings("mine", path=str(path), columns={"document": "text"}), stages)
+
+
+@pytest.fixture
+def on_hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """A stand-in for the hub with `ROWS` under other names, without ids; returns the calls that asked for rows."""
+    calls: list[tuple[Any, ...]] = []
+
+    def load_dataset(repository: str, config: str | None, revision: str | None) -> datasets.DatasetDict:
+        calls.append((repository, config))
+        rows = [{OTHER_NAMES.get(name, name): row[name] for name in ("document", "summary")} for row in ROWS]
+        return datasets.DatasetDict({split: datasets.Dataset.from_list(rows) for split in ("train", "test")})
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    monkeypatch.setattr(hub, "_newest_revision", lambda *_: "a" * 40)
+    hub.chosen_revision.cache_clear()
+    return calls
+
+
+def test_any_dataset_of_the_hub(on_hub: list[tuple[Any, ...]], tmp_path: Path, own_config: Path) -> None:
+    """Named by the command line with its columns, a dataset of the hub is run, and can be given a name."""
+    columns = [f"dataset.columns.{field}={column}" for field, column in OTHER_NAMES.items()]
+    words = ["dataset=hub", *columns, "dataset.split=train"]
+    results = ["baselines=false", "score.resamples=100", f"results_dir={tmp_path}"]
+    assert main(["run", "model=lead", "dataset.path=me/news/v2", *words, *results]) == 0
+    assert main(["dataset", "add", "news", "me/other", *words]) == 0
+    assert main(["run", "model=lead", "dataset=news", *results]) == 0
+    assert on_hub == [("me/news", "v2"), ("me/other", None)]
+
+
+def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:
+    """Without OWNER/NAME the error says what to write."""
+    for path in (None, "news", "a/b/c/d"):
+        with pytest.raises(UsageError, match=r"dataset=hub needs dataset\.path=OWNER/NAME"):
+            load_texts(DatasetSettings("hub", path=path), stages)
+
+
+def test_another_script_is_said_before_and_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Texts without a letter from a to z: a warning before the run's work, and the error, name the setting for them."""
+    rows = [{"id": str(n), "document": f"Жёлтый дом стоит {'на' * n}.", "summary": "Дом."} for n in range(3)]
+    path = write_table(tmp_path / "a.csv", rows)
+    words = ["run", "model=lead", "model.length=3", "dataset=jsonl", f"dataset.path={path}", f"results_dir={tmp_path}"]
+    assert main([*words, "baselines=false"]) == 3
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("warning: score.tokenizer=default drops 100 % of the references' letters and digits")
+    assert "score.tokenizer=unicode keeps the letters of every script" in last
+    assert main([*words, "baselines=false", "score.tokenizer=unicode"]) == 0
+    assert "drops" not in capsys.readouterr().err
+
+
+def test_one_file_names_the_division(tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is all test split is told how to be divided; a divided one and a folder are not."""
+    path = write_table(tmp_path / "a.csv", [{**ROWS[0], "id": str(number)} for number in range(40)])
+    hint = "dataset.split_by_hash=true divides one file into three"
+    for name, words, expected in (
+        ("one", [path], True),
+        ("three", [path, "dataset.split_by_hash=true"], False),
+        ("many", [write_jsonl(tmp_path / "toy")], False),
+    ):
+        assert main(["dataset", "add", name, *map(str, words)]) == 0
+        assert (hint in capsys.readouterr().out) == expected
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    """A configuration, a prompt or a table that an editor begins with a mark is read without it."""
+    (tmp_path / "a.yaml").write_bytes(b"\xef\xbb\xbfname: mine\n")
+    assert read_text(tmp_path / "a.yaml") == "name: mine\n"
