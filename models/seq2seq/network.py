@@ -148,13 +148,18 @@ class Seq2SeqNetwork(Network):
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights: `xavier`, or T5's own, which go with its unscaled attention."""
-        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
+        model = self.blank_model((0, None, 0))
         if not hasattr(model.config, "initializer_factor"):
             xavier(model, model.config.d_model)
         if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
                     part.weight.data *= model.config.d_model**-0.5
+        return model
+
+    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+        """Return the checkpoint's network without its weights."""
+        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
         return model
 
     def writer(self, folder: Path, named: str) -> PreTrainedModel:

@@ -6,7 +6,7 @@ the same batches in the same order. Plans by input tokens (`train.batch_tokens`)
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import torch
 
@@ -43,6 +43,15 @@ class BatchPlan:
             batches = equal_batches(self.lengths, self.recipe, number)
         while step := list(islice(batches, self.recipe.accumulation)):
             yield step
+
+    def largest_batch(self) -> list[int]:
+        """Return the batch that has the most to read."""
+        everything = range(len(self.lengths))
+        if self.recipe.batch_tokens is not None:
+            return pack_tokens(everything, self.lengths, self.recipe.batch_tokens)[0]
+        if self.by_words:
+            return pack(everything, self.lengths, self.recipe)[0]
+        return max(chain.from_iterable(self.epoch(0)), key=lambda batch: sum(self.lengths[index] for index in batch))
 
 
 def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterator[list[int]]:

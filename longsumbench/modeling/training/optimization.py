@@ -11,7 +11,21 @@ from longsumbench.api import Recipe
 
 _ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 
+_NUMBERS_PER_WEIGHT = {"adafactor": 0, "adam": 2, "adagrad": 1}  # that an optimizer keeps, about
+_BACKWARD = 1.2  # memory of a step / what is kept for its backward pass; 1.0 to 1.3 in measured runs
+
 Schedule = Callable[[int], float]
+
+
+def training_bytes(saved: float, weights: float, optimizer: str) -> float:
+    """Return about the memory that a training step adds to the weights, in bytes.
+
+    Args:
+        saved: bytes kept for the backward pass of a batch (`PassCost`).
+        weights: bytes of the trained weights.
+        optimizer: its name in the recipe.
+    """
+    return _BACKWARD * saved + weights * (1 + _NUMBERS_PER_WEIGHT[optimizer])
 
 
 def learning_rate(recipe: Recipe, width: int) -> Schedule:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import transformers
 from torch import Tensor
@@ -21,10 +22,12 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
 from longsumbench.api import FitReport, Recipe
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
@@ -34,7 +37,7 @@ from longsumbench.modeling.training.data_parallel import (
     sum_gradients,
     sum_over_processes,
 )
-from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense
+from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense, training_bytes
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
@@ -147,11 +150,41 @@ class _Training:
         self.plan = BatchPlan(self.rows, recipe)
         self.most_kept = max(recipe.keep_best, recipe.average_weights)
         self.means_over = [name for name in self.collator([self.rows[0]]) if name.startswith("num_")]
+        if not self.on_gpu:  # which refuses the first batch; on a CPU the system would end the process
+            self._check_memory()
         self.state = load_checkpoint(self.folder, model, self.optimizer)
         if self.state.step:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
         self.started = time.monotonic() - self.state.seconds
         self.saved = time.monotonic()
+
+    def _check_memory(self) -> None:
+        """Check that the largest batch fits into the free memory.
+
+        Raises:
+            EnvironmentProblem: it does not.
+        """
+        (indices,) = own_share([self.plan.largest_batch()])
+        batch = self.collator([self.rows[index] for index in indices])
+        needed, free = self._needed_bytes(batch), psutil.virtual_memory().available
+        _log.debug(f"{self.shown_as}: about {format_bytes(needed)} of memory")
+        if needed > free:
+            *_, units, tokens = batch["unit_mask"].shape
+            problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
+            texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
+            raise EnvironmentProblem(
+                f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
+                " train.gradient_checkpointing=true, shorter texts (model.*), or a smaller scale"
+            )
+
+    def _needed_bytes(self, batch: Batch) -> float:
+        """Return about the memory that a step on this batch adds: for the backward pass, gradients and optimizer."""
+        cost, one = PassCost(), {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
+        self.model.train()
+        with counting(cost, self.model):
+            self.objective.output(**{**self.objective.draw(batch), **one})
+        weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
+        return training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
 
     def batches_of_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""
