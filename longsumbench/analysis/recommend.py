@@ -9,10 +9,9 @@ from longsumbench.errors import SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.blocks import row_cells, table_block
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.comparability import comparison_key, heading_of
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
-from longsumbench.leaderboards.seed_groups import Difference, ScoresOfRuns, SeedGroup, difference, group_by_seed
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
 from longsumbench.report.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
@@ -35,15 +34,14 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     """
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     settings = [word for word in words if word not in paths]
-    named = any(word.startswith("dataset=") for word in settings)
-    if len(paths) > 1 or (paths and named):
+    if len(paths) > 1 or (paths and any(word.startswith("dataset=") for word in settings)):
         raise UsageError("name one file or folder of JSON lines, or dataset=NAME with its dataset.* settings")
     if not paths:
         return settings
     path = Path(paths[0]).expanduser()
-    name = f"texts-{re.sub(r'[^a-zA-Z0-9_.-]', '-', path.name.partition('.')[0])}"[:60]
+    name = re.sub(r"[^a-zA-Z0-9_.-]", "-", path.name.partition(".")[0])
     split = {"dataset.split_by_hash": True} if path.is_file() else {}
-    given = {"dataset": "jsonl", "dataset.name": name, "dataset.path": str(path), **split}
+    given = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60], "dataset.path": str(path), **split}
     typed = {word.partition("=")[0] for word in settings}
     return [*format_overrides({key: value for key, value in given.items() if key not in typed}), *settings]
 
@@ -85,82 +83,67 @@ def recommend(
 
 
 def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:
-    """Return the table of systems on the same examples, and three sentences: what to choose, what it reads, its cost.
-
-    Args:
-        runs: on the same examples; others than those of the first one are left out.
-        scores: their scores per example, 0–1.
-    """
-    same = [run for run in runs if comparison_key(run) == comparison_key(runs[0])]
-    rows = group_by_seed(same, scores)
-    learned, first = judge_learning(rows, scores), runs[0]
-    rows = tuple(replace(row, learned=learned[row.key]) for row in rows)
-    block = ComparableRows(rows, against_best(rows, scores))
+    """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
+    first = runs[0]
+    same = [run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)]
+    groups = group_by_seed(same, scores)
+    learned = judge_learning(groups, scores)
+    rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
     known = columns_of(same)
     columns = [known[name] for name in ("system", "settings", ranking_score(first), *_COLUMNS)]
+    table = table_block(columns, row_cells(ComparableRows(rows, against_best(rows, scores)), columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
-    table = terminal_block(table_block(columns, row_cells(block, columns)))
-    sentences = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
-    return "\n".join([heading, "", table, "", *(wrap_text(sentence) for sentence in sentences if sentence)])
+    lines = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
+    return "\n".join([heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)])
 
 
 def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
-    """Return three sentences about comparable rows, best first; one if there is nothing to choose from."""
-    ranked = [row for row in rows if row.ranked]
+    """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
+
+    Of the best and those that cannot be told from it, the one with the lowest price, then time, is chosen.
+    """
+    ranked = [row for row in rows if row.ranked and row.first.model != "random"]
     if not ranked:
         return ["No system can be recommended: none of them learned."]
-    best, name = ranked[0], ranking_score(rows[0].first)
-    ahead = {row.key: difference(best, row, name, scores) for row in ranked[1:]}
-    alike = [best, *(row for row in ranked[1:] if not _is_clear(ahead[row.key]))]
-    chosen = min(alike, key=_cost)
-    return [_describe_quality(chosen, ranked, alike, name, ahead), _describe_reading(chosen), _describe_cost(chosen)]
-
-
-def _is_clear(found: Difference | None) -> bool:
-    """Return True if the whole 95 % interval is above 0."""
-    return found is not None and found.examples >= _FEWEST and found.low > 0
-
-
-def _cost(row: SeedGroup) -> tuple[float, float]:
-    """Return the price in US dollars and the seconds of a row's first run."""
-    run = row.first
-    return run.counts.get("price", 0.0), run.fit.seconds + run.timings.summarize
-
-
-def _describe_quality(
-    chosen: SeedGroup,
-    ranked: Sequence[SeedGroup],
-    alike: Sequence[SeedGroup],
-    name: str,
-    ahead: dict[str, Difference | None],
-) -> str:
-    best, heading, n = ranked[0], heading_of(name), ranked[0].first.n
+    score, n = ranking_score(rows[0].first), rows[0].first.n
+    heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
+    models = [row.first.model for row in ranked]
+    name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
+    ahead = [difference(ranked[0], row, score, scores) for row in ranked[1:]]
+    alike = [ranked[0], *(row for row, by in zip(ranked[1:], ahead, strict=True) if by is None or by.low <= 0)]
+    chosen = min(ranked if n < _FEWEST else alike, key=lambda row: (_price(row.first), _seconds(row.first)))
+    name, run = name_of[chosen.key], chosen.first
     if n < _FEWEST:
-        return f"Choose {chosen.label} for now: {format_count(n, 'example')} cannot tell the systems apart."
-    if len(alike) > 1:
-        others = " or ".join(row.label for row in alike if row is not chosen)
-        return f"Choose {chosen.label}: in {heading} no difference from {others} is shown, and it costs the least."
-    if len(ranked) == 1:
-        return f"Choose {best.label}: it is the only one with a place."
-    found = ahead[ranked[1].key]
-    assert found is not None
-    bounds = f"{found.mean:+.1f} (95 % interval {found.low:+.1f} to {found.high:+.1f})"
-    return f"Choose {best.label}: its {heading} is {bounds} from the next, {ranked[1].label}."
+        choice = f"{name} for now: {format_count(n, 'example')} cannot tell the systems apart"
+    elif others := ", ".join(name_of[row.key] for row in alike if row is not chosen):
+        choice = f"{name}: no difference in {heading} is shown between it and {others}, and it costs the least"
+    elif ahead and (by := ahead[0]):
+        bounds = f"{by.mean:+.1f} (95 % interval {by.low:+.1f} to {by.high:+.1f})"
+        choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}"
+    else:
+        choice = f"{name}: it is the only one with a place"
+    return [f"Choose {choice}.", _describe_reading(name, run), _describe_cost(name, run)]
 
 
-def _describe_reading(row: SeedGroup) -> str:
-    seen = source_seen(row.first)
+def _price(run: RunRecord) -> float:
+    return float(run.counts.get("price", 0.0))
+
+
+def _seconds(run: RunRecord) -> float:
+    return run.fit.seconds + run.timings.summarize
+
+
+def _describe_reading(name: str, run: RunRecord) -> str:
+    seen = source_seen(run)
     if seen is None:
-        return f"How much of a text {row.label} reads is not known."
+        return f"How much of a text {name} reads is not known."
     if seen >= _WHOLE:
-        return f"{row.label} reads the texts to their ends."
-    return f"{row.label} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
+        return f"{name} reads the texts to their ends."
+    return f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
 
 
-def _describe_cost(row: SeedGroup) -> str:
-    run = row.first
+def _describe_cost(name: str, run: RunRecord) -> str:
+    n = max(1, run.num_outputs)
     trained = f"{format_duration(run.fit.seconds)} of training, then " if run.trained else ""
-    each = run.timings.summarize / max(1, run.num_outputs)
-    price = run.counts.get("price", 0.0) / max(1, run.num_outputs)
-    dollars = f", and US$ {1_000 * price:,.2f} for 1,000 texts" if price else ""
-    return f"{row.label} takes {trained}{each:.2g} s a text{dollars}."
+    dollars = f", and US$ {1_000 * _price(run) / n:,.2f} for 1,000 texts" if _price(run) else ""
+    return f"{name} takes {trained}{run.timings.summarize / n:.2g} s a text{dollars}."

@@ -15,13 +15,11 @@ Compare systems on a sample of your texts, and say which to choose. It takes min
   longsumbench recommend dataset=pubmed dataset.path=FOLDER decode.limit=200
   longsumbench recommend my_texts --also "model=seq2seq model.checkpoint=facebook/bart-large-cnn"
 
-Runs Lead, Random, LexRank, two scorers that are trained here (ea, seal), and an oracle, on 100 texts of the test split.
---also adds a system that can summarize as it is: a checkpoint or a language model. It may be repeated. The table has
-quality with 95 % intervals, the share of the texts that each system read, times, memory and price. Three sentences
-below say what to choose, what that system never reads, and what it costs.
+Runs Lead, Random, LexRank, two scorers that are trained here (ea, seal) and an oracle on 100 texts of the test split.
+--also adds a checkpoint or a language model as it is; it may be repeated. Prints a table, and three sentences: what to
+choose, what that system never reads, and what it costs.
 
-settings:  dataset=NAME  dataset.*  decode.limit=100  seed=1  results_dir=results  device=auto|cpu|cuda
-           train.* of the scorers
+settings:  dataset=NAME  dataset.*  decode.limit=100  train.* (of the scorers)  seed=1  results_dir=results
 More: docs/how-to/recommend.md
 """
 

@@ -50,9 +50,9 @@ def test_the_first_sentence_names_the_best_or_the_cheapest_of_those_like_it() ->
     )
     assert clear.startswith("Choose ea: its R-Lsum is +")
     assert clear.endswith("from the next, lead.")
-    assert unclear == "Choose lead: in R-Lsum no difference from ea is shown, and it costs the least."
+    assert unclear == "Choose lead: no difference in R-Lsum is shown between it and ea, and it costs the least."
     dearer = [finished("ea", alike["ea"], 1), finished("lead", alike["lead"], 40)]
-    assert sentences(dearer, alike)[0].startswith("Choose ea: in R-Lsum no difference from lead")
+    assert sentences(dearer, alike)[0].startswith("Choose ea: no difference in R-Lsum is shown between it and lead,")
 
 
 def test_price_goes_before_time() -> None:
@@ -90,18 +90,18 @@ def test_the_second_sentence_says_what_is_never_read() -> None:
 def test_the_third_sentence_says_what_it_takes() -> None:
     """80 texts in 40 s are half a second each; training is named only if there was any."""
     scores = table(ea=0.1)
-    trained, untrained = (sentences([finished("ea", scores["ea"], 40, **more)], scores)[2] for more in (FIT, {}))
+    trained, untrained = (
+        sentences([finished("ea", scores["ea"], 40, **more)], scores)[2] for more in ({"fit": TRAINED}, {})
+    )
     assert trained == "ea takes 90 s of training, then 0.5 s a text."
     assert untrained == "ea takes 0.5 s a text."
 
 
-FIT = {"fit": TRAINED}
-
-
-def test_what_did_not_learn_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An oracle, or a system that did not learn, is never recommended."""
-    scores = table(oracle=0.3, lead=0.0)
+def test_oracles_and_random_sentences_are_not_chosen() -> None:
+    """Neither is recommended, however good or quick it is; nor is a run on other examples in the table."""
+    scores = table(oracle=0.3, lead=0.0, random=0.001)
     runs = [finished("oracle", scores["oracle"], 1, oracle=True), finished("lead", scores["lead"], 1)]
+    runs.append(finished("random", scores["random"], 0))
     assert sentences(runs, scores)[0] == "Choose lead: it is the only one with a place."
     assert describe_choice([SeedGroup((runs[0],))], scores) == ["No system can be recommended: none of them learned."]
     assert "other" not in describe_recommendation([*runs, finished("other", scores["lead"], 1, examples="e2")], scores)

@@ -18,13 +18,7 @@ Schedule = Callable[[int], float]
 
 
 def training_bytes(saved: float, weights: float, optimizer: str) -> float:
-    """Return about the memory that a training step adds to the weights, in bytes.
-
-    Args:
-        saved: bytes kept for the backward pass of a batch (`PassCost`).
-        weights: bytes of the trained weights.
-        optimizer: its name in the recipe.
-    """
+    """Return about the bytes that a step needs besides the weights; `saved` are those kept for its backward pass."""
     return _BACKWARD * saved + weights * (1 + _NUMBERS_PER_WEIGHT[optimizer])
 
 

@@ -101,11 +101,14 @@ def train(
 
     Raises:
         UsageError: the loss is infinite or NaN.
+        EnvironmentProblem: a step needs more memory than is free.
         KeyboardInterrupt: the training was interrupted.
     """
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
     objective = objective or Objective(model)
     training = _Training(model, rows, validation, collator, recipe, folder, shown_as, objective)
+    if not training.on_gpu:  # which refuses the first batch; on a CPU the system would end the process
+        training.check_memory()
     state, steps = training.state, training.batches_of_steps()
     with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
         progress.start_at(state.step)
@@ -150,41 +153,30 @@ class _Training:
         self.plan = BatchPlan(self.rows, recipe)
         self.most_kept = max(recipe.keep_best, recipe.average_weights)
         self.means_over = [name for name in self.collator([self.rows[0]]) if name.startswith("num_")]
-        if not self.on_gpu:  # which refuses the first batch; on a CPU the system would end the process
-            self._check_memory()
         self.state = load_checkpoint(self.folder, model, self.optimizer)
         if self.state.step:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
         self.started = time.monotonic() - self.state.seconds
         self.saved = time.monotonic()
 
-    def _check_memory(self) -> None:
-        """Check that the largest batch fits into the free memory.
-
-        Raises:
-            EnvironmentProblem: it does not.
-        """
+    def check_memory(self) -> None:
+        """Check that a step on the largest batch fits into the free memory; raise EnvironmentProblem if not."""
         (indices,) = own_share([self.plan.largest_batch()])
         batch = self.collator([self.rows[index] for index in indices])
-        needed, free = self._needed_bytes(batch), psutil.virtual_memory().available
-        _log.debug(f"{self.shown_as}: about {format_bytes(needed)} of memory")
-        if needed > free:
+        counts = {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
+        self.model.train()
+        with counting(cost := PassCost(), self.model):
+            self.objective.output(**{**self.objective.draw(batch), **counts})
+        weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
+        needed = training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
+        if needed > (free := psutil.virtual_memory().available):
             *_, units, tokens = batch["unit_mask"].shape
-            problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
             texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
+            problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
             raise EnvironmentProblem(
                 f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
                 " train.gradient_checkpointing=true, shorter texts (model.*), or a smaller scale"
             )
-
-    def _needed_bytes(self, batch: Batch) -> float:
-        """Return about the memory that a step on this batch adds: for the backward pass, gradients and optimizer."""
-        cost, one = PassCost(), {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
-        self.model.train()
-        with counting(cost, self.model):
-            self.objective.output(**{**self.objective.draw(batch), **one})
-        weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
-        return training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
 
     def batches_of_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""
