@@ -231,7 +231,8 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
     assert found.timings.total > 0
     table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
-    assert (table[0].split(",")[-1], table[1].split(",")[-1]) == ("checkpoints", "2")
+    cells = dict(zip(table[0].split(","), table[1].split(","), strict=True))
+    assert (cells["checkpoints"], cells["block"]) == ("2", "1")
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
     page = Path(capsys.readouterr().out.split()[0]).read_text(encoding="utf-8")
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
