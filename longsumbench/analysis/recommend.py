@@ -66,7 +66,8 @@ def recommend(
     if not any(word.startswith("decode.limit=") for word in texts):
         texts.append(f"decode.limit={SAMPLE}")
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
-    launches += [plan_launch([*texts, "scale=paper", "baselines=false", *own], False, None, command) for own in more]
+    of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
+    launches += [plan_launch([*of_others, *own], False, None, command) for own in more]
     failed: list[SuiteError] = []
     for launch in launches:
         try:

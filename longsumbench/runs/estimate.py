@@ -93,7 +93,9 @@ def describe_costs(points: Sequence[Planned], gpu: str) -> str:
         if cost.training or cost.decoding:
             seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
             line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
-        lines.append([*line[:6], "" if cost.price is None else f"{cost.price:,.2f}"])
+        lines.append(
+            [*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"]
+        )
     headings = ["", "reads\n(tokens)", "tokens in all\n(millions)", "memory", "here", f"one {gpu}", "US$"]
     table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 6)
     return f"{table}\nWithout a time: no network runs here. How far the others are right: docs/how-to/estimate.md"
