@@ -45,13 +45,13 @@ def counting(cost: PassCost, network: nn.Module | None = None) -> Iterator[None]
         saved[key] = (tensor, max(size, saved[key][1] if key in saved else 0))
         return tensor
 
-    counter = FlopCounterMode(display=False)  # type: ignore[no-untyped-call] # PyTorch does not annotate it
+    counter = FlopCounterMode(display=False)
     with (
         torch.random.fork_rng(devices=[]),
         sdpa_kernel(SDPBackend.MATH),  # FlopCounterMode knows no fused attention of CPUs
         saved_tensors_hooks(save, lambda tensor: tensor),
         counter,
-        _ShapesOfFloats(),
+        _ShapesOfFloats(),  # type: ignore[no-untyped-call] # PyTorch does not annotate it
         _FusedAttention(save),
     ):
         yield

@@ -93,9 +93,7 @@ def describe_costs(points: Sequence[Planned], gpu: str) -> str:
         if cost.training or cost.decoding:
             seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
             line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
-        lines.append(
-            [*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"]
-        )
+        lines.append([*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"])
     headings = ["", "reads\n(tokens)", "tokens in all\n(millions)", "memory", "here", f"one {gpu}", "US$"]
     table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 6)
     return f"{table}\nWithout a time: no network runs here. How far the others are right: docs/how-to/estimate.md"
@@ -110,15 +108,11 @@ def estimate_point(config: RunConfig) -> RunCost:
     texts = load_texts(config.dataset, user_cache())
     test = texts.splits[config.dataset.split]
     train = texts.splits.get("train", test)
-    words = [train.source_words, train.reference_words]
-    mean, longest = (
-        estimate_cost(
-            config,
-            TextSizes(*(round(_TOKENS_PER_WORD * of(each)) for each in words), len(train), len(test)),
-            texts.multi_document,
-        )
-        for of in (fmean, max)
-    )
+    costs = []
+    for of in (fmean, max):
+        source, target = (round(_TOKENS_PER_WORD * of(words)) for words in (train.source_words, train.reference_words))
+        costs.append(estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document))
+    mean, longest = costs
     return mean._replace(memory=longest.memory)
 
 
