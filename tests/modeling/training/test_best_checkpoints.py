@@ -1,5 +1,6 @@
 """The k best checkpoints: kept while training; each summarizes and is scored, or they are made one."""
 
+import csv
 import math
 from pathlib import Path
 from typing import Any
@@ -231,8 +232,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
     assert found.timings.total > 0
     table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
-    cells = dict(zip(table[0].split(","), table[1].split(","), strict=True))
-    assert (cells["checkpoints"], cells["block"]) == ("2", "1")
+    assert next(csv.DictReader(table))["checkpoints"] == "2"
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
     page = Path(capsys.readouterr().out.split()[0]).read_text(encoding="utf-8")
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
