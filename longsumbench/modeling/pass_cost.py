@@ -46,18 +46,20 @@ def counting(cost: PassCost, network: nn.Module | None = None) -> Iterator[None]
         return tensor
 
     counter = FlopCounterMode(display=False)
-    with (
-        torch.random.fork_rng(devices=[]),
-        sdpa_kernel(SDPBackend.MATH),  # FlopCounterMode knows no fused attention of CPUs
-        saved_tensors_hooks(save, lambda tensor: tensor),
-        counter,
-        _ShapesOfFloats(),  # type: ignore[no-untyped-call] # PyTorch does not annotate it
-        _FusedAttention(save),
-    ):
-        yield
-    for part, attributes, buffers in before:
-        vars(part).update(attributes)
-        part._buffers.update(buffers)
+    try:
+        with (
+            torch.random.fork_rng(devices=[]),
+            sdpa_kernel(SDPBackend.MATH),  # FlopCounterMode knows no fused attention of CPUs
+            saved_tensors_hooks(save, lambda tensor: tensor),
+            counter,
+            _ShapesOfFloats(),  # type: ignore[no-untyped-call] # PyTorch does not annotate it
+            _FusedAttention(save),
+        ):
+            yield
+    finally:
+        for part, attributes, buffers in before:
+            vars(part).update(attributes)
+            part._buffers.update(buffers)
     cost.flops += counter.get_total_flops()
     cost.saved_bytes += sum(size for _, size in saved.values())
 
@@ -87,7 +89,8 @@ class _ShapesOfFloats(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, Tensor)]
         makes = not tensors and any(argument.name == "device" for argument in func._schema.arguments)
-        if not makes and not any(tensor.is_floating_point() for tensor in tensors):
+        reshapes = torch.Tag.inplace_view in func.tags  # unsqueeze_ and the like
+        if reshapes or (not makes and not any(tensor.is_floating_point() for tensor in tensors)):
             return func(*args, **kwargs)
         if func._schema.is_mutable:  # the result has the shape of its first argument
             return args[0]

@@ -165,8 +165,12 @@ class _Training:
         batch = self.collator([self.rows[index] for index in indices])
         counts = {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
         self.model.train()
-        with counting(cost := PassCost(), self.model):
-            self.objective.output(**{**self.objective.draw(batch), **counts})
+        try:
+            with counting(cost := PassCost(), self.model):
+                self.objective.output(**{**self.objective.draw(batch), **counts})
+        except Exception as error:  # a network that cannot be counted trains nevertheless; another error comes again
+            _log.debug(f"{self.shown_as}: memory not counted ({error})")
+            return
         weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
         needed = training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
         if needed > (free := psutil.virtual_memory().available):

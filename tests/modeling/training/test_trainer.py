@@ -110,6 +110,20 @@ def test_what_does_not_fit_in_memory_is_refused_before_training(
     assert refused.value.exit_code == 4
 
 
+def test_a_network_that_cannot_be_counted_trains(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in the pass that only counts does not end the training."""
+    usual, calls = Trunc.Network.Model.forward, []
+
+    def failing_first(self: Any, **batch: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("cannot be counted")
+        return usual(self, **batch)
+
+    monkeypatch.setattr(Trunc.Network.Model, "forward", failing_first)
+    assert fit(stages, tiny_recipe(max_steps=2))[1].steps == 2
+
+
 def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk while the report is written leaves none, and the next run finishes the stage."""
     import errno
