@@ -16,7 +16,7 @@ from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
 _NAMES = (
-    *("run", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
+    *("run", "recommend", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
     *("inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
@@ -30,6 +30,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench run                              compare tiny systems on built-in texts: tables and a picture (minutes)
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
+  longsumbench recommend my_texts               say which system to choose for your texts (minutes)
   longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
   longsumbench summarize RUN paper.md           summarize your own file

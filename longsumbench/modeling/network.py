@@ -83,6 +83,10 @@ class Network:
         made: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})
         return made
 
+    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+        """Return the network without a tokenizer and with any weights, to count what it costs; as `model_config`."""
+        return self.Model(self.model_config(self.config.vocabulary_size, special, multi_document))
+
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return entries of the model's configuration that no setting has by name; by default none."""
         return {}

@@ -6,58 +6,24 @@ and up to five times too low for short texts (benchmarks/paper_cost.py).
 """
 
 import csv
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
-from longsumbench.api import Recipe, RunConfig, registry
+from longsumbench.api import RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.points import plan_artifact
+from longsumbench.runs.estimate import RunCost, TextSizes, count_text, estimate_cost
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
-    from longsumbench.papers.flops import ForwardCount  # it needs torch
+    from longsumbench.modeling.flops import ForwardCount  # it needs torch
 
-A100 = 312e12  # FLOP/s of dense bfloat16 products on an A100 with 80 GB
-UTILIZATION = 0.4  # of that rate
 _COSTS = "papers/cost.csv"  # in the results folder
-_STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
-_PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
 _NOT_GIVEN = {"source": 50_000, "target": 5_000, "train": 100_000, "test": 10_000}  # lengths that fill all limits
-
-
-class TextSizes(NamedTuple):
-    """Published sizes of a dataset: mean tokens of a source and of a target, and examples to train and to test."""
-
-    source: int
-    target: int
-    train: int
-    test: int
-
-
-class RunCost(NamedTuple):
-    """What a run costs.
-
-    Attributes:
-        training: FLOPs of all optimizer steps.
-        decoding: FLOPs of writing all summaries.
-        layer_steps: decoder layers × tokens that are computed one after the other.
-    """
-
-    training: float = 0.0
-    decoding: float = 0.0
-    layer_steps: float = 0.0
-
-    def hours(self, rate: float = A100) -> float:
-        """Return the hours on one GPU with `rate` FLOP/s, of which it reaches `UTILIZATION`."""
-        seconds = (self.training + self.decoding) / (rate * UTILIZATION)
-        return (seconds + self.layer_steps * _STEP_SECONDS) / 3_600
 
 
 class ArtifactCost(NamedTuple):
@@ -116,40 +82,17 @@ def write_costs(costs: Mapping[str, ArtifactCost], results: Results) -> Path:
 
 
 def estimate_run(config: RunConfig) -> RunCost | None:
-    """Estimate a run; None if a checkpoint decides its network. Baselines without a network cost nothing.
-
-    Beams multiply the whole pass, though the encoder runs once: writing is a small part of a run.
-    """
-    settings, recipe, decode = config.model, config.train, config.decode
-    if hasattr(settings, "checkpoint"):
+    """Estimate a run on a dataset of published sizes; None if a checkpoint decides its network."""
+    if hasattr(config.model, "checkpoint"):
         return None
-    if "train" not in registry.systems.load(settings.name).decided_by:
-        return RunCost()
-    sizes = read_sizes(str(config.dataset.reader))
-    count = forward_of(config)
-    examples = recipe.max_steps * recipe.accumulation * examples_in_batch(recipe, count.source_tokens)
-    tested = min(sizes.test, config.dataset.limit or sizes.test, decode.limit or sizes.test) * recipe.keep_best
-    steps = decode.max_length or settings.decode_length
-    layers = getattr(settings, "dimension", lambda name: getattr(settings, name))("decoder_layers")
-    return RunCost(
-        training=examples * count.flops * (_PASSES + recipe.gradient_checkpointing),
-        decoding=tested * count.flops * decode.num_beams,
-        layer_steps=tested / decode.batch_size * steps * layers,
-    )
-
-
-def examples_in_batch(recipe: Recipe, source_tokens: int) -> float:
-    """Return the mean number of examples in a forward pass of training, with `source_tokens` of each."""
-    if recipe.batch_tokens is not None:
-        return max(1.0, recipe.batch_tokens / source_tokens)
-    return recipe.batch_size
+    dataset = str(config.dataset.reader)
+    return estimate_cost(config, read_sizes(dataset), registry.corpora.load(dataset).multi_document)
 
 
 def forward_of(config: RunConfig) -> "ForwardCount":
     """Count a forward pass of a run's network on a text of the dataset's mean length."""
     dataset = str(config.dataset.reader)
-    settings, multi_document = json.dumps(asdict(config.model)), registry.corpora.load(dataset).multi_document
-    return _count_once(settings, read_sizes(dataset), multi_document)
+    return count_text(config.model, read_sizes(dataset), registry.corpora.load(dataset).multi_document)
 
 
 def read_sizes(dataset: str) -> TextSizes:
@@ -162,12 +105,3 @@ def read_sizes(dataset: str) -> TextSizes:
             if (size := read_printed_size(printed)) is not None:
                 found[name].append(round(size))
     return TextSizes(**{name: max(values, default=_NOT_GIVEN[name]) for name, values in found.items()})
-
-
-@lru_cache(maxsize=256)
-def _count_once(settings: str, sizes: TextSizes, multi_document: bool) -> "ForwardCount":
-    """Count a forward pass; `settings` are the system's as JSON."""
-    from longsumbench.papers.flops import count_forward
-
-    values = json.loads(settings)
-    return count_forward(registry.config_of(values["name"])(**values), sizes.source, sizes.target, multi_document)

@@ -165,7 +165,7 @@ class Seq2SeqNetwork(Network):
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
-        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
+        model = self.blank_model((0, None, 0))
         width: int = getattr(model.config, "d_model", 0)
         if width and not hasattr(model.config, "initializer_factor"):
             xavier(model, width)
@@ -173,6 +173,11 @@ class Seq2SeqNetwork(Network):
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
                     part.weight.data *= width**-0.5
+        return model
+
+    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+        """Return the checkpoint's network without its weights."""
+        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
         return model
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:

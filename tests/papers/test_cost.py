@@ -11,16 +11,15 @@ from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
 from longsumbench.papers.cost import (
     ArtifactCost,
-    RunCost,
     estimate_artifact,
     estimate_run,
-    examples_in_batch,
     forward_of,
     read_costs,
     read_sizes,
     write_costs,
 )
 from longsumbench.papers.overview import describe_cost
+from longsumbench.runs.estimate import RunCost, examples_in_batch
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results
 
@@ -59,10 +58,11 @@ def test_gradient_checkpointing_costs_a_forward_pass_more() -> None:
     assert saving.training == pytest.approx(usual.training * 4 / 3)
 
 
-def test_batches_of_tokens_hold_as_many_texts_as_fit() -> None:
-    """10,500 tokens are 6.5625 texts of 1,600; without a number of tokens, a batch has its number of examples."""
-    assert examples_in_batch(Recipe(batch_tokens=10_500), 1_600) == 6.5625
-    assert examples_in_batch(Recipe(batch_size=16), 1_600) == 16
+def test_batches_hold_as_many_texts_as_fit() -> None:
+    """10,500 tokens are 6.5625 texts of 1,600, and 2,048 words 4 to 64 texts; else a batch has its number of texts."""
+    assert examples_in_batch(Recipe(batch_tokens=10_500), 1_600, 1_600) == 6.5625
+    assert [examples_in_batch(Recipe(batch_words=2_048), 64, words) for words in (256, 4_000, 10)] == [8, 4, 64]
+    assert examples_in_batch(Recipe(batch_size=16), 1_600, 1_600) == 16
 
 
 def test_baselines_cost_no_gpu_and_checkpoints_are_not_estimated() -> None:

@@ -11,7 +11,15 @@ from longsumbench.api import Recipe
 
 _ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 
+_NUMBERS_PER_WEIGHT = {"adafactor": 0, "adam": 2, "adagrad": 1}  # that an optimizer keeps, about
+_BACKWARD = 1.2  # memory of a step / what is kept for its backward pass; 1.0 to 1.3 in measured runs
+
 Schedule = Callable[[int], float]
+
+
+def training_bytes(saved: float, weights: float, optimizer: str) -> float:
+    """Return about the bytes that a step needs besides the weights; `saved` are those kept for its backward pass."""
+    return _BACKWARD * saved + weights * (1 + _NUMBERS_PER_WEIGHT[optimizer])
 
 
 def learning_rate(recipe: Recipe, width: int) -> Schedule:

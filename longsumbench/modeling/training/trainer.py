@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import transformers
 from torch import Tensor
@@ -21,10 +22,12 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
 from longsumbench.api import FitReport, Recipe
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
@@ -34,7 +37,7 @@ from longsumbench.modeling.training.data_parallel import (
     sum_gradients,
     sum_over_processes,
 )
-from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense
+from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense, training_bytes
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
@@ -98,11 +101,14 @@ def train(
 
     Raises:
         UsageError: the loss is infinite or NaN.
+        EnvironmentProblem: a step needs more memory than is free.
         KeyboardInterrupt: the training was interrupted.
     """
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
     objective = objective or Objective(model)
     training = _Training(model, rows, validation, collator, recipe, folder, shown_as, objective)
+    if not training.on_gpu:  # which refuses the first batch; on a CPU the system would end the process
+        training.check_memory()
     state, steps = training.state, training.batches_of_steps()
     with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
         progress.start_at(state.step)
@@ -152,6 +158,29 @@ class _Training:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
         self.started = time.monotonic() - self.state.seconds
         self.saved = time.monotonic()
+
+    def check_memory(self) -> None:
+        """Check that a step on the largest batch fits into the free memory; raise EnvironmentProblem if not."""
+        (indices,) = own_share([self.plan.largest_batch()])
+        batch = self.collator([self.rows[index] for index in indices])
+        counts = {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
+        self.model.train()
+        try:
+            with counting(cost := PassCost(), self.model):
+                self.objective.output(**{**self.objective.draw(batch), **counts})
+        except Exception as error:  # a network that cannot be counted trains nevertheless; another error comes again
+            _log.debug(f"{self.shown_as}: memory not counted ({error})")
+            return
+        weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
+        needed = training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
+        if needed > (free := psutil.virtual_memory().available):
+            *_, units, tokens = batch["unit_mask"].shape
+            texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
+            problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
+            raise EnvironmentProblem(
+                f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
+                " train.gradient_checkpointing=true, shorter texts (model.*), or a smaller scale"
+            )
 
     def batches_of_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""

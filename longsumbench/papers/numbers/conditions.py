@@ -98,7 +98,7 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     """Return the numbers of weights of systems that do not start from a checkpoint."""
-    from longsumbench.papers.flops import count_parameters  # it needs torch
+    from longsumbench.modeling.flops import count_parameters  # it needs torch
 
     made = [config.model for config in configs if getattr(config.model, "init", "random") == "random"]
     return {sum(count_parameters(settings).values()) for settings in made if hasattr(settings, "vocabulary_size")}

@@ -29,7 +29,7 @@ def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
     """Yield the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
     if not (printed := _PRINTED.get(job.artifact.name, {})):
         return
-    from longsumbench.papers.flops import count_parameters  # it needs torch
+    from longsumbench.modeling.flops import count_parameters  # it needs torch
 
     for row in plan_artifact(job.artifact, PAPER, (), job.results).rows:
         stack = row.label.partition(",")[0].lower()

@@ -1,8 +1,10 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from datasets import Dataset
@@ -14,9 +16,10 @@ from transformers.utils import ModelOutput
 
 from longsumbench.api import FitContext, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.training.optimization import learning_rate
-from longsumbench.modeling.training.trainer import train
+from longsumbench.modeling.training.trainer import _Training, train
 from longsumbench.models.seal.system import Trunc
 
 
@@ -91,6 +94,34 @@ def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     )
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_training(
+    stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line with the estimate, the largest batch and what to change, exit code 4, and no step; else it trains."""
+    monkeypatch.setattr(_Training, "step", lambda *_: pytest.fail("a step"))
+    free = iter([10**9, 1_000])  # for the weights, for a step
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=next(free)))
+    said = r"needs about .* are free \(8 texts of up to 1 × \d+ tokens"
+    with pytest.raises(EnvironmentProblem, match=said) as refused:
+        fit(stages, tiny_recipe(max_steps=2, batch_size=8))
+    assert "smaller train.batch_size" in str(refused.value)
+    assert refused.value.exit_code == 4
+
+
+def test_a_network_that_cannot_be_counted_trains(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in the pass that only counts does not end the training."""
+    usual, calls = Trunc.Network.Model.forward, []
+
+    def failing_first(self: Any, **batch: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("cannot be counted")
+        return usual(self, **batch)
+
+    monkeypatch.setattr(Trunc.Network.Model, "forward", failing_first)
+    assert fit(stages, tiny_recipe(max_steps=2))[1].steps == 2
 
 
 def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,150 @@
+"""Which system for some texts? Runs systems on a sample, and says in three sentences what their table shows."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from longsumbench.errors import SuiteError, UsageError
+from longsumbench.formatting import format_count, format_duration
+from longsumbench.leaderboards.blocks import row_cells, table_block
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, group_by_seed
+from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
+from longsumbench.report.tables import terminal_block, wrap_text
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.record import RunRecord, ranking_score, source_seen
+from longsumbench.runs.results import Results
+from longsumbench.sweeps.run import plan_launch
+from longsumbench.sweeps.tables import updating_tables
+
+SAMPLE = 100  # examples that are summarized
+_FEWEST = 20  # examples from which systems can be told apart
+_WHOLE = 99.5  # percent of a text
+_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
+
+
+def texts_overrides(words: Sequence[str]) -> list[str]:
+    """Return settings of a dataset: as typed, or those of one file or folder of JSON lines.
+
+    Raises:
+        UsageError: several paths, or a path and `dataset=`.
+    """
+    paths = [word for word in words if "=" not in word or Path(word).exists()]
+    settings = [word for word in words if word not in paths]
+    if len(paths) > 1 or (paths and any(word.startswith("dataset=") for word in settings)):
+        raise UsageError("name one file or folder of JSON lines, or dataset=NAME with its dataset.* settings")
+    if not paths:
+        return settings
+    path = Path(paths[0]).expanduser()
+    name = re.sub(r"[^a-zA-Z0-9_.-]", "-", path.name.partition(".")[0])
+    split = {"dataset.split_by_hash": True} if path.is_file() else {}
+    given = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60], "dataset.path": str(path), **split}
+    typed = {word.partition("=")[0] for word in settings}
+    return [*format_overrides({key: value for key, value in given.items() if key not in typed}), *settings]
+
+
+def recommend(
+    words: Sequence[str], more: Sequence[Sequence[str]], command: tuple[str, ...], show: Callable[[str], None]
+) -> None:
+    """Run baselines, trained scorers and other systems on a sample of some texts, and show what to choose.
+
+    All systems are checked before the first one runs. Those that fail do not affect the others.
+
+    Args:
+        words: the texts, and settings for all systems.
+        more: the settings of each further system, such as a checkpoint.
+        command: everything as typed, for the records.
+        show: is given the table and the sentences.
+
+    Raises:
+        SuiteError: settings are invalid, or a system failed; the others are shown before.
+    """
+    texts = texts_overrides(words)
+    if not any(word.startswith("decode.limit=") for word in texts):
+        texts.append(f"decode.limit={SAMPLE}")
+    launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
+    of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
+    launches += [plan_launch([*of_others, *own], False, None, command) for own in more]
+    failed: list[SuiteError] = []
+    for launch in launches:
+        try:
+            with updating_tables(launch):
+                launch.start()
+        except SuiteError as problem:
+            failed.append(problem)
+    results = Results(Path(launches[0].points[0].config.results_dir).expanduser())
+    runs = list({run.run_id: run for launch in launches for run in launch.finished}.values())
+    if runs:
+        show(describe_recommendation(runs, read_all_scores(results, runs)))
+    if failed:
+        raise failed[0]
+
+
+def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:
+    """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
+    first = runs[0]
+    same = [run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)]
+    groups = group_by_seed(same, scores)
+    learned = judge_learning(groups, scores)
+    rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
+    known = columns_of(same)
+    columns = [known[name] for name in ("system", "settings", ranking_score(first), *_COLUMNS)]
+    table = table_block(columns, row_cells(ComparableRows(rows, against_best(rows, scores)), columns))
+    heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
+    lines = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
+    return "\n".join([heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)])
+
+
+def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
+    """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
+
+    Of the best and those that cannot be told from it, the one with the lowest price, then time, is chosen.
+    """
+    ranked = [row for row in rows if row.ranked and row.first.model != "random"]
+    if not ranked:
+        return ["No system can be recommended: none of them learned."]
+    score, n = ranking_score(rows[0].first), rows[0].first.n
+    heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
+    models = [row.first.model for row in ranked]
+    name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
+    ahead = [difference(ranked[0], row, score, scores) for row in ranked[1:]]
+    alike = [ranked[0], *(row for row, by in zip(ranked[1:], ahead, strict=True) if by is None or by.low <= 0)]
+    chosen = min(ranked if n < _FEWEST else alike, key=lambda row: (_price(row.first), _seconds(row.first)))
+    name, run = name_of[chosen.key], chosen.first
+    if n < _FEWEST:
+        choice = f"{name} for now: {format_count(n, 'example')} cannot tell the systems apart"
+    elif others := ", ".join(name_of[row.key] for row in alike if row is not chosen):
+        choice = f"{name}: no difference in {heading} is shown between it and {others}, and it costs the least"
+    elif ahead and (by := ahead[0]):
+        bounds = f"{by.mean:+.1f} (95 % interval {by.low:+.1f} to {by.high:+.1f})"
+        choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}"
+    else:
+        choice = f"{name}: it is the only one with a place"
+    return [f"Choose {choice}.", _describe_reading(name, run), _describe_cost(name, run)]
+
+
+def _price(run: RunRecord) -> float:
+    return float(run.counts.get("price", 0.0))
+
+
+def _seconds(run: RunRecord) -> float:
+    return run.fit.seconds + run.timings.summarize
+
+
+def _describe_reading(name: str, run: RunRecord) -> str:
+    seen = source_seen(run)
+    if seen is None:
+        return f"How much of a text {name} reads is not known."
+    if seen >= _WHOLE:
+        return f"{name} reads the texts to their ends."
+    return f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
+
+
+def _describe_cost(name: str, run: RunRecord) -> str:
+    n = max(1, run.num_outputs)
+    trained = f"{format_duration(run.fit.seconds)} of training, then " if run.trained else ""
+    dollars = f", and US$ {1_000 * _price(run) / n:,.2f} for 1,000 texts" if _price(run) else ""
+    return f"{name} takes {trained}{run.timings.summarize / n:.2g} s a text{dollars}."

@@ -1,0 +1,202 @@
+"""What runs cost, before they run: hours, memory, tokens, price. Nothing is trained, and no model is asked.
+
+settings and lengths of texts --estimate_cost--> RunCost --hours--> time on one device
+
+The counts leave out validation and the training of a ranker. How far they are right: docs/how-to/estimate.md.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache, lru_cache
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tabulate import tabulate
+
+from longsumbench.api import Recipe, RunConfig, registry
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.errors import UnknownName
+from longsumbench.formatting import format_bytes, format_rough_time
+from longsumbench.runs.plan import Planned
+
+if TYPE_CHECKING:
+    from longsumbench.modeling.flops import ForwardCount  # it needs torch
+
+A100 = 312e12  # FLOP/s of dense bfloat16 products on an A100 with 80 GB
+GPUS = {"A100": A100, "H100": 989e12, "L4": 121e12, "T4": 65e12, "V100": 125e12, "RTX3090": 71e12, "RTX4090": 165e12}
+UTILIZATION = 0.4  # of that rate
+_STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
+_PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
+_TOKENS_PER_WORD = 1.3  # of subword tokenizers, about
+_PROCESS_BYTES = 0.7e9  # of the libraries
+_LAYERS = 32  # of a language model, about
+_PRODUCTS = 10  # that measure the speed of this machine
+
+
+class TextSizes(NamedTuple):
+    """Sizes of a dataset: tokens of a source and of a target, and examples to train and to test."""
+
+    source: int
+    target: int
+    train: int
+    test: int
+
+
+class RunCost(NamedTuple):
+    """What a run costs.
+
+    Attributes:
+        training: FLOPs of all optimizer steps.
+        decoding: FLOPs of writing all summaries.
+        layer_steps: decoder layers × tokens that are computed one after the other.
+        minutes: limit of the training's time; None: no limit.
+        memory: bytes at the peak of training; of a language model, of its weights.
+        read: source tokens of a text.
+        tokens: to train on, or of all requests to a language model and its answers.
+        price: of these, in US dollars; None without prices.
+    """
+
+    training: float = 0.0
+    decoding: float = 0.0
+    layer_steps: float = 0.0
+    minutes: float | None = None
+    memory: float = 0.0
+    read: float = 0.0
+    tokens: float = 0.0
+    price: float | None = None
+
+    def hours(self, rate: float = A100) -> float:
+        """Return the hours on one device with `rate` FLOP/s, of which it reaches `UTILIZATION`."""
+        training, decoding = (flops / (rate * UTILIZATION) for flops in (self.training, self.decoding))
+        training = training if self.minutes is None else min(training, 60 * self.minutes)
+        return (training + decoding + self.layer_steps * _STEP_SECONDS) / 3_600
+
+
+def describe_costs(points: Sequence[Planned], gpu: str) -> str:
+    """Return a table of what points cost: tokens, memory, time here and on a GPU, price.
+
+    Raises:
+        UnknownName: the GPU's rate is unknown.
+        SuiteError: the texts or a checkpoint cannot be read.
+    """
+    if gpu not in GPUS:
+        raise UnknownName("GPU", gpu, GPUS)
+    lines = []
+    for config, variant in {point.identity: (point.config, point.variant) for point in points}.values():
+        cost, line = estimate_point(config), [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 6]
+        if cost.read:
+            line[1:4] = f"{cost.read:,.0f}", f"{cost.tokens / 1e6:,.1f}", format_bytes(cost.memory)
+        if cost.training or cost.decoding:
+            seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
+            line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
+        lines.append([*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"])
+    headings = ["", "reads\n(tokens)", "tokens in all\n(millions)", "memory", "here", f"one {gpu}", "US$"]
+    table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 6)
+    return f"{table}\nWithout a time: no network runs here. How far the others are right: docs/how-to/estimate.md"
+
+
+def estimate_point(config: RunConfig) -> RunCost:
+    """Estimate a run on its own texts, of mean length; `memory` is that of the longest ones.
+
+    Raises:
+        SuiteError: the texts or a checkpoint cannot be read.
+    """
+    texts = load_texts(config.dataset, user_cache())
+    test = texts.splits[config.dataset.split]
+    train = texts.splits.get("train", test)
+    costs = []
+    for of in (fmean, max):
+        source, target = (round(_TOKENS_PER_WORD * of(words)) for words in (train.source_words, train.reference_words))
+        costs.append(estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document))
+    mean, longest = costs
+    return mean._replace(memory=longest.memory)
+
+
+def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> RunCost:
+    """Estimate a run on texts of some size. Baselines without a network cost nothing.
+
+    Beams multiply the whole pass, though the encoder runs once: writing is a small part of a run.
+    """
+    settings, recipe, decode = config.model, config.train, config.decode
+    tested = min(sizes.test, config.dataset.limit or sizes.test, decode.limit or sizes.test) * recipe.keep_best
+    if hasattr(settings, "input_price"):
+        return _cost_of_prompts(config, sizes, tested)
+    if "train" not in registry.systems.load(settings.name).decided_by:
+        return RunCost()
+    from longsumbench.modeling.training.optimization import training_bytes  # it needs torch
+
+    count = count_text(settings, sizes, multi_document)
+    batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _TOKENS_PER_WORD))
+    batch *= recipe.scored_share if recipe.only == "scorer" else 1.0
+    examples, weights = recipe.max_steps * recipe.accumulation * batch, 4.0 * count.parameters
+    added = training_bytes(batch * count.saved_bytes, weights, recipe.optimizer) if recipe.max_steps else 0.0
+    steps = (decode.max_length or settings.decode_length or sizes.target) * (decode.mode == "write")
+    return RunCost(
+        training=examples * count.flops * (_PASSES + recipe.gradient_checkpointing),
+        decoding=tested * count.flops * decode.num_beams,
+        layer_steps=tested / decode.batch_size * steps * count.decoder_layers,
+        minutes=recipe.max_minutes,
+        memory=_PROCESS_BYTES + weights + added,
+        read=count.source_tokens,
+        tokens=examples * (count.source_tokens + count.target_tokens),
+    )
+
+
+def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCost:
+    """Estimate the requests to a language model; prompts are as long as the texts, up to the model's limit."""
+    settings: Any = config.model
+    facts = registry.systems.load(settings.name)(settings).facts()
+    longest = settings.input_length or (facts.get("context") or sys.maxsize) - settings.decode_length
+    prompt = sizes.source if settings.truncate == "stages" else min(sizes.source, longest)
+    asked = sizes.target if settings.length == "train" else _TOKENS_PER_WORD * int(settings.length)
+    answer, parameters = min(asked, settings.decode_length), facts.get("parameters") or 0
+    prices = settings.input_price, settings.output_price
+    return RunCost(
+        decoding=2 * parameters * tested * (prompt + answer),
+        layer_steps=tested / config.decode.batch_size * answer * _LAYERS,
+        memory=_PROCESS_BYTES + 2 * parameters,
+        read=prompt,
+        tokens=tested * (prompt + answer),
+        price=None if None in prices else tested * (prompt * prices[0] + answer * prices[1]) / 1e6,
+    )
+
+
+def examples_in_batch(recipe: Recipe, source_tokens: int, source_words: int) -> float:
+    """Return the mean number of examples in a forward pass of training; of their words, some may not be read."""
+    if recipe.batch_tokens is not None:
+        return max(1.0, recipe.batch_tokens / source_tokens)
+    if recipe.batch_words is not None:
+        return min(64.0, max(4.0, recipe.batch_words / source_words))
+    return recipe.batch_size
+
+
+@cache
+def measured_rate() -> float:
+    """Return the FLOP/s of large products on this machine: on its GPU in bfloat16, or else on its processor."""
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    matrix = torch.ones(8_192, 8_192, device="cuda").bfloat16() if on_gpu else torch.ones(1_024, 1_024)
+    matrix.mm(matrix)[0, 0].item()  # loads the library
+    started = time.perf_counter()
+    for _ in range(_PRODUCTS):
+        matrix.mm(matrix)[0, 0].item()
+    return _PRODUCTS * 2 * len(matrix) ** 3 / (time.perf_counter() - started)
+
+
+def count_text(settings: Any, sizes: TextSizes, multi_document: bool) -> "ForwardCount":
+    """Count a forward pass of a system's network on a text of some size."""
+    return _count_once(json.dumps(asdict(settings)), sizes, multi_document)
+
+
+@lru_cache(maxsize=256)
+def _count_once(settings: str, sizes: TextSizes, multi_document: bool) -> "ForwardCount":
+    """Count a forward pass; `settings` are the system's as JSON."""
+    from longsumbench.modeling.flops import count_forward
+
+    values = json.loads(settings)
+    return count_forward(registry.config_of(values["name"])(**values), sizes.source, sizes.target, multi_document)

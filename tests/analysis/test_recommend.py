@@ -1,0 +1,137 @@
+"""Which system for some texts: sentences that are computed from a table, and the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.run_records import TRAINED, record
+from support.toys import write_jsonl
+
+from longsumbench.analysis.recommend import describe_choice, describe_recommendation, texts_overrides
+from longsumbench.api import Cut, Truncation
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.seed_groups import SeedGroup, group_by_seed
+from longsumbench.metrics.aggregate import aggregate
+from longsumbench.runs.record import RunRecord, StepSeconds
+
+BASE = np.random.default_rng(1).beta(4, 8, 80)  # how well the examples go, whoever summarizes
+
+
+def table(**better: float) -> dict[str, pd.DataFrame]:
+    """Return scores per example that lie around `BASE` and a number."""
+    found = {}
+    for seed, (name, more) in enumerate(better.items()):
+        drawn = (BASE + more + np.random.default_rng(seed).normal(0, 0.05, len(BASE))).clip(0, 1)
+        columns = {f"{kind}_{part}": drawn for kind in ROUGE_HEADINGS for part in "prf"}
+        found[name] = pd.DataFrame(columns, index=pd.Index([f"{n:02d}" for n in range(len(BASE))], name="id"))
+    return found
+
+
+def finished(name: str, scores: pd.DataFrame, seconds: float, **changes: object) -> RunRecord:
+    """Return a run with these scores that took so long to summarize."""
+    changes = {"timings": StepSeconds(summarize=seconds), "scores": aggregate(scores), **changes}
+    return record(name, 0, run_id=name, n=len(scores), **changes)
+
+
+def sentences(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> list[str]:
+    """Return what is said about these runs."""
+    return describe_choice(group_by_seed(runs, scores), scores)
+
+
+def test_the_first_sentence_names_the_best_or_the_cheapest_of_those_like_it() -> None:
+    """A clear winner is chosen with its difference from the next; without one, the cheapest system is."""
+    apart, alike = table(ea=0.10, lead=0.0), table(ea=0.004, lead=0.0)
+    clear, unclear = (
+        sentences([finished("ea", one["ea"], 40), finished("lead", one["lead"], 1)], one)[0] for one in (apart, alike)
+    )
+    assert clear.startswith("Choose ea: its R-Lsum is +")
+    assert clear.endswith("from the next, lead.")
+    assert unclear == "Choose lead: no difference in R-Lsum is shown between it and ea, and it costs the least."
+    dearer = [finished("ea", alike["ea"], 1), finished("lead", alike["lead"], 40)]
+    assert sentences(dearer, alike)[0].startswith("Choose ea: no difference in R-Lsum is shown between it and lead,")
+
+
+def test_price_goes_before_time() -> None:
+    """Of two systems alike, the free one is chosen, though it is slower."""
+    scores = table(prompt=0.004, lead=0.0)
+    paid = finished("prompt", scores["prompt"], 1, counts={"price": 0.4})
+    chosen = sentences([paid, finished("lead", scores["lead"], 40)], scores)
+    assert chosen[0].startswith("Choose lead")
+    assert "US$" not in chosen[2]
+    assert sentences([paid], scores)[2] == "prompt takes 0.013 s a text, and US$ 5.00 for 1,000 texts."
+
+
+def test_few_examples_tell_nothing_apart() -> None:
+    """However large the difference is, ten examples are too few, and the sentence says so."""
+    scores = {name: one[:10] for name, one in table(ea=0.3, lead=0.0).items()}
+    runs = [finished("ea", scores["ea"], 40), finished("lead", scores["lead"], 1)]
+    assert sentences(runs, scores)[0] == "Choose lead for now: 10 examples cannot tell the systems apart."
+
+
+def test_the_second_sentence_says_what_is_never_read() -> None:
+    """40 of 100 tokens that a limit cut are 40 %; a system without cuts reads to the end."""
+    scores = table(ea=0.1)
+    cut = Truncation(100, 100, (Cut("input_length", 40, 40),))
+    said = [
+        sentences([finished("ea", scores["ea"], 1, source=source)], scores)[1]
+        for source in (cut, Truncation(100, 100), None)
+    ]
+    assert said == [
+        "ea never reads 40 % of the texts: what is only there is in no summary.",
+        "ea reads the texts to their ends.",
+        "How much of a text ea reads is not known.",
+    ]
+
+
+def test_the_third_sentence_says_what_it_takes() -> None:
+    """80 texts in 40 s are half a second each; training is named only if there was any."""
+    scores = table(ea=0.1)
+    trained, untrained = (
+        sentences([finished("ea", scores["ea"], 40, **more)], scores)[2] for more in ({"fit": TRAINED}, {})
+    )
+    assert trained == "ea takes 90 s of training, then 0.5 s a text."
+    assert untrained == "ea takes 0.5 s a text."
+
+
+def test_oracles_and_random_sentences_are_not_chosen() -> None:
+    """Neither is recommended, however good or quick it is; nor is a run on other examples in the table."""
+    scores = table(oracle=0.3, lead=0.0, random=0.001)
+    runs = [finished("oracle", scores["oracle"], 1, oracle=True), finished("lead", scores["lead"], 1)]
+    runs.append(finished("random", scores["random"], 0))
+    assert sentences(runs, scores)[0] == "Choose lead: it is the only one with a place."
+    assert describe_choice([SeedGroup((runs[0],))], scores) == ["No system can be recommended: none of them learned."]
+    assert "other" not in describe_recommendation([*runs, finished("other", scores["lead"], 1, examples="e2")], scores)
+
+
+def test_texts_are_a_path_or_settings(tmp_path: Path) -> None:
+    """A folder becomes a jsonl dataset with a name of its own; a file is split by id; settings stay as typed."""
+    file = tmp_path / "my texts.jsonl"
+    file.touch()
+    assert texts_overrides([str(tmp_path), "seed=2"])[:2] == ["dataset=jsonl", f"dataset.name=texts-{tmp_path.name}"]
+    assert {"dataset.name=texts-my-texts", "dataset.split_by_hash=true"} <= set(texts_overrides([str(file)]))
+    assert texts_overrides(["dataset=pydoc", "seed=2"]) == ["dataset=pydoc", "seed=2"]
+    with pytest.raises(UsageError, match="one file or folder"):
+        texts_overrides([str(file), "dataset=pydoc"])
+
+
+def test_the_command_recommends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On toy texts it prints a table of all systems and three sentences; a system that cannot run fails at the end."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "toys")
+    quick = ["train.max_steps=4", "train.eval_steps=2", "score.resamples=100"]
+    server = "model=prompt model.engine=api model.base_url=http://127.0.0.1:9/v1 model.checkpoint=m model.retries=0"
+    assert main(["recommend", "toys", *quick, "--also", f"{server} model.truncate=none"]) == 4
+    printed = capsys.readouterr()
+    assert "127.0.0.1" in printed.err
+    for name in ("lead", "random", "lexrank", "ea", "seal", "oracle"):
+        assert f" {name} " in printed.out
+    assert "Choose " in printed.out
+    assert "s a text" in printed.out
+    commands = [json.loads(path.read_text())["command"] for path in Path("results").glob("runs/*/*/*/record.json")]
+    assert commands[0][:3] == ["longsumbench", "recommend", "toys"]

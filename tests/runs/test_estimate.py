@@ -1,0 +1,81 @@
+"""What runs cost, before they run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.tiny_seq2seq import tiny_checkpoint
+
+from longsumbench.cli.main import main
+from longsumbench.errors import UnknownName
+from longsumbench.runs.estimate import A100, RunCost, describe_costs, estimate_point
+from longsumbench.runs.plan import plan
+
+API = ["model=prompt", "model.engine=api", "model.base_url=http://127.0.0.1:9/v1", "model.checkpoint=m"]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> list[str]:
+    """Return overrides of 4 texts to train on and 10 to summarize, of 100 words each, with summaries of 10."""
+    for name, size in (("train", 4), ("test", 10)):
+        row = {"document": " ".join(["word"] * 99 + ["end."]), "summary": " ".join(["word"] * 10)}
+        lines = [json.dumps({"id": f"{name} {number}", **row}) + "\n" for number in range(size)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return ["dataset=jsonl", "dataset.name=mine", f"dataset.path={tmp_path}"]
+
+
+def estimated(*words: str) -> RunCost:
+    """Return the estimate of a point."""
+    (point,) = plan(words)
+    return estimate_point(point.config)
+
+
+def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
+    """10 × (130 tokens at $2 and 13 at $10 a million) are $0.0039; no server is asked, and its time is unknown."""
+    words = [*API, *texts, "model.truncate=none", "model.input_price=2", "model.output_price=10"]
+    cost = estimated(*words)
+    assert (cost.read, cost.tokens) == (130, 10 * 143)
+    assert cost.price == pytest.approx(0.0039)
+    assert "1 min" not in (shown := describe_costs(plan(words), "A100"))
+    assert "0.0039" in shown
+
+
+def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> None:
+    """As it is, it only writes; trained for 10 steps of 16 texts, it reads their 130 tokens and the special ones."""
+    words = ["model=seq2seq", f"model.checkpoint={tiny_checkpoint()}", "scale=paper", *texts]
+    untrained, trained = estimated(*words), estimated(*words, "train.max_steps=10", "train.accumulation=1")
+    assert untrained.training == untrained.tokens == 0 < untrained.decoding
+    assert 130 <= trained.read <= 133
+    assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
+    assert trained.memory > untrained.memory
+
+
+def test_small_pages_need_more_memory(texts: list[str]) -> None:
+    """Each page is decoded alone: 26 pages of 5 tokens of text need at least twice the memory of one page."""
+    words = ["model=pagesum", "scale=tiny", "model.num_pages=null", "train.batch_size=512", *texts]
+    small, large = (estimated(*words, f"model.page_size={size}").memory - 0.7e9 for size in (7, 132))
+    assert small > 2 * large
+
+
+def test_a_limit_of_minutes_bounds_the_time() -> None:
+    """A training of 100 hours that may take 30 minutes takes half an hour."""
+    whole = RunCost(training=100 * 3_600 * 0.4 * A100)
+    assert whole.hours() == pytest.approx(100)
+    assert whole._replace(minutes=30).hours() == 0.5
+
+
+def test_an_estimate_trains_nothing(texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints a line for each system, also at the papers' scale without a GPU, and no results folder is written."""
+    results = tmp_path / "results"
+    words = ["run", "-m", "model=lead,seal", "scale=tiny", *texts, f"results_dir={results}", "--estimate"]
+    assert main([*words, "--gpu", "H100"]) == 0
+    printed = capsys.readouterr().out
+    assert [line.split()[0] for line in printed.splitlines() if "mine" in line] == ["lead", "seal"]
+    assert "one H100" in printed
+    assert not results.exists()
+
+
+def test_an_unknown_gpu_is_named() -> None:
+    """The message has those that are known."""
+    with pytest.raises(UnknownName, match=r"unknown GPU 'H10' .did you mean 'H100'"):
+        describe_costs([], "H10")
