@@ -1,7 +1,8 @@
 """What systems found of planted facts, in sentences: which system, at which place, over which distance.
 
-Numbers are the percent of the facts that summaries state right, with 95 % intervals. Systems, places and distances are
-distinguished if their intervals do not overlap. Systems that did not learn are left out.
+Numbers are the percent of the facts that summaries state right, with 95 % intervals. Two systems are distinguished if
+the interval of their paired difference does not contain 0, as in `longsumbench compare`. Places, distances, and systems
+without per-example scores are distinguished if their intervals do not overlap. Systems that did not learn are left out.
 """
 
 import math
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from longsumbench.leaderboards.figures.recall import CHANCE, MOST_SYSTEMS
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, estimate_share
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, estimate_share
 from longsumbench.metrics.aggregate import Estimate
 
 _SINGLE, _SAME, _OTHER = "fact_recall_single", "fact_recall_silent_same", "fact_recall_silent_other"
@@ -54,7 +55,7 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
         if _has_interval(row, _SAME) and _has_interval(row, _OTHER)
     ]
     sentences = [
-        _by_system(systems),
+        _by_system(systems, scores),
         _describe_contrasts("Single facts, in the first half of the source against the second", halves),
         _describe_contrasts("Silent facts (in two places), in one section against several", distances),
     ]
@@ -84,7 +85,7 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
     return estimate_share(row.runs, _SINGLE, means)
 
 
-def _by_system(systems: Mapping[str, SeedGroup]) -> str:
+def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns) -> str:
     """Describe which systems state single facts right, the best first."""
     found = sorted(((row.numbers[_SINGLE], name) for name, row in systems.items()), key=lambda one: -one[0].mean)
     if not found:
@@ -95,7 +96,10 @@ def _by_system(systems: Mapping[str, SeedGroup]) -> str:
     text = f"Single facts (in one place), stated right{guesses}: {stated}."
     if len(found) == 1:
         return text
-    equal = [f"{name} and {other}" for (one, name), (two, other) in combinations(found, 2) if _overlap(one, two)]
+    names = [name for _, name in found]
+    equal = [
+        f"{one} and {other}" for one, other in combinations(names, 2) if _alike(systems[one], systems[other], scores)
+    ]
     return f"{text} {f'Not distinguished: {_listed(equal)}' if equal else 'All are distinguished'}."
 
 
@@ -108,6 +112,14 @@ def _describe_contrasts(topic: str, found: Sequence[_Contrast]) -> str:
     texts = [_listed(stated)] if stated else []
     texts += [f"no difference is found for {equal}"] if equal else []
     return f"{topic}: {'; '.join(texts)}."
+
+
+def _alike(one: SeedGroup, other: SeedGroup, scores: ScoresOfRuns) -> bool:
+    """Return True if two systems are not distinguished in single facts."""
+    paired = difference(one, other, _SINGLE, scores, resamples=1_000)
+    if paired is None:
+        return _overlap(one.numbers[_SINGLE], other.numbers[_SINGLE])
+    return not (paired.low > 0 or paired.high < 0)
 
 
 def _overlap(one: Estimate, other: Estimate) -> bool:

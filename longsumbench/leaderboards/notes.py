@@ -75,7 +75,9 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Describe what the tests against the best can detect, and which rows were not tested."""
     sentences = []
     ranked_by = ranking_score(rows[0].first)
-    smallest = [difference for (_, name), difference in tests.detectable.items() if name == ranked_by]
+    smallest = [
+        difference for key, difference in tests.detectable.items() if key[1] == ranked_by and key not in tests.too_few
+    ]
     if found := [difference for difference in smallest if difference <= _LARGEST]:
         low, high = f"{min(found):.1f}", f"{max(found):.1f}"
         bounds = low if low == high else f"{low} to {high}, by row"
@@ -86,11 +88,19 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
         sentences.append(
             f"For {format_count(blind, 'row')} there are too few examples or seeds to find any difference."
         )
+    sentences.append(describe_too_few(tests, rows))
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
         untested = shorten_list([labels[key] for key in tests.untested])
         sentences.append(f"Not tested, because its scores.csv or that of the best row is missing: {untested}.")
     return join(*sentences)
+
+
+def describe_too_few(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
+    """Name the rows that cannot be tested against the best in what ranks them; empty if all can."""
+    ranked_by = ranking_score(rows[0].first)
+    labels = [row.label for row in rows if (row.key, ranked_by) in tests.too_few]
+    return f"Too few examples for a test against the best: {shorten_list(labels)}." if labels else ""
 
 
 def describe_method(tests: AgainstBest) -> str:
@@ -111,7 +121,7 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    """Return lines about examples that were left out, and warnings about the outputs."""
+    """Return lines about examples that were left out, empty predictions and refusals, and the warnings."""
     lines = []
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
@@ -119,24 +129,29 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
     if refused := [f"{one.label}: {one.counts['refused']:,}" for one in members if one.counts.get("refused")]:
         lines.append(f"Refused by the model: {shorten_list(refused)}.")
+    return lines + warnings_on_outputs(members)
+
+
+def warnings_on_outputs(members: Sequence[RunRecord], most: int = _NAMED) -> list[str]:
+    """Return a line for each run, of `most` runs, whose outputs are nearly identical, cut or repetitive."""
     warnings = [
         f"Warning, {record.label}: {'; '.join(found)}."
         for record in members
         if (found := output_warnings(record.outputs, record.outputs_cut))
     ]
-    if len(warnings) > _NAMED:
-        warnings[_NAMED:] = [f"Such warnings for {len(warnings) - _NAMED} more runs (outputs_* in the CSV)."]
-    return lines + warnings
+    if len(warnings) > most:
+        warnings[most:] = [f"Such warnings for {len(warnings) - most} more runs (outputs_* in the CSV)."]
+    return warnings
 
 
 def caution(rows: Sequence[SeedGroup]) -> str:
-    """Return a warning if no trained system's 95 % interval lies above Lead's; empty otherwise."""
+    """Return a line if no trained system's 95 % interval lies above Lead's; empty otherwise."""
     name = ranking_score(rows[0].first)
     leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
     trained = _estimates([row for row in rows if row.first.trained], name)
     if not leads or not trained or max(one.low for one in trained) > max(one.high for one in leads):
         return ""
-    return f"No trained system is ahead of Lead: no 95 % interval of {heading_of(name)} lies above Lead's."
+    return f"No trained system's 95 % interval of {heading_of(name)} lies above Lead's."
 
 
 def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
@@ -144,8 +159,8 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     sentences = []
     for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
         unlike = [row for row in rows if row.learned.word in words]
-        why = {row.label: f"{row.learned.word}: " if row.learned.word != UNKNOWN else "" for row in unlike}
-        named = [f"{row.label} ({why[row.label]}{row.learned.reason})" for row in unlike]
+        why = ["" if row.learned.word == UNKNOWN else f"{row.learned.word}: " for row in unlike]
+        named = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]
         sentences += [f"{start}: {shorten_list(named, '; ')}."] if named else []
     return join(*sentences)
 

@@ -58,16 +58,18 @@ class AgainstBest:
         over_seeds: True if any row has several seeds (t test over examples and seeds); False if all are single runs
             (approximate randomization over examples).
         untested: rows without a test, because their scores.csv or that of the best row is missing.
+        too_few: (key of the row, number) of tests that cannot reach 5 %, because n examples have only 2^n swaps.
     """
 
     p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
     detectable: Mapping[tuple[str, str], float] = field(default_factory=dict)
     over_seeds: bool = False
     untested: tuple[str, ...] = ()
+    too_few: frozenset[tuple[str, str]] = frozenset()
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
-        return frozenset(key for key, p in self.p_values.items() if p >= LEVEL)
+        return frozenset(key for key, p in self.p_values.items() if p >= LEVEL) - self.too_few
 
 
 UNTESTED = AgainstBest()
@@ -145,7 +147,7 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
 def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[str, ...]) -> AgainstBest:
     """Test each pair, and correct the p-values of each column."""
     num_tests = Counter(name for _, name in pairs)
-    p_values, detectable, unclear = {}, {}, {}
+    p_values, detectable, unclear, too_few = {}, {}, {}, set()
     for key, paired in pairs.items():
         level = LEVEL / num_tests[key[1]]
         if paired.single:
@@ -154,6 +156,8 @@ def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[s
             detectable[key] = smallest_detectable_difference(differences, level, POWER)
             if p_values[key] > level:
                 unclear[key] = differences
+            if cannot_reach(level, len(differences)):
+                too_few.add(key)
         else:
             effect = paired.effect()
             p_values[key], detectable[key] = effect.p_value(), effect.detectable(level, POWER)
@@ -162,7 +166,13 @@ def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[s
     for name in num_tests:
         column = [key for key in p_values if key[1] == name]
         corrected |= zip(column, holm([p_values[key] for key in column]).tolist(), strict=True)
-    return AgainstBest(corrected, detectable, not all(paired.single for paired in pairs.values()), untested)
+    over_seeds = not all(paired.single for paired in pairs.values())
+    return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
+
+
+def cannot_reach(level: float, examples: int) -> bool:
+    """Return True if no p-value of approximate randomization over so few examples is below the level."""
+    return 2.0 ** (1 - examples) >= level
 
 
 def _randomized(differences: Mapping[tuple[str, str], NDArray[np.float64]]) -> dict[tuple[str, str], float]:

@@ -1,4 +1,4 @@
-"""The sentences on planted facts: they name what intervals distinguish, and say where these overlap."""
+"""The sentences on planted facts: they name what intervals distinguish, and what they do not."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,9 +21,9 @@ def system(model: str, single: float, seed: int = 1, second_half: float = 1.0, s
     means = {"fact_recall": single, "fact_recall_single": single, "fact_recall_chance": 4.2}
     means |= {"fact_recall_silent_same": 90.0, "fact_recall_silent_other": silent_other}
     run = record(model, single, run_id=f"{seed}{model}000000"[:12], seed=seed, measures=measured(means, 2.0, 2.0))
-    right = [float(number < second_half * EXAMPLES) for number in range(EXAMPLES)]
+    right, stated = ([float(n < share * EXAMPLES) for n in range(EXAMPLES)] for share in (second_half, single / 100))
     return run, pd.DataFrame(
-        {"fact_recall_single": 1.0} | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
+        {"fact_recall_single": stated} | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
         index=[f"e{number}" for number in range(EXAMPLES)],
     )
 
@@ -52,6 +52,15 @@ def test_overlapping_intervals_distinguish_nothing() -> None:
     no_difference = "no difference is found for seal, ea and trunc."
     assert by_place == f"Single facts, in the first half of the source against the second: {no_difference}"
     assert by_distance == f"Silent facts (in two places), in one section against several: {no_difference}"
+
+
+def test_no_paired_difference_is_denied() -> None:
+    """Systems with overlapping intervals that differ alike on every example are distinguished, as by `compare`."""
+    (ahead, first), (behind, second) = systems = [system("ea", 55), system("seal", 53)]
+    assert sentences(systems)[0].endswith("Not distinguished: ea and seal.")
+    better = first.assign(fact_recall_single=second["fact_recall_single"] * 0.9 + 0.1)
+    worse = second.assign(fact_recall_single=second["fact_recall_single"] * 0.9)
+    assert sentences([(ahead, better), (behind, worse)])[0].endswith("All are distinguished.")
 
 
 @pytest.mark.parametrize("word", [NOT_LEARNED, STILL_LEARNING, UNKNOWN])

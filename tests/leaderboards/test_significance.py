@@ -101,6 +101,17 @@ def test_what_could_have_been_found() -> None:
     assert not tests.over_seeds
 
 
+@pytest.mark.parametrize(("examples", "rivals", "tested"), [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True)])
+def test_too_few_examples_are_no_tie(tmp_path: Path, examples: int, rivals: int, tested: bool) -> None:
+    """Of n examples and m tests, p is at least m · 2¹⁻ⁿ: above 0.05 a line says so, and no row is marked."""
+    scores = {"best": SCORES["best"], **{f"rival{number}": per_example(-0.001, number) for number in range(rivals)}}
+    scores = {name: table[:examples] for name, table in scores.items()}
+    table = updated(tmp_path, [finished(name, part, examples="few") for name, part in scores.items()], scores)
+    labels = ", ".join(row.label for row in table.comparable[0].rows[1:])
+    assert ("≈" in table.markdown()) == tested
+    assert (f"Too few examples for a test against the best: {labels}." in table.markdown()) == (not tested)
+
+
 def test_many_tests_have_resamples_enough() -> None:
     """However many the tests, a run that is below is distinguished from the best: p-values can be small enough."""
     lower = per_example(-0.03, 3)

@@ -154,7 +154,7 @@ def points(**lows: float) -> list[RecallLine]:
     """Lines with intervals that begin there; the word of a system follows its name ("ea_learned")."""
     words = {"learned": LEARNED, "still": STILL_LEARNING, "not": NOT_LEARNED, "unknown": UNKNOWN, "": ""}
     return [
-        RecallLine(model, model, {MEASURE: Estimate(90, low, 95)}, 5.0, learned=Learned(words[word]))
+        RecallLine(model, model, {MEASURE: Estimate(low + 9, low, 95)}, 5.0, learned=Learned(words[word]))
         for (model, _, word), low in ((name.partition("_"), low) for name, low in lows.items())
     ]
 
@@ -191,6 +191,15 @@ def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> No
     assert headline("Facts", points(**lows), MEASURE) == title
     unmeasured = RecallLine("other", "other", {}, 5.0, learned=Learned(LEARNED))
     assert headline("Facts", [*points(**lows), unmeasured], MEASURE) == ""
+
+
+def test_no_title_denies_what_may_be_found() -> None:
+    """A mean of 97 % with an interval from 40 % is not "not found": there is no title."""
+    unclear = RecallLine("ea", "ea", {MEASURE: Estimate(97, 40, 100)}, 5.0)
+    assert headline("Facts", [unclear, *points(seal=9)], MEASURE) == ""
+    assert headline("Facts", [unclear, *points(seal=60)], MEASURE) == ""
+    clear = replace(unclear, points={MEASURE: Estimate(60, 40, 80)})
+    assert headline("Facts", [clear, *points(seal=60)], MEASURE) == "Facts: only seal finds them"
 
 
 def silent_by_distance(model: str, lows: Sequence[float], word: str = LEARNED) -> RecallLine:
