@@ -301,7 +301,7 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
-        inherited = {key: top[key] for key in ("seed", "device") if key in top and key in known and name != "model"}
+        inherited = {key: value for key, value in top.items() if key in known and key != "name" and name != "model"}
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
     config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
