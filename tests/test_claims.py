@@ -207,7 +207,7 @@ def test_the_table_of_pubmed() -> None:
                 score_of(record, kind) for kind in ROUGE_HEADINGS
             ]
             seen, trained = source_seen(record), record.fit.steps
-            assert row["source seen"] == ("" if seen is None else f"{seen:.0f} %")
+            assert row["source read"] == ("" if seen is None else f"{seen:.0f} %")
             assert row["train time"] == (format_duration(record.fit.seconds) if trained else "")
     assert found == len(records)
 

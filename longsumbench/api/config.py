@@ -277,6 +277,7 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
+    name: Text | None = setting(None, "of the run in tables; no part of its id", decides="nothing")
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
     seed: Seed = setting(1, "of all random draws", decides="seed")
     device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
@@ -316,7 +317,7 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in top.items() if key in known and name != "model"}  # seed, device
+        inherited = {key: value for key, value in top.items() if key in known and key != "name" and name != "model"}
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         try:
             settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")

@@ -27,6 +27,7 @@ groups:    model=NAME  dataset=NAME  scale={scales}  (longsumbench list models|d
            experiment=NAME, settings that belong together                                (longsumbench list experiments)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda|mps  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
+           name=null: of the run in tables; no part of its id
 sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
            hydra.sweeper.*, their settings: conf/hydra/                                         (docs/how-to/sweep.md)
 

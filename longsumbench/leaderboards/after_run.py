@@ -15,7 +15,7 @@ from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_co
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.facts_found import describe_facts_found
-from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned
+from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned, warnings_on_outputs
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
@@ -26,6 +26,7 @@ from longsumbench.runs.results import Results
 _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each
 _LINES_OF_A_SENTENCE = 4
+_WARNINGS = 2  # on the outputs of single runs
 _SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
 _NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
 _OWN = "→"  # before the row of a run just done
@@ -60,10 +61,11 @@ def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) ->
         return "\n".join(["\n\n".join(details), *_next_commands(updated[0], runs_of[updated[0].table.dataset])])
     ids = {run.run_id for run in done}
     lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
-    most = _MOST_LINES - 3
+    warnings = warnings_on_outputs(done, _WARNINGS)
+    most = _MOST_LINES - 3 - len(warnings)
     lines += [_describe_best(one.table, ids) for one in updated[:most]]
     lines += [f"… and {len(updated) - most} more datasets."] if len(updated) > most else []
-    lines.append(f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}")
+    lines += [*warnings, f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}"]
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
 
@@ -104,6 +106,8 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     yield from _wrapped(describe_too_few(block.tests, block.rows), 2)
     yield from _wrapped(caution(block.rows), 2)
     yield from _wrapped(describe_unlearned(block.rows), 3)
+    for warning in warnings_on_outputs(done, _WARNINGS):
+        yield from _wrapped(warning, 2)
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"

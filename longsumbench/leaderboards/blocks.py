@@ -12,7 +12,7 @@ from longsumbench.leaderboards.significance import ComparableRows, best_rows
 from longsumbench.report.tables import Block, Stressed, Tied
 from longsumbench.runs.record import SHORT_ID, ranking_score
 
-_WHO, _COST = ("system", "settings"), ("length", "source_seen", "seconds", "run")
+_WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
 _CHECKPOINT = (
     "price",
     "parameters",
@@ -21,7 +21,14 @@ _CHECKPOINT = (
     "prompt",
     "length_ratio",
 )  # shown if facts about any system are known
-_FIRST_LEFT_OUT = ("seconds", "source_seen", "seeds", "seed", "length")  # after the scores by which rows are not ranked
+_FIRST_LEFT_OUT = (
+    "seconds",
+    "source_copied",
+    "source_seen",
+    "seeds",
+    "seed",
+    "length",
+)  # after scores that do not rank
 
 
 def leaderboard_block(

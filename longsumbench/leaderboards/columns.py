@@ -15,7 +15,7 @@ from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEAD
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares
-from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, measured_mean, source_seen
+from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, measured_mean, source_copied, source_seen
 
 _ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
@@ -113,11 +113,11 @@ def _system_cell(row: SeedGroup) -> str:
 
 
 def _settings_cell(row: SeedGroup) -> str:
-    """Return the settings of a row that differ from the defaults, and remarks on its runs."""
+    """Return the name and settings of a row, and remarks on its runs."""
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     if row.learned.word in (NOT_LEARNED, STILL_LEARNING):
         noted[row.learned.word] = None
-    return "; ".join(text for text in (", ".join(row.settings), *noted) if text)
+    return "; ".join(text for text in (", ".join(row.shown or row.settings), *noted) if text)
 
 
 def remarks(record: RunRecord) -> list[str]:
@@ -150,11 +150,14 @@ def _length(row: SeedGroup) -> str:
 _PERCENT = "{:.0f} %".format
 _FACTS = (
     Column("system", "system", "the model", _system_cell, "l"),
-    Column("settings", "settings", "its settings that differ from the defaults", _settings_cell, "l"),
+    Column(
+        "settings", "settings", "its name, and settings that differ from other rows or defaults", _settings_cell, "l"
+    ),
     Column("seeds", "seeds", "number of seeds", _seeds),
     Column("seed", "seed", "the seeds", _seed),
     Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
-    _fact("source_seen", "source\nseen", "share of the source that was read", source_seen, _PERCENT),
+    _fact("source_seen", "source\nread", "share of the source that was read", source_seen, _PERCENT),
+    _fact("source_copied", "copied\nfrom", "share of the source that an extract copied", source_copied, _PERCENT),
     _fact("seconds", "train\ntime", "time of training", _trained("seconds"), format_duration),
     Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
     _learning("learned", "learned", "whether the system learned to summarize", lambda learned: learned.word),
@@ -176,7 +179,12 @@ _FACTS = (
     _fact("target_tokens", "target\ntokens", "target tokens trained on", _trained("target_tokens")),
     _text("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
     _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
-    _fact("context", "context", "tokens that the system can read at most", lambda run: run.facts.context),
+    _fact(
+        "context",
+        "context",
+        "most tokens of an input with these settings, its prompt included",
+        lambda run: run.facts.context,
+    ),
     _text("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
     _text("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
     _text("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),

@@ -10,7 +10,7 @@ from longsumbench.formatting import percent
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_columns
 from longsumbench.report.tables import rounded_frame, with_bounds
-from longsumbench.runs.record import RunRecord, length_ratio, source_seen
+from longsumbench.runs.record import RunRecord, length_ratio, source_copied, source_seen
 
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _COLUMNS = (
@@ -39,6 +39,7 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     """Return a row per run: the common columns, then other measures, truncation by cause, and facts of some runs."""
     measured = dict.fromkeys(name for record in records for name in record.measures)
     columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+    columns += ["source_copied"] if any(source_copied(record) is not None for record in records) else []
     columns += ledger_columns(records)
     columns += ["measured_by"] if any(record.measured_by for record in records) else []
     columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
@@ -58,6 +59,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
         values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
     values |= {
         "source_seen": source_seen(record),
+        "source_copied": source_copied(record),
         "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
         "outputs_cut": percent(record.outputs_cut, record.num_outputs),
         "parameters": record.parameters,

@@ -121,7 +121,7 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    """Return lines about examples that were left out, and warnings about the outputs."""
+    """Return lines about examples that were left out, empty predictions and refusals, and the warnings."""
     lines = []
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
@@ -132,14 +132,19 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
     if failed := [f"{one.label}: {one.counts['failed']:,}" for one in members if one.counts.get("failed")]:
         scored = "left out" if members[0].left_out else "scored as empty"
         lines.append(f"Without an answer of the model, {scored}: {shorten_list(failed)}.")
+    return lines + warnings_on_outputs(members)
+
+
+def warnings_on_outputs(members: Sequence[RunRecord], most: int = _NAMED) -> list[str]:
+    """Return a line for each run, of `most` runs, whose outputs are nearly identical, cut or repetitive."""
     warnings = [
         f"Warning, {record.label}: {'; '.join(found)}."
         for record in members
         if (found := output_warnings(record.outputs, record.outputs_cut))
     ]
-    if len(warnings) > _NAMED:
-        warnings[_NAMED:] = [f"Such warnings for {len(warnings) - _NAMED} more runs (outputs_* in the CSV)."]
-    return lines + warnings
+    if len(warnings) > most:
+        warnings[most:] = [f"Such warnings for {len(warnings) - most} more runs (outputs_* in the CSV)."]
+    return warnings
 
 
 def caution(rows: Sequence[SeedGroup]) -> str:

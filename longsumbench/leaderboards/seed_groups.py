@@ -69,6 +69,7 @@ class SeedGroup:
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
+        shown: its settings with those first that differ between the rows of its model; empty for a model with one row.
         learned: whether its system learned to summarize.
     """
 
@@ -76,6 +77,7 @@ class SeedGroup:
     repeated: tuple[RunRecord, ...] = ()
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
 
     @property
@@ -95,8 +97,13 @@ class SeedGroup:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The settings that differ from the recipe, or from other rows of this model."""
-        return (*split_variant(self.first.variant), *self.differs)
+        """Its names, and the settings that differ from the recipe, or from other rows of this model."""
+        return (*self.names, *split_variant(self.first.variant), *self.differs)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the user gave its runs."""
+        return tuple(dict.fromkeys(name for run in self.runs if (name := run.settings.name)))
 
     @property
     def label(self) -> str:
@@ -315,11 +322,31 @@ def difference(
 
 
 def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Add the settings that differ to groups with the same model and variant."""
+    """Add the settings that differ to groups with the same model and variant; then those that tables show."""
     same: dict[tuple[str, str], list[SeedGroup]] = {}
     for group in groups:
         same.setdefault((group.first.model, group.first.variant), []).append(group)
-    return [group for members in same.values() for group in (_distinguished(members) if members[1:] else members)]
+    models: dict[str, list[SeedGroup]] = {}
+    for (model, _), members in same.items():
+        models.setdefault(model, []).extend(_distinguished(members) if members[1:] else members)
+    return [group for members in models.values() for group in (_with_shown(members) if members[1:] else members)]
+
+
+def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Add to groups of one model what tables show: settings that vary in their variants first, also at their default.
+
+    Defaults of more than three settings are not shown; a row of defaults alone then says so.
+    """
+    typed = [{part.partition("=")[0]: part for part in split_variant(group.first.variant)} for group in groups]
+    varied = [key for key in sorted(set().union(*typed)) if len({own.get(key) for own in typed}) > 1]
+    found = []
+    for group, own in zip(groups, typed, strict=True):
+        known = settings_of(group.first) if len(varied) <= _MOST_DIFFERENCES else {}
+        usual = {key.partition(".")[2]: f"{key.partition('.')[2]}={value}" for key, value in known.items()}
+        parts = [part for key in varied if (part := own.get(key) or usual.get(key))]
+        shown = (*group.names, *parts, *group.differs, *(part for key, part in own.items() if key not in varied))
+        found.append(replace(group, shown=shown or (("as its recipe",) if varied else ())))
+    return found
 
 
 def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:

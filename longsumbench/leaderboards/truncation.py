@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from longsumbench.formatting import percent
 from longsumbench.report.tables import Block
-from longsumbench.runs.record import RunRecord, run_label, source_seen
+from longsumbench.runs.record import RunRecord, reads_all, run_label, source_seen
 
 _HEADING = "What was not read, not learned, not finished"
 _NOTE = (
@@ -22,7 +22,7 @@ PREFIX = "cut_"  # of the CSV columns with the shares by cause
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
     source = record.source
-    if source is None:
+    if source is None or reads_all(record):
         return {}
     counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -36,7 +36,7 @@ def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
 
 def ledger_block(records: Sequence[RunRecord]) -> Block:
     """Return a block with a row for each run."""
-    columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training\ntargets cut", "outputs\nat the limit")
+    columns = ("run", "split", "source\nread (%)", "dropped by (%)", "training\ntargets cut", "outputs\nat the limit")
     rows = [_row(record) for record in records]
     return Block(_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_NOTE,))
 

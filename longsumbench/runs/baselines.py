@@ -48,7 +48,7 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
     train = replace(point.config.train, seed=seed)
     system = registry.systems.load(name)
     model = system.Config()
-    config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False)
+    config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False, name=None)
     key = config_identity(config, system(model))
     if key in taken:
         return

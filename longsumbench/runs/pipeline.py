@@ -127,6 +127,9 @@ def run_point(
                     add_missing(config, system, texts, stages, folder)
                     return RunRecord.read(folder)
                 record = RunRecord.read(folder)
+        if config.name not in (None, record.settings.name):
+            record = replace(record, config={**record.config, "name": config.name})
+            record.write(folder)
         if not point.quiet:
             _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
         return record

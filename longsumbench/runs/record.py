@@ -28,6 +28,8 @@ _ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside brackets
+_RANKING = ("lexrank", "ranker")  # baselines that read the whole source and copy the best of it
+_COPYING = ("lead", *_RANKING)
 
 # Parts of a record that are checked when it is read
 _FolderName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?\Z)[^/\x00-\x1f\x7f]{1,60}\Z")]
@@ -119,7 +121,7 @@ class RecordedSystem:
         revision: its commit.
         weights: the format of its files ("safetensors" or "bin").
         parameters: number of weights.
-        context: tokens that it can read at most.
+        context: most tokens of an input with the run's settings, with its prompt and special tokens.
         engine: what runs it ("transformers" or "api").
         prompt: name of the prompt.
         prompt_hash: hash of the prompt's text.
@@ -180,6 +182,7 @@ class RecordedSettings:
     decode: _Decoding
     score: _Scoring
     scale: str
+    name: str | None = None  # that the user gave the run
     results_dir: str = "results"
 
 
@@ -405,8 +408,8 @@ def output_files(checkpoints: int) -> list[tuple[str, str]]:
 
 
 def run_label(record: RunRecord) -> str:
-    """Return a run's model, variant, seed and id, short enough for a heading."""
-    named = [record.model, *split_variant(record.variant)]
+    """Return a run's model, name, variant, seed and id, short enough for a heading."""
+    named = [record.model, *filter(None, [record.settings.name]), *split_variant(record.variant)]
     if record.seed is not None:
         named.append(f"seed={record.seed}")
     return f"{' '.join(named)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
@@ -417,12 +420,29 @@ def split_variant(variant: str) -> list[str]:
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
 
 
+def reads_all(record: RunRecord) -> bool:
+    """Return True for baselines that rank the whole source; old ledgers have what they copied."""
+    return record.model in _RANKING or (record.model == "lead" and record.config["model"].get("rank", "none") != "none")
+
+
 def source_seen(record: RunRecord) -> float | None:
-    """Return the percentage of source tokens that were read; None without a ledger."""
+    """Return the percentage of source tokens that were read; None if it is unknown."""
     source = record.source
+    if reads_all(record):
+        return 100.0
     if source is None:
         return None
     return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
+
+
+def source_copied(record: RunRecord) -> float | None:
+    """Return the percentage of source words that the outputs copied; None if they are written, or it is unknown."""
+    source, outputs = record.source, record.outputs
+    if source is None or not (record.model in _COPYING or record.config["decode"].get("mode") == "extract"):
+        return None
+    if source.cuts and record.model in ("lead", "lexrank"):  # the ledger of lead, and old ones of lexrank
+        return percent(source.words_seen, source.words)
+    return percent(outputs.words * outputs.count, source.words) if outputs else None
 
 
 def length_ratio(record: RunRecord) -> float | None:

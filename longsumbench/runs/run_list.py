@@ -32,7 +32,7 @@ class ListedRun:
         state: finished, running or interrupted.
         when: when it finished; of other runs, when it was started.
         seed: None if the outcome does not depend on it.
-        settings: the variant of a finished run, or "imported"; empty for other runs.
+        settings: name and variant of a finished run, or "imported"; empty for other runs.
         score: the mean that ranks it; None if it is not finished.
         ranked_by: the name of this score.
         command: continues an interrupted run; empty for other runs and for imported outputs.
@@ -92,7 +92,9 @@ def _finished(results: Results, record: RunRecord) -> ListedRun:
     folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
     mean = measured_mean(record, score := ranking_score(record))
     number = None if mean is None else mean.mean
-    settings = record.variant or ("imported" if record.imported else "")
+    settings = ", ".join(filter(None, [record.settings.name, record.variant])) or (
+        "imported" if record.imported else ""
+    )
     return ListedRun(folder, "finished", when, record.split, record.seed, settings, number, score)
 
 

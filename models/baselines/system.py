@@ -170,7 +170,7 @@ class RankedExtract(RankedBaseline):
             scores = self.ranking.scores(example, [part.text for part in parts])
             scored = ScoredSpans([part.span for part in parts], scores)
             lines = extract(example, scored, self.length(example), self.config.redundancy)
-            yield Summary(example.id, "\n".join(lines))
+            yield Summary(example.id, "\n".join(lines), _all_read(example))
 
 
 class LexRank(FixedLength):
@@ -183,12 +183,12 @@ class LexRank(FixedLength):
     Config = LexRankConfig
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield the best paragraphs of every example, one sentence per line; the ledger counts words."""
+        """Yield the best paragraphs of every example, one sentence per line."""
         for example in examples:
             paragraphs = list(example.texts("paragraph"))
             order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
-            ranked = chain.from_iterable(paragraphs[index] for index in order)
-            yield _first_words(example, list(ranked), self.length(example))
+            ranked = list(chain.from_iterable(paragraphs[index] for index in order))
+            yield Summary(example.id, "\n".join(leading_sentences(ranked, self.length(example))), _all_read(example))
 
 
 class Random(FixedLength):
@@ -222,6 +222,11 @@ class Oracle(System):
         for example in examples:
             sentences = list(example.sentences())
             yield Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
+
+
+def _all_read(example: Example) -> Truncation:
+    """Return the ledger of a system that reads the whole source, in words."""
+    return Truncation(example.source_words(), example.source_words())
 
 
 def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:

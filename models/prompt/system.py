@@ -160,6 +160,7 @@ class PromptSystem(System):
         names = sorted({self._prompt_name(*kind) for kind in kinds})
         return {
             **self.engine.facts(),
+            "context": self.budget,
             "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
             "prompt_hash": ", ".join(self.prompts[name].hash for name in names),

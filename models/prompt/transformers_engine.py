@@ -136,9 +136,9 @@ class TransformersEngine:
         return checkpoint_identity(self.folder)
 
     def facts(self) -> dict[str, Any]:
-        """Return name, commit, size and context of the model."""
+        """Return name, commit and size of the model."""
         known = checkpoint_facts(self.config.checkpoint, self.folder)
-        return {"engine": "transformers", **known, "parameters": self.parameters, "context": self.context}
+        return {"engine": "transformers", **known, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
         """Yield the answers in order, `decoding.batch_size` at once; one at a time if they are sampled."""

@@ -11,6 +11,7 @@ from support.toys import write_jsonl
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
 from longsumbench.leaderboards.update import read_table
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -102,6 +103,22 @@ def test_a_sweep_is_described_shortly(describe: Describe) -> None:
     lines = describe([record(f"system{number}", 20 + number) for number in range(30)], points)
     assert len(lines) <= 25
     assert lines[1].startswith("Done: 12 runs, seal x=0")
+
+
+def test_warnings_on_outputs(describe: Describe) -> None:
+    """The screen warns of what is wrong with the outputs of the runs just done, also in lines of many datasets."""
+    alike = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
+    other = record("other", 25, outputs=OutputFacts(20, 20, 2, 0))
+    warning = "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."
+    text = " ".join(describe([other], [seal(30, **alike)]))
+    assert f"Warning, seal 0000seal: {warning}" in text
+    assert "Warning, other" not in text
+    lines = describe([], [seal(30 + number, number, dataset=f"corpus{number}", **alike) for number in range(4)])
+    assert [line.partition(":")[0] for line in lines if "arning" in line] == [
+        "Warning, seal 0000seal",
+        "Warning, seal 0001seal",
+        "Such warnings for 2 more runs (outputs_* in the CSV).",
+    ]
 
 
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.run_records import TRAINED, measured, record
 
+from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.columns import choose_columns, columns_of
@@ -52,6 +53,68 @@ def test_cells(name: str, shown: str) -> None:
     (column,) = choose_columns([name], columns_of(RUNS))
     row = group_by_seed(RUNS, {})[0]
     assert column.cell(row) == shown
+
+
+def settings_cells(*runs: RunRecord) -> list[str]:
+    """The settings of the rows of some runs, as a table shows them."""
+    (column,) = choose_columns(["settings"], columns_of(runs))
+    return [column.cell(row) for row in group_by_seed(runs, {})]
+
+
+def varied(f: float, variant: str = "", name: str | None = None, **settings: object) -> RunRecord:
+    """A run with these settings of its model."""
+    config = {"model": {"base_url": "http://localhost", **settings}, "name": name}
+    return record("prompt", f, run_id=f"{f}", variant=variant, config=config)
+
+
+def test_settings_say_what_differs_between_rows() -> None:
+    """What varies comes first, also where it has its default; so rows differ even in a narrow cell."""
+    assert settings_cells(varied(2, "page_size=64", page_size=64), varied(1, page_size=128)) == [
+        "page_size=64",
+        "page_size=128",
+    ]
+    server = "base_url=http://localhost"
+    runs = [varied(f, f"{server},checkpoint={name}", checkpoint=name) for f, name in ((2, "qwen"), (1, "llama"))]
+    assert settings_cells(*runs) == [f"checkpoint=qwen, {server}", f"checkpoint=llama, {server}"]
+    assert settings_cells(varied(2, "page_size=64", "best", page_size=64)) == ["best, page_size=64"]
+    many = [varied(2, "a=1,b=1,c=1,d=1", a=1, b=1, c=1, d=1), varied(1, a=0, b=0, c=0, d=0)]
+    assert settings_cells(*many) == ["a=1, b=1, c=1, d=1", "as its recipe"]
+    assert settings_cells(varied(2), record("lead", 1)) == ["", ""]
+
+
+def test_names_are_in_labels_and_part_no_row() -> None:
+    """Seeds of one system are one row, whatever their names."""
+    runs = [replace(seal(seed), config={**seal(seed).config, "name": name}) for seed, name in ((1, "a"), (2, "b"))]
+    (row,) = group_by_seed(runs, {})
+    assert row.label == "seal a b"
+
+
+CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
+EXTRACT = {"decode": {"mode": "extract"}}
+
+
+@pytest.mark.parametrize(
+    ("run", "read", "copied"),
+    [
+        (record("lead", 1, source=CUT, outputs=FACTS), "5 %", "5 %"),
+        (record("lead", 1, source=CUT, config={"model": {"rank": "tfidf"}}), "100 %", "5 %"),
+        (record("lexrank", 1, source=CUT), "100 %", "5 %"),  # an old record, whose ledger has what was copied
+        (record("lexrank", 1, source=Truncation(40_000, 40_000), outputs=FACTS), "100 %", "6 %"),
+        (record("ranker", 1, source=Truncation(40_000, 40_000), outputs=FACTS), "100 %", "6 %"),
+        (record("ranker", 1, outputs=FACTS), "100 %", ""),
+        (seal(1, source=Truncation(400, 200, (Cut("num_snippets", 100, 50),))), "75 %", ""),
+        (record("ea", 1, source=Truncation(9, 40_000), config=EXTRACT, outputs=FACTS), "100 %", "6 %"),
+        (record("oracle", 1, outputs=FACTS), "", ""),
+    ],
+)
+def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str) -> None:
+    """A system that ranks all of the source has read it, however little it copies; what is written is not copied."""
+    (row,) = group_by_seed([run], {})
+    assert [column.cell(row) for column in choose_columns(["source_seen", "source_copied"], columns_of([run]))] == [
+        read,
+        copied,
+    ]
+    assert ("cut_length" in columns_of([run])) == (read == "5 %")
 
 
 def test_a_column_that_some_runs_lack() -> None:

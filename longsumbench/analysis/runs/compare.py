@@ -21,7 +21,7 @@ from longsumbench.api import Between, Sentences, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference
-from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
+from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
@@ -94,6 +94,7 @@ class ComparisonRow:
         p_holm: p with Holm's correction for all rows of all pairs.
         detectable: smallest difference that one test at 5 % finds with a power of 80 %; infinite if there is none.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
+        too_few: True if the corrected test cannot reach 5 % with n examples.
     """
 
     measure: str
@@ -109,6 +110,7 @@ class ComparisonRow:
     higher: int
     lower: int
     equal: int
+    too_few: bool = False
 
     @property
     def heading(self) -> str:
@@ -197,12 +199,15 @@ class Comparison:
         return {change.id for pair in self.pairs for side in pair.extremes(self.num_shown) for change in side}
 
     def about(self) -> list[str]:
-        """Return lines about the examples, oracles, averaged checkpoints and outputs."""
+        """Return lines about the examples, training, oracles, averaged checkpoints and outputs."""
         split, count = self.runs[0].record.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
             lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
+        trained = ", ".join(run.label for run in self.runs if run.record.trained)
+        if trained and (other := ", ".join(run.label for run in self.runs if run.record.zero_shot)):
+            lines.append(f"Trained here: {trained}. Not trained here, perhaps on these texts: {other}.")
         if oracles := [run.label for run in self.runs if run.record.oracle]:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
@@ -258,6 +263,7 @@ class Comparison:
 
 
 def _pair_block(pair: RunPair) -> Block:
+    too_few = ", ".join(row.heading for row in pair.rows if row.too_few)
     return Block(
         pair.title,
         (),
@@ -265,18 +271,19 @@ def _pair_block(pair: RunPair) -> Block:
         COMPARISON_ALIGNMENT,
         [format_row(row) for row in pair.rows],
         optional=("equal", "lower", "higher", "n", "p", "detectable"),
+        footnotes=(f"Too few examples for a test: {too_few}.",) if too_few else (),
         tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
     )
 
 
 def format_row(row: ComparisonRow) -> list[str]:
-    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant."""
+    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant, unless no test is possible."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
-        gap if row.distinguishable else Tied(gap),
+        gap if row.distinguishable or row.too_few else Tied(gap),
         format_interval(row.low, row.high, "+.2f"),
         probability(row.p),
         probability(row.p_holm),
@@ -447,13 +454,18 @@ def compare_measure(
         higher=int((gaps > 0).sum()),
         lower=int((gaps < 0).sum()),
         equal=int((gaps == 0).sum()),
+        too_few=cannot_reach(LEVEL, len(gaps)),
     )
 
 
 def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[ComparisonRow, ...]]:
     """Correct the p-values of all pairs' rows together."""
-    p_values = iter(holm([row.p for rows in tested for row in rows]).tolist())
-    return [tuple(replace(row, p_holm=next(p_values)) for row in rows) for rows in tested]
+    p_values = holm([row.p for rows in tested for row in rows]).tolist()
+    level, corrected = LEVEL / max(1, len(p_values)), iter(p_values)
+    return [
+        tuple(replace(row, p_holm=next(corrected), too_few=cannot_reach(level, row.n)) for row in rows)
+        for rows in tested
+    ]
 
 
 def compare_pair(

@@ -162,6 +162,8 @@ def verdict(pair: RunPair) -> str:
         way = f"{abs(row.difference):.2f} {name} {'higher' if row.difference > 0 else 'lower'}"
         return f"{pair.run.label} scores {way} than {pair.baseline.label} ({interval})."
     examples = format_count(row.n, "example")
+    if row.too_few:
+        return f"{examples} are too few for a test by {name}: {row.difference:+.2f} ({interval})."
     limit = f"A true difference below about {row.detectable:.2f} would often not be found with {examples}."
     if not math.isfinite(row.detectable):
         limit = f"Too few of the {examples} differ for the test to find any difference."

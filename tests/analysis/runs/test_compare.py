@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.run_records import record
+from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
 from longsumbench.analysis.runs.compare import (
@@ -112,15 +112,26 @@ def test_p_is_that_of_all_swaps() -> None:
 
 
 def test_four_examples_detect_nothing(finished: Callable[..., Path], typed: Typed) -> None:
-    """With too few examples no difference is detectable (– in the table), and none is distinguishable (≈)."""
+    """With too few examples no difference is detectable (– in the table): a line says so instead of a mark (≈)."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     code, out, _ = typed("lead", "trunc")
     cells = next(line for line in out.splitlines() if line.startswith("R-Lsum")).split()
     assert code == 0
-    assert (cells[3], cells[9]) == ("+15.00≈", "–")
-    assert "≈ the two are not distinguishable (p (Holm) ≥ 0.05)." in " ".join(out.split())
+    assert (cells[3], cells[9]) == ("+15.00", "–")
+    assert "Too few examples for a test: R-1, R-2, R-L, R-Lsum." in " ".join(out.split())
+    assert "≈" not in out
     assert "*" not in out
+
+
+def test_trained_and_untrained(finished: Callable[..., Path], tmp_path: Path) -> None:
+    """A line says which run was trained here and which is a checkpoint as it is; two of a kind need none."""
+    finished("lead", FOUR)
+    finished("trunc", FOUR, fit=TRAINED)
+    finished("seq2seq", FOUR, system={"checkpoint": "facebook/bart-large-cnn"})
+    (line,) = [line for line in compared(tmp_path, "trunc", "seq2seq", "lead").about() if "Not trained" in line]
+    assert line == "Trained here: trunc (trunc000). Not trained here, perhaps on these texts: seq2seq (seq2seq0)."
+    assert not any("rained here" in line for line in compared(tmp_path, "trunc", "lead").about())
 
 
 def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> None:
@@ -340,7 +351,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     assert list(table.columns) == [
         *("baseline_model", "baseline_variant", "baseline_run_id", "model", "variant", "run_id", "measure", "n"),
         *("baseline_mean", "mean", "difference", "low", "high", "p", "p_holm", "detectable"),
-        *("higher", "lower", "equal"),
+        *("higher", "lower", "equal", "too_few"),
     ]
     assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
     assert table["difference"].tolist() == [15.0] * 8

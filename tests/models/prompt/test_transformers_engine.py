@@ -170,17 +170,12 @@ def test_chat_marks_are_no_text(tmp_path: Path) -> None:
 
 
 def test_facts_and_identity(tmp_path: Path) -> None:
-    """Facts have name, size and context; the identity is that of the files, not of their place."""
+    """Facts have name and size; the identity is that of the files, not of their place."""
     opened = engine(causal_folder())
     copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
     facts = opened.facts()
     assert facts["parameters"] == opened.network.num_parameters()
-    assert (facts["context"], facts["weights"], facts["engine"], facts["revision"]) == (
-        512,
-        "safetensors",
-        "transformers",
-        None,
-    )
+    assert (facts["weights"], facts["engine"], facts["revision"]) == ("safetensors", "transformers", None)
     assert copy.identity() == opened.identity()
     (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
     assert engine(copy.folder).identity() != opened.identity()
