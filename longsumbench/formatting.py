@@ -5,7 +5,10 @@ shown as Python writes them: `\x1b`, `\u202e`. Output to stdout is escaped only 
 """
 
 import re
+import shutil
 import sys
+import textwrap
+from collections.abc import Sequence
 from math import isnan
 
 # C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
@@ -20,6 +23,31 @@ def escape_line(text: object) -> str:
 def escape_lines(text: object) -> str:
     """Escape all control characters of a text except line breaks and tabs."""
     return _CONTROLS.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found[0]), str(text))
+
+
+def break_command(command: str, width: int) -> str:
+    r"""Break a command into lines of at most `width` characters, each but the last with a \ that continues it."""
+    if len(command) <= width:
+        return command
+    quoted = re.sub(r"""'[^']*'|"[^"]*\"""", lambda found: found[0].replace(" ", "\0"), command)  # stays in one piece
+    how = {"subsequent_indent": " " * 6, "break_long_words": False, "break_on_hyphens": False}
+    return " \\\n".join(textwrap.wrap(quoted, width - 2, **how)).replace("\0", " ")
+
+
+def plain_table(rows: Sequence[Sequence[object]], headers: Sequence[str] = (), right: Sequence[str] = ()) -> str:
+    """Return columns as wide as the terminal, some aligned on the right: the widest but the first are broken.
+
+    In a pipe none is broken.
+    """
+    from tabulate import tabulate
+
+    cells = [[str(cell) for cell in row] for row in (headers, *rows) if row]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    room = shutil.get_terminal_size((sys.maxsize, 24)).columns - 2 * (len(widths) - 1)
+    while sum(widths) > room and max(widths[1:]) > 10:
+        widths[widths.index(max(widths[1:]), 1)] -= 1
+    aligned = ["right" if header in right else "left" for header in headers] or None
+    return tabulate(rows, headers, "plain", disable_numparse=True, maxcolwidths=widths, colalign=aligned)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from tabulate import tabulate
-
 from longsumbench.cache.artifacts import INPUTS, delete_folder
 from longsumbench.cache.checksums import find_damage
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
-from longsumbench.formatting import format_bytes, format_count, format_rough_time, print_text
+from longsumbench.formatting import format_bytes, format_count, format_rough_time, plain_table, print_text
 from longsumbench.progress import track
 
 _DAY = 86_400.0  # seconds
@@ -104,7 +102,7 @@ def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of stages."""
     rows = [
-        [stage.kind, stage.key, format_bytes(stage.size), _ago(stage), stage.state, _describe(stage.folder)]
+        [stage.kind, stage.key[:12], format_bytes(stage.size), _ago(stage), stage.state, _describe(stage.folder)]
         for stage in stages
     ]
     return _table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
@@ -119,8 +117,7 @@ def _total(stages: Sequence[CachedArtifact]) -> str:
 
 
 def _table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    aligned = ["right" if header in _ON_THE_RIGHT else "left" for header in headers]
-    table = tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True, colalign=aligned)
+    table = plain_table(rows, headers, _ON_THE_RIGHT)
     return f"{root}\n\n{table}" if rows else f"{root}: no stages"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, results_of
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
@@ -21,7 +21,7 @@ Rebuild and print the tables of finished runs.
   longsumbench leaderboard pydoc --by-run       a row for each run, instead of the mean over the seeds of a system
   longsumbench leaderboard pydoc --columns rouge1,rougeLsum,length,seconds,train.learning_rate
   longsumbench leaderboard pydoc --columns help           all columns that the runs have
-  longsumbench leaderboard pydoc --latex --block 1        LaTeX to paste into a paper; --columns chooses its columns
+  longsumbench leaderboard pydoc --latex table.tex --block 1        LaTeX for a paper; --columns chooses its columns
   longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
   longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
   longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
@@ -40,7 +40,9 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument("--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them")
     command.add_argument("--block", type=int, metavar="NUMBER", help="print this block of the table, from 1")
     command.add_argument("--by-run", action="store_true", help="a row for each run (default: for each system)")
-    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs, siunitx)")
+    command.add_argument(
+        "--latex", nargs="?", const=True, metavar="FILE.tex", help="print LaTeX (booktabs, siunitx), or write it"
+    )
     command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished")
     command.add_argument("--measure", default="f1", help="ROUGE f1 (default), precision or recall")
     command.add_argument(
@@ -94,7 +96,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.ledger:
             print_text(tables.terminal(name, [chosen_table.ledger()]), "")
             continue
-        print_text(chosen_table.latex() if options.latex else chosen_table.render(), "")
+        print_text(_put_latex(options, chosen_table.latex(), len(names)) if options.latex else chosen_table.render(), "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if drawn:
@@ -114,9 +116,22 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
 
     matrix = update_matrix(results, options.matrix or None)
     heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)
-    text = tables.latex(heading, blocks) if options.latex else tables.terminal(heading, blocks)
+    latex = options.latex and _put_latex(options, tables.latex(heading, blocks))
+    text = latex or tables.terminal(heading, blocks)
     picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
     return [text, "", *picture]
+
+
+def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> str:
+    """Write LaTeX to the file that `--latex` names, and return its name; without a file, return the LaTeX."""
+    from longsumbench.files import write_atomically
+
+    if options.latex is True:
+        return text
+    if not options.latex.endswith(".tex") or num_tables > 1:
+        raise UsageError(f"--latex {options.latex}: name one DATASET first, then a file that ends in .tex")
+    write_atomically(output_file(options.latex, "--latex"), text)
+    return options.latex
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
-from longsumbench.formatting import print_text
+from longsumbench.formatting import plain_table, print_text
 
 _KINDS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings", "runs")
 FILTERS = ("dataset", "model", "state")  # of runs
@@ -38,8 +38,6 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from tabulate import tabulate
-
     from longsumbench.api import catalogue, registry
 
     if options.what == "runs":
@@ -51,11 +49,10 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.what != "settings":
         rows = dict(catalogue.name_rows(options.what))
         rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}
-        print_text(tabulate(sorted(rows.items()), tablefmt="plain", disable_numparse=True))
+        print_text(plain_table(sorted(rows.items())))
         return
     own = [row for model in options.filters for row in catalogue.setting_rows(registry.config_of(model), "model.")]
-    rows_of_all, header = [*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]
-    print_text(tabulate(rows_of_all, headers=header, tablefmt="plain", disable_numparse=True))
+    print_text(plain_table([*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]))
 
 
 def _runs(options: argparse.Namespace) -> str:

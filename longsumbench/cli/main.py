@@ -27,25 +27,25 @@ _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "D
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
-  longsumbench run                              compare tiny systems on built-in texts: tables and a picture (minutes)
+  longsumbench run                              compare tiny systems, in minutes
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
-  longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
-  longsumbench recommend my_texts               say which system to choose for your texts (minutes)
+  longsumbench run -m model=lead,random,trunc seed=1,2
+  longsumbench recommend my_texts               which system suits your texts?
   longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
   longsumbench summarize RUN paper.md           summarize your own file
-  longsumbench score out.jsonl test.jsonl       compute the ROUGE of any system's outputs
-  longsumbench import out.jsonl --model theirs --dataset pubmed          put any system's outputs into the table
-  longsumbench compare RUN RUN                  test whether two runs differ, and on which examples
-  longsumbench inspect RUN 0                    show what a system looked at while it wrote a summary
+  longsumbench score out.jsonl test.jsonl       ROUGE of any system's outputs
+  longsumbench import out.jsonl --model theirs --dataset pubmed
+  longsumbench compare RUN RUN                  test whether two runs differ
+  longsumbench inspect RUN 0                    show what a system looked at
   longsumbench stats dataset=pydoc              print statistics of a dataset
-  longsumbench analyze fusion dataset=pydoc     measure the distance of sentences that a summary joins
-  longsumbench repro RUN --check                repeat a run, and compare the outputs
+  longsumbench analyze fusion dataset=pydoc     distance of joined sentences
+  longsumbench repro RUN --check                repeat and compare a run
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
-  longsumbench runs delete RUN                  delete runs, or move them to another results folder
-  longsumbench completion bash                  let the shell complete command lines
+  longsumbench runs delete RUN                  delete or move runs
+  longsumbench completion bash                  let the shell complete words
 """
 
 

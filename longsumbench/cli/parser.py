@@ -3,11 +3,14 @@
 import argparse
 import os
 import re
+import shutil
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.formatting import break_command
 
 if TYPE_CHECKING:
     from longsumbench.runs.results import Results
@@ -16,10 +19,12 @@ _EXIT_CODES = """\
 exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
 4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """
+_WIDEST_HELP = 120  # columns
+_ITEM = re.compile(r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*")  # an example or label, and its meaning
 
 
 class Parser(argparse.ArgumentParser):
-    """As ArgumentParser, except: wrong usage raises `UsageError`."""
+    """As ArgumentParser, except: wrong usage raises `UsageError`, and the help is as wide as the terminal."""
 
     def __init__(self, prog: str, **about: Any) -> None:
         raw = argparse.RawDescriptionHelpFormatter
@@ -29,6 +34,12 @@ class Parser(argparse.ArgumentParser):
         """Return the known flags ("--show")."""
         return [flag for flag in self._option_string_actions if flag.startswith("--")]
 
+    def format_help(self) -> str:
+        """Return the help; its description and its end are broken into lines that fit the terminal."""
+        width = min(shutil.get_terminal_size().columns, _WIDEST_HELP)
+        self.description, self.epilog = (_fit_help(text or "", width) for text in (self.description, self.epilog))
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Raise argparse's message as a `UsageError`."""
         if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
@@ -36,6 +47,28 @@ class Parser(argparse.ArgumentParser):
             known = re.findall(r"[\w-]+", choices)
             message = f"unknown {what.lower()} '{word}'{did_you_mean(word, known)}; known: {', '.join(known)}"
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _fit_help(text: str, width: int) -> str:
+    """Break a help text into lines: prose is filled, and the meaning of an item keeps its column if that has room."""
+    fitted, prose = [], list[str]()
+    for line in [*re.sub(r"\n {8,}(?=\S)", "  ", text).splitlines(), ""]:
+        item = _ITEM.fullmatch(line)
+        if line and not item:
+            prose.append(line)
+            continue
+        fitted += textwrap.wrap(" ".join(prose), width, break_on_hyphens=False)
+        prose.clear()
+        if item is None or len(line) <= width:
+            fitted.append(line)
+            continue
+        head, meaning = line[: item.start("meaning")] if item["meaning"] else line, item["meaning"] or ""
+        below = len(head) > width * 0.6
+        indent = "      # " if below else " " * len(head)
+        lines = textwrap.wrap(re.sub(" {2,}", "  ", meaning), width - len(indent), break_on_hyphens=False)
+        fitted += [break_command(head.rstrip(), width)] if below else [head + lines.pop(0)]
+        fitted += [indent + following for following in lines]
+    return "\n".join(fitted)
 
 
 class Command(NamedTuple):

@@ -1,6 +1,7 @@
 """`longsumbench run`."""
 
 import argparse
+import logging
 from collections.abc import Sequence
 
 from longsumbench.cli.parser import Command, Parser
@@ -8,6 +9,11 @@ from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
 FIRST_COMPARISON = ("experiment=first-probe,first-text", "hydra/launcher=joblib")  # what runs without any arguments
+_FIRST_LINES = (
+    "This compares summarizers, to show what the suite measures: which facts do four",
+    "systems find in short generated reports, and how good are extracts of real",
+    "texts? It trains the systems here. Two tables, a picture and findings follow.",
+)
 _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
 Without arguments, compare systems on short generated reports and on real texts, in minutes on all cores. This is
@@ -26,18 +32,22 @@ Without arguments, compare systems on short generated reports and on real texts,
 groups:    model=NAME  dataset=NAME  scale={scales}  (longsumbench list models|datasets|scales)
            experiment=NAME, settings that belong together                                (longsumbench list experiments)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
-top level: seed=1  device=auto|cpu|cuda|mps  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
+general:   seed=1  device=auto|cpu|cuda|mps  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
            name=null: of the run in tables; no part of its id
 sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
            hydra.sweeper.*, their settings: conf/hydra/                                         (docs/how-to/sweep.md)
 
+A point is a run of one system, with its settings, on one dataset; a sweep has several.
 The same command continues an interrupted run: it skips finished steps and resumes the others.
+
 A sweep checks all points before it runs the first one. If a point fails, the others still run. With a launcher, the
 same holds if its process hangs or is killed.
 Points whose differences do not affect their system run once. If one or two settings vary, the scores are plotted
 against them. An experiment may define a sweep (`sweep:` in its file); it is combined with the values you type.
 `longsumbench status` shows the progress, from any shell.
+
 The first run on a dataset also scores Lead, Random and Oracle. baselines=false turns this off.
+
 Quote text with a comma, a bracket or a blank twice: "dataset.path='my texts'". Type lists as they are:
 "model.focus_layers=[1,2]". To sweep over lists: "model.focus_layers=[],[1,2]".
 """
@@ -80,6 +90,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
             print_text(describe_costs(launch.points, options.gpu))
             return
+        if compares:
+            for line in _FIRST_LINES:
+                logging.getLogger(__name__).info(line)
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return

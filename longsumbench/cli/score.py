@@ -43,6 +43,10 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    for word in options.texts:
+        setting, sign, value = word.removeprefix("score.").partition("=")
+        if sign and word.startswith("score."):
+            raise UsageError(f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}")
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
     from longsumbench.analysis.score.files import find_predictions

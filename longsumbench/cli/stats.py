@@ -26,7 +26,7 @@ targets, under the settings of `run` and without training. Slow statistics use a
 settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
            run=all|RUN[,RUN...]  results_dir=results
            model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
-with rank: rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
            ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
 More: docs/how-to/stats.md
 

@@ -7,10 +7,10 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longsumbench.formatting import escape_line, format_count, format_interval
+from longsumbench.formatting import break_command, escape_line, format_count, format_interval
 from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
@@ -19,7 +19,7 @@ from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, des
 from longsumbench.leaderboards.seed_groups import difference
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
-from longsumbench.report.tables import Block, terminal_block, terminal_width
+from longsumbench.report.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
 from longsumbench.runs.results import Results
 
@@ -31,6 +31,14 @@ _SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown who
 _NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
 _OWN = "→"  # before the row of a run just done
 _GAP = "⋮"  # instead of rows that are not shown
+_MEANINGS = {  # of words in the table
+    _OWN: "a run of this command",
+    "facts": "planted facts that the summaries state right, in percent",
+    "R-Lsum": "ROUGE-Lsum, 0–100",
+    "±": "half the 95 % interval",
+    "words / reference": "mean words of a summary / of its reference",
+    "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,10 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"
-    pictures = [*(folder / name for name in table.pictures()), *updated.curves]
+    pictures = [
+        *(folder / name for name in table.pictures()),
+        *(path for path in updated.curves if path.suffix == ".png"),
+    ]
     if pictures:
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
 
@@ -135,7 +146,10 @@ def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
         mark = f"{_OWN} {number}" if place in own else number
         lines.append([mark, system, _shortened(settings, width), *rest])
         before = place
-    return table_block(columns, lines)
+    table = table_block(columns, lines)
+    words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
+    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words)
+    return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
 def _shortened(text: str, width: int) -> str:
@@ -192,7 +206,7 @@ def _next_commands(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator
         commands.append(_command("compare", others[0][:SHORT_ID], own, results=results))
     commands.append(_command("inspect", own, "0", results=results))
     for number, command in enumerate(commands):
-        yield f"{'Next:' if number == 0 else '':6}{command}"
+        yield break_command(f"{'Next:' if number == 0 else '':6}{command}", terminal_width())
 
 
 def _command(*words: str, results: Results) -> str:

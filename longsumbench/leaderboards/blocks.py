@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import Column, columns_of
@@ -67,7 +68,9 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     run, texts = comparable.rows[0].first, ""
     if path := run.settings.dataset.path:
         several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
-        texts = f", texts of {path}" + (f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else "")
+        texts = f", texts of {PurePath(path).name or path}" + (
+            f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
+        )
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
     return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 

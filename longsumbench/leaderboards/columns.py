@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tabulate import tabulate
-
+from longsumbench.api import registry
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.formatting import format_duration, format_plain_value, percent
+from longsumbench.formatting import format_duration, format_plain_value, percent, plain_table
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
@@ -320,12 +319,21 @@ def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Co
         if len(found) > 1:
             raise UsageError(f"--columns {typed} may be {' or '.join(found)}: type one of these")
         if not found:
-            likely = did_you_mean(typed, [*known, *(key.partition(".")[2] for key in known if "." in key)])
+            names_known = [*known, *(key.partition(".")[2] for key in known if "." in key)]
+            likely = how_to_compute(typed) or did_you_mean(typed, names_known)
             raise UsageError(f"no run has a column '{typed}'{likely}; --columns help lists all")
         chosen.append(known[found[0]])
     return list(dict.fromkeys(chosen))
 
 
+def how_to_compute(number: str) -> str:
+    """Return how the number of a metric is added to finished runs; empty if no built-in metric has it."""
+    for name in registry.metrics.built_in:
+        if number == name or number in registry.metrics.load(name).columns:
+            return f"; to compute it, repeat their commands with score.metrics=[{name}], which trains nothing again"
+    return ""
+
+
 def list_columns(known: Mapping[str, Column]) -> str:
     """Return a line for each column: its name, and what it is."""
-    return tabulate([[column.name, column.meaning] for column in known.values()], tablefmt="plain")
+    return plain_table([[column.name, column.meaning] for column in known.values()])

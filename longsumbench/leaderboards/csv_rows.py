@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
@@ -66,7 +67,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
         **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
         "tokens_per_second": record.decode_tokens_per_second,
         **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
-        "path": record.settings.dataset.path,
+        "path": (path := record.settings.dataset.path) and PurePath(path).name,
         "train_split": record.train_examples,
     }
     for name, measure in record.measures.items():

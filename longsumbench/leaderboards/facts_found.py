@@ -92,7 +92,7 @@ def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns) -> str:
         return ""
     stated = ", ".join(f"{name} {_percent(number)}" for number, name in found)
     chance = next((row.numbers[CHANCE].mean for row in systems.values() if CHANCE in row.numbers), None)
-    guesses = "" if chance is None else f" (guesses: {chance:.0f} %)"
+    guesses = "" if chance is None else f" (guesses: right in {chance:.0f} %)"
     text = f"Single facts (in one place), stated right{guesses}: {stated}."
     if len(found) == 1:
         return text

@@ -17,6 +17,7 @@ import scipy.stats
 
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
+from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.update import find_datasets, read_table
@@ -131,7 +132,7 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     checkpoints = [column for column in untrained.values() if column]
     if not (columns or checkpoints):
         known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
-        likely = did_you_mean(str(number), sorted(known))
+        likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(known))
         raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
     without = tuple(dataset for dataset in blocks if not (trained[dataset] or untrained[dataset]))
     return replace(matrix_of(columns, without), untrained=matrix_of(checkpoints) if checkpoints else None)

@@ -89,6 +89,6 @@ def _library() -> Any:
         import bert_score
     except ImportError as error:
         raise EnvironmentProblem(
-            f"the metric bertscore needs the package bert-score ({error}): pip install 'longsumbench[bertscore]'"
+            f"the metric bertscore needs the package bert-score ({error}): pip install -e '.[bertscore]' in the clone"
         ) from error
     return bert_score

@@ -284,9 +284,14 @@ def _latex_table(block: Block, title: str, label: str) -> str:
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
     rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
-    heading = ", ".join(text for text in (title, block.heading) if text)
+    about, _, unlike = block.heading.partition("; ")  # a caption has one line
+    heading = ", ".join(text for text in (title, about) if text)
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
-    notes = " ".join(_escape_latex(note) for note in (block.legend("Bold:"), *block.notes, *block.footnotes) if note)
+    notes = " ".join(
+        _escape_latex(note)
+        for note in (unlike and f"{unlike}.", block.legend("Bold:"), *block.notes, *block.footnotes)
+        if note
+    )
     below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
     if len(block.rows) > _ROWS_ON_A_PAGE:
         begin = [r"{\footnotesize\setlength{\tabcolsep}{3pt}", _SIUNITX, rf"\begin{{longtable}}{{{aligned}}}"]

@@ -148,7 +148,7 @@ def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
         except (ImportError, RuntimeError) as error:
             if kernels == "numba":
                 raise UsageError(
-                    f"kernels=numba: numba cannot be loaded ({error}): pip install 'longsumbench[fast]'"
+                    f"kernels=numba: numba cannot be loaded ({error}): pip install -e '.[fast]' in the clone"
                 ) from error
     return lambda reference, candidate, words: count_overlap(reference, candidate)
 

@@ -9,6 +9,7 @@ from longsumbench.api import SECTIONS, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
 _RUN_HELP = "(see longsumbench run --help)"
+_ALSO_CALLED = {"lr": "train.learning_rate", "steps": "train.max_steps", "beams": "decode.num_beams"}
 
 
 def not_an_override(word: str) -> UsageError:
@@ -22,7 +23,9 @@ def not_an_override(word: str) -> UsageError:
 def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
     sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
-    if found := sorted(_ending_in(key, sections)) or sorted(_ending_in(key, _settings_of_models())):
+    if key.rpartition(".")[2] in _ALSO_CALLED:
+        near = f" (did you mean '{_ALSO_CALLED[key.rpartition('.')[2]]}'?)"
+    elif found := sorted(_ending_in(key, sections)) or sorted(_ending_in(key, _settings_of_models())):
         near = f" (did you mean {' or '.join(map(repr, found))}?)"
     else:
         near = did_you_mean(key.partition(".")[0], known) or did_you_mean(key, sections)
@@ -34,6 +37,9 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
     with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, an unknown home, NUL
         if group == "dataset" and name and Path(name).expanduser().exists():
             return UsageError(f"dataset={name} is a path: write dataset=jsonl dataset.path={name}")
+    if group == "model" and "/" in name:
+        checkpoint = f"model=seq2seq model.checkpoint={name}, or model=prompt for a language model"
+        return UsageError(f"model={name} is a checkpoint: write {checkpoint}")
     return UnknownName(group or "configuration", name, known)
 
 

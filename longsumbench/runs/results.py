@@ -102,7 +102,7 @@ class Results:
         runs, beginning = self.root / "runs", glob.escape(name)
         found = sorted({path.parent for mark in marks for path in runs.glob(f"*/*/{beginning}*/{mark}")})
         if not found:
-            known = f"see {self.root / 'leaderboard'} for the ids"
+            known = "`longsumbench list runs` shows the ids"
             raise UsageError(f"no {kind} is called '{name}' under {self.root}; {known}")
         if found[1:]:
             named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]

@@ -15,7 +15,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import read_text
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import break_command, escape_line
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 from longsumbench.runs.results import Results
 
@@ -126,7 +126,8 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
         return "no such run"
     rows = [_HEADERS, *map(_row, runs)]
     widths = {name: max(map(len, cells)) for name, *cells in zip(_HEADERS, *rows, strict=True)}
-    excess = sum(widths.values()) + 2 * (len(widths) - 1) - max(80, shutil.get_terminal_size().columns)
+    columns = max(80, shutil.get_terminal_size().columns)
+    excess = sum(widths.values()) + 2 * (len(widths) - 1) - columns
     for name, least in _SHRINK:
         cut = min(max(0, excess), max(0, widths[name] - least))
         widths[name], excess = widths[name] - cut, excess - cut
@@ -136,7 +137,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
         if run.ranked_by:
             scores.setdefault(run.ranked_by, set()).add(run.dataset)
     lines += ["", *(f"{name}: the score on {', '.join(sorted(datasets))}" for name, datasets in scores.items())]
-    commands = [f"{run.folder.name[:SHORT_ID]}: {run.command}" for run in runs if run.command]
+    commands = [break_command(run.command, columns) for run in runs if run.command]
     if commands:
         lines += ["", "Interrupted runs continue with:", *commands]
     return "\n".join(lines).rstrip()

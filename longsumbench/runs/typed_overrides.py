@@ -4,6 +4,7 @@ The YAML files hold only departures from the dataclasses. So overrides (`model.p
 The dataclasses decide which settings exist.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import product
@@ -19,6 +20,8 @@ GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 _SETTINGS = ("model", *SECTIONS)
 TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
 
+_NEXT_SETTING = re.compile(rf"""^[^'"]*\s({"|".join([*GROUPS, *TOP_LEVEL_SETTINGS])})[\w./]*=""")
+
 
 def as_hydra(word: str) -> str:
     """Check an override and return it in Hydra's form.
@@ -29,6 +32,8 @@ def as_hydra(word: str) -> str:
     key, sign, value = word.lstrip("+~").partition("=")
     if not sign or word.startswith("~"):  # in Hydra, ~ deletes a setting
         raise not_an_override(word)
+    if _NEXT_SETTING.search(value):
+        raise UsageError(f"'{word}' has several settings in one pair of quotes: leave the quotes out")
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")

@@ -108,7 +108,8 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
         if not executor and name != HERE:
             raise UsageError(f"hydra/{group}={name} is not one of this suite, which are in conf/hydra/{group}")
         if executor in _PACKAGES and find_spec(_PACKAGES[executor]) is None:
-            raise EnvironmentProblem(f"hydra/{group}={name} is not installed: pip install 'longsumbench[{executor}]'")
+            command = f"pip install -e '.[{executor}]' in the clone"
+            raise EnvironmentProblem(f"hydra/{group}={name} is not installed: {command}")
     return Engine(**names, settings=settings)
 
 

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from tabulate import tabulate
-
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import UsageError
-from longsumbench.formatting import escape_line, format_duration
+from longsumbench.formatting import break_command, escape_line, format_duration, plain_table
+from longsumbench.report.tables import terminal_width
 from longsumbench.sweeps.state import DONE, ENDED, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
 
 
@@ -46,7 +45,7 @@ def _render_sweep(sweep: Sweep) -> str:
     state = "running" if conductor else "ended" if ended else "interrupted; the same command continues it"
     begun = datetime.fromtimestamp(start.started).astimezone().strftime("%Y-%m-%d %H:%M")
     where = f"by {conductor.name}" if conductor else f"on {start.host}"
-    heading = f"sweep {sweep.root.name}: {state}\n{shlex.join(start.command)}\n"
+    heading = f"sweep {sweep.root.name}: {state}\n{break_command(shlex.join(start.command), terminal_width())}\n"
     heading += f"started {begun} {where}, launcher {start.launcher}; {describe_progress(states)}"
     return f"{heading}\n\n{status_table(sweep, states)}"
 
@@ -76,14 +75,13 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
     for number, state in enumerate(states, start=1):
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
-        rows.append([number, *map(escape_line, (state.name, state.state, took, score, _note(sweep, number, state)))])
-    headers, widths = ["point", "settings", "state", "time", "score", ""], [None, 60, *[None] * 4]
-    return tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True, maxcolwidths=widths)
+        rows.append([number, *map(escape_line, (state.name, state.state, took, score, _note(state)))])
+    failed = [number for number, state in enumerate(states, start=1) if state.state == FAILED]
+    logs = [f"log of point {number}: {log}" for number in failed if (log := sweep.file(number, "log")).is_file()]
+    return "\n".join([plain_table(rows, ["point", "settings", "state", "time", "score", ""]), *logs])
 
 
-def _note(sweep: Sweep, number: int, state: PointState) -> str:
-    if state.state == FAILED and (log := sweep.file(number, "log")).is_file():
-        return f"{state.reason} ({log})"
+def _note(state: PointState) -> str:
     if state.state == RUNNING:
         again = f", attempt {state.attempts}" if state.attempts > 1 else ""
         return f"{state.process}{again}{state.doing and f': {state.doing}'}"

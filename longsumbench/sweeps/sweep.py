@@ -72,8 +72,10 @@ class Launch:
         root, key = Results.writable(first.config.results_dir).root, [f"{self.engine.settings['sweeper']}"]
         sweep = Sweep.of(root, [*key, *self.words, *self.swept])
         with sweep.locked():
-            if launcher != HERE:
-                _log.info(f"points run by {launcher}; to watch them: longsumbench status {sweep.root.name}")
+            count = f"points that {self.engine.sweeper} chooses" if search else format_count(len(self.points), "point")
+            how = "one after the other" if launcher == HERE else f"by {launcher}"
+            _log.info(f"a sweep of {count}: each is a run of one system on one dataset")
+            _log.info(f"points run {how}; to watch them: longsumbench status {sweep.root.name}")
             sweep.begin(self.command, launcher)
             if search:
                 self._search(sweep)

@@ -140,7 +140,7 @@ def _is_installed(spacy_model: str) -> bool:
 @lru_cache(maxsize=1)
 def _pipeline(spacy_model: str) -> Any:
     if find_spec("spacy") is None:
-        problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
+        problem = "model.entities=spacy needs the package spaCy: pip install -e '.[spacy]' in the clone"
         raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")
     if not _is_installed(spacy_model):
         problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"

@@ -365,7 +365,7 @@ def _import_httpx() -> Any:
         import httpx2
     except ImportError as error:
         problem = f"model.engine=api needs the package httpx2 ({error})"
-        raise EnvironmentProblem(f"{problem}: pip install 'longsumbench[api]'") from error
+        raise EnvironmentProblem(f"{problem}: pip install -e '.[api]' in the clone") from error
     return httpx2
 
 

@@ -9,7 +9,9 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
+from longsumbench.cli.parser import Parser
 from longsumbench.cli.run import FIRST_COMPARISON
+from longsumbench.runs.typed_overrides import as_hydra
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -35,20 +37,76 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])
-def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
+def test_help_teaches(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every help shows examples that can be typed, and the exit codes; no line is wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
         main([*([command] if command else []), "--help"])
     text = capsys.readouterr().out
     assert ended.value.code == 0
     assert len(re.findall(r"^  longsumbench \w+", text, re.MULTILINE)) >= 2
-    assert "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data," in text
-    assert max(map(len, text.splitlines())) <= 120
+    assert "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data," in " ".join(
+        text.split()
+    )
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_broken_line_of_help_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell joins a broken example again, what it means is a comment, and prose has all its words."""
+    monkeypatch.setenv("COLUMNS", "60")
+    example = 'longsumbench import out.jsonl --variant "a beam of 5" --model theirs'
+    text = Parser("it", description=f"Put outputs\ninto\nthe table.\n\n  {example}   where they are\n").format_help()
+    lines = [line.rstrip() for line in text.partition("\n\n")[2].splitlines()[:5]]
+    assert lines == [
+        "Put outputs into the table.",
+        "",
+        '  longsumbench import out.jsonl --variant "a beam of 5" \\',
+        "      --model theirs",
+        "      # where they are",
+    ]
+
+
+LISTS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings")
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_lists_fit_the_terminal(kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """No line of a list is wider than 80 columns, and no name is broken."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list", kind]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert main(["list", kind]) == 0
+    whole = capsys.readouterr().out.splitlines()
+    names = {line.split()[0] for line in whole}
+    assert names - {line.split()[0] for line in lines if not line.startswith(" ")} == set()
+
+
+def test_screens_of_a_sweep_fit_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is wider than 80 columns: a sweep with a failed point, its status, the list of runs, the cache."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "toy", train=0, validation=0)
+    sweep = ["model=lead,lexrank", "model.length=train,20,30", "dataset=jsonl", "dataset.path=toy"]
+    assert main(["run", "-m", *sweep, "score.resamples=100", "score.metrics=[novel_ngrams,extractive,repetition]"]) == 1
+    written = capsys.readouterr()
+    table = written.err.partition("\npoint  ")[2].partition("\nlongsumbench: 2 of 6 points failed")[0]
+    assert len(re.findall(r"^[1-6] +model=", table, re.MULTILINE)) == 6
+    screens = [written.out, table]
+    for command in ("status", "list runs", "cache list", "cache", "leaderboard jsonl"):
+        assert main(command.split()) == 0
+        screens += capsys.readouterr()
+    too_wide = [line for screen in screens for line in screen.splitlines() if len(line) > 80]
+    assert too_wide == []
 
 
 def test_the_examples_of_the_help_can_be_typed() -> None:
     """What the help shows is understood."""
-    for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", parser().format_help(), re.MULTILINE):
+    text = parser().format_help().replace(" \\\n", "")
+    for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", text, re.MULTILINE):
         assert parse_words(words.split()).command
 
 
@@ -84,6 +142,9 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run --train.max-steps=3", "'--train.max-steps' is not a flag: write train.max_steps=3"),
         ("run --overwrite -m", "'--overwrite' is not a flag: write overwrite=VALUE"),
         ("run max_steps=3", "unknown setting 'max_steps' (did you mean 'train.max_steps'?)"),
+        ("run lr=3", "unknown setting 'lr' (did you mean 'train.learning_rate'?)"),
+        ("run model=org/bart", "model=org/bart is a checkpoint: write model=seq2seq model.checkpoint=org/bart"),
+        ("score a b score.empty_references=zero", "is for `run`; here write --empty-references zero"),
         ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
         ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
         ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
@@ -99,7 +160,7 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run -m experiment=first-prob", "unknown experiment 'first-prob' (did you mean 'first-probe'?)"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
         ("compare one", "name two or more runs; the others are compared with the first"),
-        ("compare one two --results-dir nowhere", "no finished run is called 'one' under nowhere"),
+        ("compare one two --results-dir nowhere", "called 'one' under nowhere; `longsumbench list runs` shows the ids"),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),
         ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),
@@ -116,6 +177,14 @@ def test_wrong_usage_is_one_line(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
+
+
+def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:
+    """A word that holds several settings is refused with what to do; a text with the sign "=" is not."""
+    assert main(["run", "model=lead dataset=pydoc"]) == 2
+    assert "has several settings in one pair of quotes: leave the quotes out" in capsys.readouterr().err
+    assert as_hydra("dataset.path='a dataset=b'") == "++dataset.path='a dataset=b'"
+    assert as_hydra("dataset.path=a=b") == "++dataset.path=a=b"
 
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
@@ -205,6 +274,11 @@ def test_a_leaderboard_is_printed(words: list[str], tmp_path: Path, capsys: pyte
     assert "test split" in printed.pop()
     assert main(["leaderboard", "--latex", "--results-dir", str(tmp_path / "r")]) == 0
     assert "\\toprule" in capsys.readouterr().out
+    assert main(["leaderboard", "jsonl", "--latex", str(tmp_path / "t.tex"), "--results-dir", str(tmp_path / "r")]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "t.tex")]
+    assert r"\begin{table}" in (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert main(["leaderboard", "--latex", "jsonl", "--results-dir", str(tmp_path / "r")]) == 2
+    assert "name one DATASET first, then a file that ends in .tex" in capsys.readouterr().err
     assert main(["leaderboard", "jsonl", "--measure", "recall", "--results-dir", str(tmp_path / "r")]) == 0
     assert "jsonl, ROUGE recall" in capsys.readouterr().out
     assert main(["leaderboard", "jsnl", "--results-dir", str(tmp_path / "r")]) == 2

@@ -59,6 +59,14 @@ def test_a_short_screen(describe: Describe) -> None:
     ]
 
 
+def test_words_of_the_table_are_explained(describe: Describe) -> None:
+    """The legend has the marks and words that the table shows, and no other: "oracle" only beside an oracle."""
+    text = " ".join(describe([record("lead", 20)], [seal(24.5)]))
+    legend = "Legend: →: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval."
+    assert legend in text
+    assert "oracle: copies the sentences" in " ".join(describe([], [record("oracle", 40, oracle=True)]))
+
+
 def test_the_best_and_the_last(describe: Describe) -> None:
     """At the ends of the ranking there is one neighbour; a lone run has none."""
     alone = describe([], [seal(10)])

@@ -129,6 +129,7 @@ def test_a_column_that_some_runs_lack() -> None:
     [
         ("rougeLsun", r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all"),
         ("page_sise", r"no run has a column 'page_sise' \(did you mean 'page_size'\?\)"),
+        ("bertscore", r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]"),
         ("name", r"--columns name may be dataset.name or model.name: type one of these"),
     ],
 )

@@ -36,8 +36,8 @@ def sentences(systems: Sequence[_System]) -> list[str]:
 def test_systems_places_and_distances_that_differ() -> None:
     """Each difference has both numbers with their intervals; the best system comes first."""
     assert sentences([system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]) == [
-        "Single facts (in one place), stated right (guesses: 4 %): pagesum 98 % (96 to 100), trunc 25 % (23 to 27). "
-        "All are distinguished.",
+        "Single facts (in one place), stated right (guesses: right in 4 %): pagesum 98 % (96 to 100), "
+        "trunc 25 % (23 to 27). All are distinguished.",
         "Single facts, in the first half of the source against the second: trunc 100 % (91 to 100) against 0 % (0 to "
         "9); no difference is found for pagesum.",
         "Silent facts (in two places), in one section against several: pagesum 90 % (88 to 92) against 53 % (51 to "
@@ -80,12 +80,12 @@ def test_the_best_row_that_learned_counts() -> None:
     runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 60.0), (2, 40.0))]
     best, other = group_by_seed(runs, {})
     texts = describe_facts_found([replace(best, learned=Learned(STILL_LEARNING)), other], {})
-    assert texts[0].endswith("(guesses: 4 %): ea 40 % (38 to 42).")
+    assert texts[0].endswith("(guesses: right in 4 %): ea 40 % (38 to 42).")
 
 
 def test_one_system_is_compared_with_nothing() -> None:
     """A lone system has its numbers only."""
-    assert sentences([system("seal", 92)])[0].endswith("(guesses: 4 %): seal 92 % (90 to 94).")
+    assert sentences([system("seal", 92)])[0].endswith("(guesses: right in 4 %): seal 92 % (90 to 94).")
 
 
 def test_without_facts_there_are_no_sentences() -> None:
@@ -98,7 +98,9 @@ def test_without_facts_there_are_no_sentences() -> None:
 def test_the_best_row_of_each_model_counts() -> None:
     """Further rows of a model are left out; the label then has the settings."""
     runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 40.0), (2, 60.0))]
-    assert describe_facts_found(group_by_seed(runs, {}), {})[0].endswith("(guesses: 4 %): ea x=2 60 % (58 to 62).")
+    assert describe_facts_found(group_by_seed(runs, {}), {})[0].endswith(
+        "(guesses: right in 4 %): ea x=2 60 % (58 to 62)."
+    )
 
 
 def test_seeds_without_scores_have_no_interval() -> None:

@@ -106,6 +106,13 @@ def test_latex_text() -> None:
     assert not {"±", "≈", "≥", "×"} & set(text.partition("\n")[2])
 
 
+def test_a_latex_caption_has_one_line() -> None:
+    """It names table and split; why the block cannot be compared with the first one is a note below the table."""
+    block = Block("test split, 20 examples; not comparable with the first block: other texts", (), ("a",), "l", [["1"]])
+    _, _, below = latex("mine", [block]).partition(r"\caption{mine, test split, 20 examples}")
+    assert r"\footnotesize not comparable with the first block: other texts." in below
+
+
 @pytest.mark.latex
 def test_latex_compiles(tmp_path: Path) -> None:
     """A real LaTeX typesets a table with everything that tables have, without an error or an undefined reference."""

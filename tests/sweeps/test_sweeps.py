@@ -64,6 +64,8 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
     words = [*untrained(toy, tmp_path), "model=lead,random", "seed=1,2"]
     launch = started(words)
     assert [line.partition(": done")[0] for line in log_lines] == [
+        "a sweep of 4 points: each is a run of one system on one dataset",
+        f"points run one after the other; to watch them: longsumbench status {sweeps_in(tmp_path / 'r')[0].root.name}",
         "1 point left out: the same run as another point",
         "point 1/3: model=lead seed=1 and 1 more point: the same run",
         "point 2/3: model=random seed=1",

@@ -6,6 +6,7 @@ The splits are read once from disk, one example after the other. Counts are of a
 on one sample, drawn by the seed.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +34,15 @@ from longsumbench.api import (
 )
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.runs.record import RunRecord, run_label, split_variant
 from longsumbench.runs.results import Results
+
+_log = logging.getLogger(__name__)
 
 STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
 COUNTED = ("source_words", "target_words", *STRUCTURE)
@@ -136,7 +139,14 @@ def describe_dataset(
     if systems and dataset.split not in texts.splits:
         found = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
-    readers = [fit_reader(config, variant, texts.splits, stages, settings.train_ranker) for config, variant in systems]
+    readers = []
+    for config, variant in systems:
+        try:
+            readers.append(fit_reader(config, variant, texts.splits, stages, settings.train_ranker))
+        except SuiteError as error:
+            if len(systems) == 1:
+                raise
+            _log.warning(f"left out: {' '.join([config.model.name, *split_variant(variant)])}: {error}")
     duplicates = NearDuplicates(texts.splits) if settings.duplicates else None
     splits = read_splits(texts.splits, settings, readers, dataset.split, duplicates)
     return DatasetStats(

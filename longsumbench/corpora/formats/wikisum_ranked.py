@@ -72,7 +72,7 @@ class Pieces:
             from sentencepiece import SentencePieceProcessor
         except ImportError as error:
             problem = f"the ranked files of wikisum need the package sentencepiece ({error})"
-            raise EnvironmentProblem(f"{problem}: pip install 'longsumbench[wikisum]'") from error
+            raise EnvironmentProblem(f"{problem}: pip install -e '.[wikisum]' in the clone") from error
         try:
             self._model = SentencePieceProcessor(model_file=str(path))
         except (RuntimeError, OSError) as error:

@@ -1,6 +1,7 @@
 """What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,17 @@ def test_what_cannot_be_described_is_said(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
+
+
+def test_other_systems_are_described_if_one_cannot_be_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A system without its training split is left out with the reason; without any other it is an error."""
+    texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
+    assert main(["stats", "dataset=jsonl", f"dataset.path={texts}", "model=lead,oracle"]) == 0
+    output = capsys.readouterr()
+    assert re.search(r"^oracle ", output.out, re.MULTILINE)
+    assert "left out: lead: model.length=train needs a train split" in output.err
 
 
 def test_a_run_on_other_texts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -149,7 +149,7 @@ def test_without_the_package(
     torch.save([released], tmp_path / "test.pt")
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     message = problem(tmp_path, stages, model, EnvironmentProblem)
-    assert "pip install 'longsumbench[wikisum]'" in message
+    assert "pip install -e '.[wikisum]' in the clone" in message
 
 
 class Program:
