@@ -124,7 +124,7 @@ CASES = {  # what the file calls it → the system, and other settings
     "flat_transformer": f"flat_transformer model.rank=title model.unit=section {SEVERAL}",
     "tdmca": "tdmca model.rank=none",
     "seq2seq": "seq2seq",
-    "prompt": f"prompt model.input_length=null model.tokenizer=null model.length=20 {SEVERAL}",
+    "prompt": f"prompt model.input_length=null model.tokenizer=null model.length=20 train.max_steps=0 {SEVERAL}",
 }
 
 

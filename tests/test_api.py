@@ -233,9 +233,28 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
         assert found.f1["rouge1"] == found.scores["rouge1"].f
 
 
+def test_dictionaries_are_matched_by_id() -> None:
+    """Two dictionaries score as two lists in the same order, whatever the order of their ids."""
+    predictions, references = ["The cat sat.", "It rained."], ["A cat sat down.", ["Snow fell.", "It rained a lot."]]
+    names = ["b", "a"]
+    both = dict(zip(names, predictions, strict=True)), dict(reversed(list(zip(names, references, strict=True))))
+    by_id, by_place = longsumbench.score(*both), longsumbench.score(predictions, references)
+    assert list(by_id.scored.per_example.index) == names
+    assert by_id.f1 == by_place.f1
+    assert longsumbench.score({"a": "cats"}, {"a": "dogs"}).f1["rouge1"] == 0
+    assert longsumbench.score({1: "cats"}, {"1": "cats"}).f1["rouge1"] == 100
+
+
 @pytest.mark.parametrize(
     ("predictions", "references", "options", "problem"),
     [
+        ({"a": "x"}, ["x"], {}, "one is a dictionary: give two dictionaries, or two lists"),
+        ({}, {}, {}, "0 predictions, 0 references"),
+        ({"a": "x", "b": "y"}, {"a": "x", "c": "z"}, {}, r"1 prediction without references \(ids 'b'\) and 1 ref.*out"),
+        ({"a": "x"}, {"b": "x"}, {}, "predictions and references have no id in common"),
+        ({"a": "x", None: "y"}, {"a": "x"}, {}, "example None: the field 'id' is missing"),
+        ({1: "x", "1": "y"}, {"1": "x"}, {}, "the id '1' occurs twice"),
+        ({"a": 3}, {"a": "x"}, {}, "example 'a': the field 'predictions' must be text"),
         ("text", ["text"], {}, "put a single text into a list"),
         ([], [], {}, "0 predictions, 0 references"),
         (["a", "b"], ["a"], {}, "2 predictions, 1 reference: give the references of each prediction"),

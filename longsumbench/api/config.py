@@ -60,6 +60,7 @@ Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
 _Norm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
+_Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
 _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
 Share = Annotated[float, Between(0, 1, open_low=True)]
@@ -198,6 +199,9 @@ class Decoding:
         0.0, "of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
     )
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
+    failed: _Failed = setting(
+        "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out", later=True
+    )
     batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
     limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
     evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
@@ -302,7 +306,13 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         known = {item.name for item in fields(schema)}
         inherited = {key: value for key, value in top.items() if key in known and name != "model"}  # seed, device
         usual = _within_limits(settled["model"]) if name == "decode" else {}
-        settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+        try:
+            settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+        except UsageError as error:
+            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in given]
+            if not (of_card := [value for value in values if value in str(error)]):
+                raise
+            raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
     config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
     return config
 

@@ -21,7 +21,7 @@ Rebuild and print the tables of finished runs.
   longsumbench leaderboard pydoc --by-run       a row for each run, instead of the mean over the seeds of a system
   longsumbench leaderboard pydoc --columns rouge1,rougeLsum,length,seconds,train.learning_rate
   longsumbench leaderboard pydoc --columns help           all columns that the runs have
-  longsumbench leaderboard pydoc --latex table.tex        LaTeX for a paper; --columns chooses its columns
+  longsumbench leaderboard pydoc --latex table.tex --block 1        LaTeX for a paper; --columns chooses its columns
   longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
   longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
   longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
@@ -38,6 +38,7 @@ facts the systems found. --against writes <dataset>-<setting>.csv, .png and .svg
 def _add_arguments(command: Parser) -> None:
     command.add_argument("dataset", nargs="?", help="one dataset (default: all)")
     command.add_argument("--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them")
+    command.add_argument("--block", type=int, metavar="NUMBER", help="print this block of the table, from 1")
     command.add_argument("--by-run", action="store_true", help="a row for each run (default: for each system)")
     command.add_argument(
         "--latex", nargs="?", const=True, metavar="FILE.tex", help="print LaTeX (booktabs, siunitx), or write it"
@@ -57,6 +58,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.api import Between, check_value
     from longsumbench.api.config import check_choice
     from longsumbench.leaderboards import update as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
@@ -88,7 +90,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             continue
         if part != table.part or options.by_run:
             table = leaderboard.read_table(results, name, part, options.by_run)
-        shown = replace(table, columns=columns)
+        if options.block is not None:
+            check_value("--block", options.block, Between(1, len(table.comparable)))
+        shown = replace(table, columns=columns, block=options.block)
         if options.ledger:
             print_text(tables.terminal(name, [shown.ledger()]), "")
             continue
@@ -101,7 +105,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text and the path of its picture."""
-    others = ("dataset", "columns", "by_run", "ledger", "against", "kind")
+    others = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
     if options.measure != "f1" or any(getattr(options, name) for name in others):
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"

@@ -37,7 +37,8 @@ def leaderboard_block(
         chosen: names of the columns after system and settings; empty for the default ones.
     """
     rows, tests = comparable.rows, comparable.tests
-    heading = describe_block(comparable, table)
+    number = next(number for number, block in enumerate(table, 1) if block is comparable)
+    heading = (f"block {number}: " if table[1:] else "") + describe_block(comparable, table)
     if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _columns(rows, part, chosen)

@@ -187,6 +187,7 @@ _FACTS = (
     _count("output_tokens", "output\ntokens", "tokens received"),
     _count("price", "price\n(US$)", "US dollars", _format_price),
     _count("refused", "refused", "requests that the model refused"),
+    _count("failed", "failed", "examples without an answer"),
     _fact("total_seconds", "total\ntime", "time of all steps", lambda run: run.timings.total or None, format_duration),
     _fact(
         "summarize_seconds",

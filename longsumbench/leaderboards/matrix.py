@@ -3,8 +3,8 @@
     Results --read_matrix--> Matrix --matrix_block, matrix_csv--> table, CSV
                              complete rows --rank_test--> RankTest: the data of a critical-difference diagram
 
-A dataset has one column: its largest block of comparable runs. Oracles are left out. Checkpoints that were not trained
-here have a matrix for themselves, with the baselines.
+A dataset has one column: the first block of its leaderboard that has the number. Oracles are left out. Checkpoints
+that were not trained here have a matrix for themselves, with the baselines.
 """
 
 import math
@@ -33,7 +33,7 @@ _UNTRAINED = "Checkpoints as they are, and the baselines. Their training texts m
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A dataset: its largest block of comparable runs that have the number.
+    """A dataset: the first block of its leaderboard that has the number.
 
     Attributes:
         dataset: its name.
@@ -214,11 +214,15 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
 
     Args:
         matrix: the numbers.
-        brief: leave out the systems that have one dataset, if others have more, and count them.
+        brief: leave out the systems that have one dataset, if others have more, and count them. The best system of
+            each dataset is always shown.
     """
-    systems = [system for system in matrix.systems if matrix.count(system) > 1] if brief else []
+    several = any(matrix.count(system) > 1 for system in matrix.systems)
+    best = {next(iter(column.ranks or column.cells)) for column in matrix.columns}
     rows = []
-    for system in systems or matrix.systems:
+    for system in matrix.systems:
+        if brief and several and matrix.count(system) < 2 and system not in best:
+            continue
         cells = [_cell(column, system) for column in matrix.columns]
         rank = matrix.mean_rank(system)
         rows.append([system, *cells, f"{rank:.1f}" if math.isfinite(rank) else "", str(matrix.count(system))])
@@ -226,7 +230,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
     notes = _notes(matrix)
     if left_out := len(matrix.systems) - len(rows):
-        notes = (*notes, f"Systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
+        notes = (*notes, f"Other systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
     return Block(
         "",
         (),
@@ -253,7 +257,7 @@ def _cell(column: MatrixColumn, system: str) -> str:
 def _notes(matrix: Matrix) -> tuple[str, ...]:
     texts = "; ".join(f"{column.dataset}: {column.texts}" for column in matrix.columns)
     notes = [
-        f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has its largest block of comparable runs "
+        f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has the first block of its leaderboard "
         f"({texts}).",
         "Mean rank: over the datasets that a system has; equal means share their average rank.",
     ]

@@ -119,6 +119,9 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
     if refused := [f"{one.label}: {one.counts['refused']:,}" for one in members if one.counts.get("refused")]:
         lines.append(f"Refused by the model: {shorten_list(refused)}.")
+    if failed := [f"{one.label}: {one.counts['failed']:,}" for one in members if one.counts.get("failed")]:
+        scored = "left out" if members[0].left_out else "scored as empty"
+        lines.append(f"Without an answer of the model, {scored}: {shorten_list(failed)}.")
     warnings = [
         f"Warning, {record.label}: {'; '.join(found)}."
         for record in members

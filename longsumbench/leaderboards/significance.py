@@ -207,7 +207,10 @@ def comparable_rows(
     by_run: bool = False,
     names: Sequence[str] | None = None,
 ) -> tuple[ComparableRows, ...]:
-    """Return the blocks of comparable rows with their tests, the largest first; arguments as in `read_table`."""
+    """Return the blocks of comparable rows with their tests, in the order of `_block_order`.
+
+    Arguments as in `read_table`.
+    """
     groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
     blocks = [group_by_seed(members, scores or {}, by_run) for members in groups]
     return tuple(_tested_rows(rows, scores or {}, names) for rows in blocks)
@@ -232,11 +235,18 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
-    """Group comparable runs: the largest group first."""
+    """Group comparable runs, in the order of `_block_order`."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(comparison_key(record), []).append(record)
-    ordered = sorted(
-        groups.items(), key=lambda item: (-len(item[1]), SPLIT_ORDER.index(item[1][0].split), -item[1][0].n, item[0])
-    )
-    return [members for _, members in ordered]
+    return [groups[key] for key in sorted(groups, key=lambda key: (*_block_order(groups[key]), key))]
+
+
+def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int]:
+    """Return a sorting key of blocks: whole splits first, the test split before others; then by examples, then by runs.
+
+    So a trial on few examples displaces no result, however many runs it has.
+    """
+    first = members[0]
+    split = SPLIT_ORDER.index(first.split)
+    return not first.whole_split, split if first.whole_split else 0, -first.n, split, -len(members)

@@ -35,10 +35,11 @@ class Table:
 
     Attributes:
         dataset: its name.
-        comparable: blocks of comparable rows, the largest first.
+        comparable: blocks of comparable rows, that of the whole test split first.
         part: the part of ROUGE that ranks the rows and is shown; the CSV is the same for all parts.
         scores: run id → per-example scores, 0–1, of the runs that have them.
         columns: names of the columns that are shown after system and settings; empty for the default ones.
+        block: number of the only block that is shown, from 1; None for all blocks and the published numbers.
     """
 
     dataset: str
@@ -46,14 +47,18 @@ class Table:
     part: str = "f"
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict, compare=False, repr=False)
     columns: tuple[str, ...] = ()
+    block: int | None = None
 
     def records(self) -> list[RunRecord]:
         """Return all runs, each once: comparable ones together, the best first, oracles last."""
         return list({run.run_id: run for block in self.comparable for run in block.records()}.values())
 
     def frame(self) -> pd.DataFrame:
-        """Return a row per run, as `runs_frame`."""
-        return runs_frame(self.records())
+        """Return a row per run, as `runs_frame`; the column `block` is the number of the first block that has it."""
+        records = self.records()
+        blocks = [{run.run_id for run in block.records()} for block in self.comparable]
+        numbers = [next(n for n, ids in enumerate(blocks, 1) if run.run_id in ids) for run in records]
+        return runs_frame(records).assign(block=numbers)
 
     def csv(self) -> str:
         """Return `frame` as CSV."""
@@ -79,8 +84,8 @@ class Table:
         return text
 
     def ledger(self) -> Block:
-        """Return the block of the runs' truncation ledgers."""
-        return ledger_block(self.records())
+        """Return the block of the truncation ledgers of the shown runs."""
+        return ledger_block(self.records() if self.block is None else self.comparable[self.block - 1].records())
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs and siunitx, with few published numbers."""
@@ -126,12 +131,14 @@ class Table:
         return f"{self.dataset}: {picture.topic} ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
-        """Return the blocks of our runs, then, if no columns were chosen, the block of published numbers.
+        """Return the blocks of our runs, then, if no columns and no block were chosen, that of published numbers.
 
         Args:
             brief: show only the best published row of each of the suite's systems.
             ledger: add the runs' truncation ledgers.
         """
         ours = [leaderboard_block(one, self.comparable, self.part, self.columns) for one in self.comparable]
+        if self.block is not None:
+            return [ours[self.block - 1]]
         ours += [self.ledger()] if ledger else []
         return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)

@@ -5,6 +5,7 @@ also applied those under `task_specific_params` of `config.json` to summarizatio
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -28,20 +29,25 @@ _SAME = {  # the library's name → ours
     "max_new_tokens": "max_length",
 }
 _WITH_START = {"min_length": "min_length", "max_length": "max_length"}  # the library counts the start token in these
-_NOT_OURS: dict[str, Any] = {  # the library's name → the value without effect
-    "do_sample": False,
-    "num_beam_groups": 1,
-    "diversity_penalty": 0.0,
-    "exponential_decay_length_penalty": None,
-    **dict.fromkeys(("bad_words_ids", "suppress_tokens", "sequence_bias")),
-}
+_ONES = ("num_beam_groups", "num_return_sequences", "encoder_repetition_penalty", "guidance_scale")  # no effect if 1
+_OTHERS = (  # settings of the library that the suite does not have; each is without effect if it is empty, false or 0
+    *_ONES,
+    *("constraints", "diversity_penalty", "do_sample", "dola_layers", "exponential_decay_length_penalty", "max_time"),
+    *("force_words_ids", "penalty_alpha", "remove_invalid_values", "renormalize_logits", "sequence_bias"),
+    *("stop_strings", "token_healing", "watermarking_config"),
+)
+_NO_WARNING = re.compile(  # token ids, which are used; notes; values of sampling; what changes speed or memory only
+    r".*_token_id|bad_words_ids|(begin_)?suppress_tokens|_.*|.*version|temperature|top_.|min_p|typical_p|.*_cutoff"
+    r"|.*cache.*|.*compile.*|output_.*|return_.*|use_mtp|low_memory|.*assistant.*|.*lookup.*|.*lookbehind|.*_matching_.*"
+    r"|speculation_type|prefill_.*|continuous_.*"
+)
 
 
 @cache  # fetch and report once
 def card_decoding(name: str | None, setting: str, revision: str | None = None) -> Mapping[str, Any]:
     """Return the values of `decode.*` that a checkpoint's own generation settings have.
 
-    Settings that it lacks are absent. A warning names those that the suite does not have. Sampling is one of them.
+    Settings that it lacks are absent. A warning names all others that change outputs, such as sampling.
 
     Args:
         name: the folder of the checkpoint, or its name on the hub; without one there are no values.
@@ -73,7 +79,8 @@ def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tupl
     values = {ours: card[key] - 1 for key, ours in _WITH_START.items() if card.get(key)}
     values |= {ours: card[key] for key, ours in _SAME.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    ignored = [key for key, idle in _NOT_OURS.items() if card.get(key, idle) not in (idle, [], {})]
+    others = {*_OTHERS, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME, *_WITH_START}
+    ignored = [key for key in card if key in others and card[key] and not (key in _ONES and card[key] == 1)]
     if values.get("early_stopping") == "never":
         del values["early_stopping"]
         ignored.append("early_stopping=never")

@@ -161,7 +161,7 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
 
     Raises:
         UsageError: the checkpoint is of another model type.
-        DataError: a file is damaged or missing.
+        DataError: a file is damaged or missing, or a weight is infinite or NaN.
         EnvironmentProblem: the network does not fit into memory.
     """
     if config is None:
@@ -174,6 +174,7 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
         options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
         network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
+    check_weights(network, named)
     return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
@@ -196,16 +197,22 @@ def read_tokenizer(folder: Path, named: str) -> Any:
 
     Raises:
         UsageError: the folder has no tokenizer.
+        EnvironmentProblem: the tokenizer needs a package that is not installed.
         DataError: a file is damaged.
     """
     from transformers import AutoTokenizer
+    from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
     check_files(folder)
     with reading_checkpoint(named):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
             tokenizer("a text")  # some damage shows only in use
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ImportError) as error:
+            pieces = [path.name for path in folder.glob("*.model")]
+            if pieces and not (is_protobuf_available() and is_sentencepiece_available()):
+                needs = f"{pieces[0]}, which is read with the packages sentencepiece and protobuf"
+                raise EnvironmentProblem(f"the tokenizer of {named} is {needs}: install them") from error
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
             raise UsageError(f"{named} has no tokenizer ({describe_error(error)})") from error
@@ -269,6 +276,17 @@ def check_finite(values: Iterable[float], named: str) -> None:
     """
     if not all(map(math.isfinite, values)):
         raise DataError(f"{named}: the model returns numbers that are not finite; {FETCH_AGAIN}")
+
+
+def check_weights(network: Any, named: str) -> None:
+    """Check that the weights of a network are finite.
+
+    Raises:
+        DataError: a weight is infinite or NaN.
+    """
+    for name, weight in network.named_parameters():
+        if weight.is_floating_point() and weight.element_size() > 1 and not (weight.is_meta or weight.isfinite().all()):
+            raise DataError(f"{named}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}")
 
 
 def check_memory(build: Callable[[], Any], named: str) -> None:
@@ -466,5 +484,7 @@ def fetch_files(
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class and the message of an error on one line of at most 300 characters."""
+    """Return the class and the message of an error on one line of at most 300 characters, without unsafe advice."""
+    if any(advice in str(error) for advice in ("trust_remote_code", "weights_only")):
+        return f"{type(error).__name__}: its files need code of their own, which is never run"
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

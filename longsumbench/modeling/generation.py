@@ -18,6 +18,8 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
 from longsumbench.modeling.units import Units
 
+TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
+
 
 @dataclass(frozen=True)
 class Written:
@@ -66,7 +68,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,
         decoder_start_token_id=model.config.decoder_start_token_id,
-        forced_bos_token_id=model.generation_config.forced_bos_token_id,
+        **{name: getattr(model.generation_config, name) for name in TOKEN_RULES},
         forced_eos_token_id=model.config.eos_token_id if decoding.forced_eos else None,
     )
 

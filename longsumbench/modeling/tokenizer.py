@@ -152,12 +152,13 @@ def _texts(train: Iterable[Example]) -> Iterator[str]:
         yield from (" ".join(reference) for reference in example.references)
 
 
-def load_tokenizer(name: str | Path, of_system: bool = True) -> PreTrainedTokenizerBase:
-    """Load a fast tokenizer by hub name or from a folder.
+def load_tokenizer(name: str | Path, of_system: bool = True, fast: bool = True) -> PreTrainedTokenizerBase:
+    """Load a tokenizer by hub name or from a folder.
 
     Args:
         name: the folder, or the name on the hub.
         of_system: True if it makes the inputs and targets of a network; False if it only counts.
+        fast: True to refuse a tokenizer that is written in Python.
 
     Raises:
         UsageError: the tokenizer does not exist, or has no fast version, no vocabulary, no padding or no end token.
@@ -166,10 +167,12 @@ def load_tokenizer(name: str | Path, of_system: bool = True) -> PreTrainedTokeni
     """
     named = f"tokenizer '{name}'"
     tokenizer = read_tokenizer(Path(name), named) if Path(name).is_dir() else _fetch(str(name), of_system)
-    if not tokenizer.is_fast:
+    if fast and not tokenizer.is_fast:
         raise UsageError(f"{named} has no fast version, which the suite needs")
-    if not tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids:  # the library built one without files
+    if not any(encode_texts(tokenizer, ["a"])):  # the library built one without files
         raise UsageError(f"{named} makes no token of any text: its vocabulary is missing; give another")
+    if of_system and tokenizer.eos_token is None:
+        tokenizer.eos_token = tokenizer.sep_token  # BERT's end of a text
     if of_system and (tokenizer.pad_token_id is None or tokenizer.eos_token_id is None):
         raise UsageError(f"{named} lacks a padding or an end token, which a summarizer needs")
     return tokenizer
@@ -193,14 +196,32 @@ def _fetch(name: str, of_system: bool) -> PreTrainedTokenizerBase:
 
 def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return a hash of a tokenizer and its special tokens."""
-    return digest([tokenizer.backend_tokenizer.to_str(), tokenizer.special_tokens_map])
+    content = tokenizer.backend_tokenizer.to_str() if tokenizer.is_fast else tokenizer.get_vocab()
+    return digest([content, tokenizer.special_tokens_map])
+
+
+def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    """Tokenize texts without special tokens; a slow tokenizer reads special tokens in them as text."""
+    if tokenizer.is_fast:
+        return [
+            encoded.ids for encoded in tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ]
+    return list(tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase, kind: str = "text") -> tuple[list[int], list[int]]:
+    """Return the tokens that a tokenizer adds before and after a "text" or a "text_target"."""
+    encoded = tokenizer(**{kind: "a"}, return_special_tokens_mask=True)
+    ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
+    start, end = added.index(0), len(ids) - added[::-1].index(0)
+    return ids[:start], ids[end:]
 
 
 def encode_sentences(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]) -> list[EncodedSentence]:
     """Tokenize consecutive sentences as running text: all but the first begin with a space."""
     texts = [sentence if index == 0 else f" {sentence}" for index, sentence in enumerate(sentences)]
-    encoded = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    return [EncodedSentence(encoding.ids, len(text.split())) for encoding, text in zip(encoded, texts, strict=True)]
+    encoded = encode_texts(tokenizer, texts)
+    return [EncodedSentence(ids, len(text.split())) for ids, text in zip(encoded, texts, strict=True)]
 
 
 def token_texts(

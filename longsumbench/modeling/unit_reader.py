@@ -89,13 +89,17 @@ class UnitReader(ABC):
         """
         return Query.within(self.encode([example.query])[0], unit_length) if example.query else Query()
 
+    def encode_target(self, text: str) -> EncodedSentence:
+        """Tokenize a target, without special tokens."""
+        return self.encode([text])[0]
+
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target."""
         return [*ids, self.tokenizer.eos_token_id]
 
     def reference(self, example: Example) -> tuple[EncodedSentence, EncodedSentence]:
         """Return an example's first reference, and its leading tokens that fit into a target."""
-        whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
+        whole = self.encode_target(" ".join(example.references[0])) if example.references else EncodedSentence([], 0)
         return whole, whole.head(self.config.decode_length - len(self.target([])))
 
     def reference_ledger(self, example: Example) -> Truncation:

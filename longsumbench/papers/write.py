@@ -42,7 +42,7 @@ PAGE_CLASSES = {
     **dict.fromkeys((NOT_LEARNED, STILL_LEARNING), "unlearned"),
 }  # text of a cell → its class
 PAPER_STYLE = """
-body { max-width: 88rem; } th, td { white-space: normal; } th:not(.l) { max-width: 5.5rem; }
+body { max-width: 88rem; } th, td { white-space: normal; } th:not(.l) { max-width: 7rem; }
 tr:has(.unlearned) { color: var(--soft); opacity: .75; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; background: #fff; }
 pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }

@@ -96,12 +96,13 @@ def plan_lines(
         composed = [compose(chosen, config_dir) for _, _, chosen in tracked]
         if probe:
             _check_datasets(composed)
+        typed = {override_key(word) for _, _, chosen in named for word in chosen}
         if sweep:
-            typed = {override_key(word) for _, _, chosen in named for word in chosen}
             _drop_foreign_settings(composed, typed)
         pairs = zip(named, composed, strict=True)
         variants = Variants(config_dir)
         points = [_settle_point(name, chosen, made, variants, probe) for (_, name, chosen), made in pairs]
+        _check_steps(points, typed)
         _check_metrics(points, probe)
         warnings = [describe_card(point.config, made.decode) for point, made in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
@@ -234,6 +235,20 @@ def _settle_point(
     scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     variant = variants.name(overrides, config, system.decided_by)
     return Planned(name, config, variant, same, scale_typed)
+
+
+def _check_steps(points: Sequence[Planned], typed: Set[str]) -> None:
+    """Check that `train.max_steps`, if it is typed, is of use: a system that is prompted is never trained.
+
+    Raises:
+        UsageError: no point trains, and one is prompted.
+    """
+    steps = {planned.config.model.name: planned.config.train.max_steps for planned in points}
+    parts = {name: registry.systems.load(name).decided_by for name, number in steps.items() if number}
+    prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]
+    if "train.max_steps" in typed and prompted and not any("train" in decided_by for decided_by in parts.values()):
+        asked = f"train.max_steps={steps[prompted[0]]}"
+        raise UsageError(f"{asked}: model={prompted[0]} is not trained: leave it out, or choose a model that trains")
 
 
 def check_scale(points: Sequence[Planned]) -> None:

@@ -27,7 +27,7 @@ FORMAT = 1  # of record.json
 _ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
-_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas outside brackets
+_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside brackets
 
 # Parts of a record that are checked when it is read
 _FolderName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?\Z)[^/\x00-\x1f\x7f]{1,60}\Z")]
@@ -152,6 +152,7 @@ class RecordedTraining:
 class _Dataset:
     name: _FolderName
     path: str | None = None  # None if the texts did not come from local files
+    limit: int | None = None  # most examples of a split
 
 
 @dataclass(frozen=True)
@@ -341,9 +342,20 @@ class RunRecord:
         return self.texts.examples.get("train", 0)
 
     @property
+    def whole_split(self) -> bool:
+        """True if all examples of the dataset's split were summarized; also if their number is unknown."""
+        limited = self.settings.dataset.limit is not None
+        return not limited and self.num_outputs >= self.texts.examples.get(self.split, 0)
+
+    @property
     def num_outputs(self) -> int:
         """Number of examples that were summarized."""
-        return self.n + len(self.empty_references)
+        return self.n + len(self.empty_references) + self.left_out
+
+    @property
+    def left_out(self) -> int:
+        """Number of examples that have no answer and no scores (`decode.failed=leave_out`)."""
+        return int(self.counts.get("failed", 0)) if self.config["decode"].get("failed") == "leave_out" else 0
 
     def check_written(self, folder: Path, names: Iterable[str]) -> None:
         """Check that the run's folder has some files; committed records may lack them.

@@ -51,8 +51,19 @@ class RunScores:
 def score_run(
     config: RunConfig, texts: Texts, report: FitReport, written: Sequence[Sequence[Summary]], folder: Path
 ) -> RunScores:
-    """Score the summaries of each kept checkpoint, the best first, and write the scores per example."""
-    split, summaries = texts.splits[config.dataset.split], written[0]
+    """Score the summaries of each kept checkpoint, the best first, and write the scores per example.
+
+    Raises:
+        DataError: no example has an answer; the same command asks again.
+    """
+    split = texts.splits[config.dataset.split]
+    if written[0] and all(summary.counts.get("failed") for summary in written[0]):
+        (folder / "predictions.jsonl").unlink(missing_ok=True)
+        raise DataError("no example has an answer: correct what the warnings name, then run the same command again")
+    if config.decode.failed == "leave_out":
+        written = [[summary for summary in each if not summary.counts.get("failed")] for each in written]
+        split = split.select([summary.id for summary in written[0]])
+    summaries = written[0]
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     asked = asked_metrics(config, texts)

@@ -3,15 +3,19 @@
     {model, messages, max_tokens, temperature, …}  --POST <base_url>/chat/completions-->  {choices, usage}
 
 The request cache has an answer as soon as it arrives. Faults that pass (HTTP 429 and 5xx, timeouts, broken connections,
-broken JSON) are retried. The key is read from an environment variable; it is sent to the server and nowhere else.
+broken JSON) are retried. A request that the server cannot answer has an `Answer` that says why. The key is read from an
+environment variable; it is sent to the server and nowhere else.
 """
 
+import json
 import logging
 import os
 import random
 import re
+import time
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -37,10 +41,12 @@ FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice
 _LONGEST_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
+_OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
 _FAILED = ("error", "abort")  # values of `finish_reason` of an answer that the server could not end
 _WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
+_SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
     "num_beams",
@@ -54,8 +60,13 @@ _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}' 
 
 
 @dataclass(frozen=True)
+class _Part:
+    text: str = ""  # empty in a part of another kind
+
+
+@dataclass(frozen=True)
 class _ReplyMessage:
-    content: str | None = None
+    content: str | list[_Part] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None  # thinking that the server has separated
     reasoning: str | None = None  # another name for it
@@ -80,11 +91,24 @@ class _Reply:
 
 
 class _Fault(Exception):
-    """A fault that may pass; `wait` is the time in seconds that the server asks for, None if it does not."""
+    """A fault that may pass.
 
-    def __init__(self, problem: str, wait: float | None = None) -> None:
+    Attributes:
+        wait: the time in seconds that the server asks for; None if it does not.
+        of_request: True if the server answered, but not in the form of a chat model.
+    """
+
+    def __init__(self, problem: str, wait: float | None = None, of_request: bool = False) -> None:
         super().__init__(problem)
-        self.wait = wait
+        self.wait, self.of_request = wait, of_request
+
+
+class _Unanswerable(Exception):
+    """The server does not answer this request, for the reason `problem`; it may answer others."""
+
+    def __init__(self, problem: SuiteError) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 class ApiEngine:
@@ -105,6 +129,7 @@ class ApiEngine:
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
+        self._key_in_json = _pattern_in_json(self._key)
         self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
@@ -119,20 +144,25 @@ class ApiEngine:
         return len(chat_ids(self.tokenizer, messages, self._config))
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
-        """Yield the answers in the order of the requests.
+        """Yield the answers in the order of the requests; equal requests are sent once.
 
         Raises:
-            UsageError: the server does not accept a request, or the API has no such setting.
+            UsageError: the server has no such model, or the API no such setting.
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
         _check_settings(decoding)
         bodies = [self._body(request, decoding) for request in requests]
+        version = {"api_version": self._config.api_version} if self._config.api_version else {}
+        keys = [digest({"base_url": self._config.base_url, **version, **body}) for body in bodies]
+        unique, received = dict(zip(keys, bodies, strict=True)), dict[str, _Reply | SuiteError]()
         stopping = Event()
-        with ThreadPool(max(1, min(self._config.parallel_requests, len(bodies)))) as pool:
+        with ThreadPool(max(1, min(self._config.parallel_requests, len(unique)))) as pool:
             try:
-                replies = pool.imap(partial(self._reply, stopping=stopping), bodies)
-                for request, reply in zip(requests, replies, strict=True):
-                    yield self._read(request, reply)
+                replies = pool.imap(partial(self._reply, stopping=stopping), unique.items())
+                for request, key in zip(requests, keys, strict=True):
+                    if key not in received:
+                        received[key] = next(replies)
+                    yield self._read(request, received[key])
             finally:
                 stopping.set()
 
@@ -157,14 +187,17 @@ class ApiEngine:
             body |= {"top_p": decoding.top_p, "seed": request.seed}
         if self._config.thinking is not None:
             body["chat_template_kwargs"] = {"enable_thinking": self._config.thinking}
-        return body
+        return body | (self._config.extra_body or {})
 
-    def _reply(self, body: dict[str, Any], stopping: Event) -> _Reply:
-        """Return the reply to a request, from the cache or from the server."""
-        key = digest({"base_url": self._config.base_url, **body})
+    def _reply(self, request: tuple[str, dict[str, Any]], stopping: Event) -> _Reply | SuiteError:
+        """Return the reply to a request (key, body) from the cache or from the server, or why there is none."""
+        key, body = request
         reply = self._cache.get(key)
         if reply is None:
-            reply = self._ask(body, stopping)
+            try:
+                reply = self._ask(body, stopping)
+            except _Unanswerable as refusal:
+                return refusal.problem
             self._cache.put(key, body["model"], reply)
         return parse_json(reply, _Reply)
 
@@ -175,7 +208,8 @@ class ApiEngine:
                 return self._post(body)
             except _Fault as fault:
                 if attempt > self._config.retries or stopping.is_set():
-                    raise self._lasting(f"failed {attempt} times ({fault})") from fault
+                    problem = self._lasting(f"failed {attempt} times ({fault})")
+                    raise (_Unanswerable(problem) if fault.of_request else problem) from fault
                 backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
                 wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_WAIT)
                 if attempt == _UNREPORTED + 1:
@@ -186,8 +220,10 @@ class ApiEngine:
     def _post(self, body: dict[str, Any]) -> str:
         """Send a request once; return the server's JSON."""
         sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
+        deadline = time.monotonic() + self._config.timeout_seconds
         try:
-            response = self._client.post("chat/completions", json=sent)
+            with self._client.stream("POST", "chat/completions", json=sent) as response:
+                text = self._received(response, deadline)
         except self._http.RequestError as error:
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
@@ -195,18 +231,32 @@ class ApiEngine:
             raise _Fault(describe_error(error)) from error
         self._reached, status = True, response.status_code
         if status in _RETRIED or status >= 500:
-            raise _Fault(f"HTTP {status}: {self._quote(response.text)}", _wait_asked_for(response.headers))
-        if status == 400 and "max_completion_tokens" in response.text and "max_tokens" in sent:
+            raise _Fault(f"HTTP {status}: {self._quote(text)}", _wait_asked_for(response.headers))
+        if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
             self._limit = "max_completion_tokens"  # newer models of OpenAI refuse the old name, others the new one
             return self._post(body)
-        if status == 400 and "content_filter" in response.text:
+        if status == 400 and "content_filter" in text:
             return _FILTERED
         if status != 200:
-            raise self._refusal(status, self._quote(response.text))
-        return self._checked(response.text)
+            refusal = self._refusal(status, self._quote(text))
+            raise _Unanswerable(refusal) if status in _OF_REQUEST else refusal
+        return self._checked(text)
+
+    def _received(self, response: Any, deadline: float) -> str:
+        """Return the text of a response without the key; it must be whole at a time of the monotonic clock."""
+        parts = []
+        for part in response.iter_bytes():
+            parts.append(part)
+            if time.monotonic() > deadline:
+                raise _Fault(f"no whole answer in model.timeout_seconds={self._config.timeout_seconds:g}")
+        text = b"".join(parts).decode("utf-8", "replace")
+        return text if len(self._key or "") < _SHORTEST_SECRET else self._key_in_json.sub("<key>", text)
 
     def _checked(self, text: str) -> str:
-        """Return the JSON of a reply after checking it."""
+        """Return the JSON of a reply after checking it; half of a surrogate pair becomes a question mark."""
+        if re.search(r"\\u[dD][89a-fA-F]", text):
+            with suppress(ValueError):
+                text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
         try:
             reply = parse_json(text, _Reply)
         except BadFile as error:
@@ -215,14 +265,18 @@ class ApiEngine:
                     f"model.base_url={self._config.base_url} answers with a web page instead of JSON: correct the"
                     " address, which usually ends in /v1"
                 ) from error
-            raise _Fault(f"its answer is not that of a chat model ({error}): {self._quote(text)}") from error
+            problem = f"its answer is not that of a chat model ({error}): {self._quote(text)}"
+            raise _Fault(problem, of_request=True) from error
         if (reason := reply.choices[0].finish_reason) in _FAILED:
-            raise _Fault(f"finish_reason={reason}: {self._quote(text)}")
+            raise _Fault(f"finish_reason={reason}: {self._quote(text)}", of_request=True)
         return text
 
-    def _read(self, request: Request, reply: _Reply) -> Answer:
+    def _read(self, request: Request, reply: _Reply | SuiteError) -> Answer:
+        if isinstance(reply, SuiteError):
+            return Answer("", True, False, 0, 0, problem=reply)
         choice, usage = reply.choices[0], reply.usage or _Usage()
-        message, text = choice.message, choice.message.content or ""
+        message, content = choice.message, choice.message.content or ""
+        text = content if isinstance(content, str) else "".join(part.text for part in content)
         if thought := message.reasoning_content or message.reasoning:
             text = f"{thought}{self._config.thinking_end}{text}"
         prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
@@ -280,7 +334,7 @@ class ApiEngine:
         """Return what a server said, on one line, without the key."""
         if text.lstrip().startswith("<"):
             return "a web page"
-        hidden = text.replace(self._key, "<key>") if self._key else text
+        hidden = self._key_in_json.sub("<key>", text) if self._key else text
         return escape_line(" ".join(hidden.split()))[:_LONGEST_QUOTE] or "no text"
 
 
@@ -294,6 +348,11 @@ def _read_key(variable: str) -> str | None:
     if not re.fullmatch(r"[!-~]*", key):
         raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
     return key or None
+
+
+def _pattern_in_json(key: str | None) -> re.Pattern[str]:
+    """Return a pattern that finds a key in JSON, whichever of its characters are escaped, even twice."""
+    return re.compile("".join(rf"\\*(?:{re.escape(char)}|(?i:u{ord(char):04x}))" for char in key or ""))
 
 
 def _import_httpx() -> Any:
@@ -317,10 +376,11 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
         UsageError: the address is invalid.
     """
     limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
+    params = {"api-version": config.api_version} if config.api_version else {}
     timeout = http.Timeout(config.timeout_seconds, connect=min(_LONGEST_CONNECTING, config.timeout_seconds))
     try:
-        client = http.Client(base_url=config.base_url, headers=headers, timeout=timeout, limits=limits)
+        client = http.Client(base_url=config.base_url, headers=headers, params=params, timeout=timeout, limits=limits)
         client.base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
         return client
     except (http.InvalidURL, UnicodeError) as error:

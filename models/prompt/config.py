@@ -1,7 +1,8 @@
 """Settings of prompted language models (`model.*`)."""
 
+import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.api import (
     Between,
@@ -27,6 +28,9 @@ _Parallel = Annotated[int, Between(1, 10_000)]
 _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
+_OWN_FIELDS = (  # of a request: other settings decide them
+    *("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stream", "n"),
+)
 
 
 @dataclass
@@ -65,6 +69,13 @@ class PromptConfig:
     key_variable: _Variable = setting(
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
     )
+    key_header: Text = setting(
+        "Authorization",
+        "of engine=api, of the key: Authorization (after Bearer) | api-key (Azure), …",
+        decides="nothing",
+    )
+    api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
+    extra_body: dict[str, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
     parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
     timeout_seconds: _Seconds = setting(600.0, "of engine=api, for one request", "seconds", decides="nothing")
     retries: _Retries = setting(6, "of engine=api, of a request that failed", decides="nothing")
@@ -81,7 +92,7 @@ class PromptConfig:
     def __post_init__(self) -> None:
         if not self.thinking_end:
             raise UsageError("model.thinking_end is empty: give the mark that ends the thinking, such as </think>")
-        for name in ("tokenizer", "base_url", "input_price", "output_price"):
+        for name in ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price"):
             if self.engine != "api" and (given := getattr(self, name)) is not None:
                 raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")
         for name in ("revision", "dtype", "device_map"):
@@ -89,6 +100,13 @@ class PromptConfig:
                 raise UsageError(f"model.{name}={given} is a setting of model.engine=transformers: leave it out")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError("model.chat_template=none is a setting of model.engine=transformers: leave it out")
+        own_fields = _OWN_FIELDS if self.thinking is None else (*_OWN_FIELDS, "chat_template_kwargs")
+        if own := [name for name in self.extra_body or () if name in own_fields]:
+            raise UsageError(f"model.extra_body sets '{own[0]}', which other settings decide: leave it out")
+        if not re.fullmatch(r"[\w-]+", self.key_header, re.ASCII):
+            raise UsageError(
+                "model.key_header is not the name of a header: choose Authorization or, for Azure, api-key"
+            )
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):

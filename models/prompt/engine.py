@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Protocol
 
 from longsumbench.api import Decoding
-from longsumbench.errors import UsageError
+from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
@@ -40,6 +40,7 @@ class Answer:
         refused: True if a content filter removed the answer, or it is empty for that reason.
         prompt_tokens: tokens of the prompt.
         output_tokens: tokens of the answer, thinking included.
+        problem: why there is no answer, if the request itself is the reason; None if there is one.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Answer:
     refused: bool
     prompt_tokens: int
     output_tokens: int
+    problem: SuiteError | None = None
 
 
 class LanguageModel(Protocol):

@@ -9,7 +9,7 @@ import logging
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from longsumbench.api import (
     Truncation,
     count_words,
 )
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 _SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
 _TOKENS_PER_WORD = 1.5  # about, of an answer
+_COUNTS = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused", "failed")
+_FAILED_NAMED = 5  # most examples that a message names
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
 
@@ -52,7 +54,8 @@ class Dialogue:
         tokens: of the text in these prompts.
         text: the summary.
         complete: False if an answer, or its thinking, stopped at the length limit.
-        counts: of requests, tokens and refusals.
+        counts: of requests, tokens, refusals and failures.
+        problem: why there is no answer to a request; None if there is one to each.
         sent: all requests so far.
     """
 
@@ -63,6 +66,7 @@ class Dialogue:
     text: str = ""
     complete: bool = True
     counts: Counter[str] = field(default_factory=Counter)
+    problem: SuiteError | None = None
     sent: list[list[Message]] = field(default_factory=list)
 
     def requests(self, decoding: Decoding, limit: int) -> list[Request]:
@@ -95,6 +99,7 @@ class PromptSystem(System):
     Config = PromptConfig
     config: PromptConfig
     decided_by = frozenset({"decode"})
+    version = 2  # 1 left chat marks without a role in the tokenizer ("<|im_start|>") in summaries
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
@@ -246,7 +251,11 @@ class PromptSystem(System):
         return self._dialogue(example).ledger
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield one summary per example, in their order."""
+        """Yield one summary per example, in their order; an empty one of an example without an answer.
+
+        Raises:
+            SuiteError: an example has no answer, and `decoding.failed` is "stop". Answers about the others are kept.
+        """
         dialogues = [self._dialogue(example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
@@ -254,6 +263,8 @@ class PromptSystem(System):
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
                 self._continue(dialogue, [next(answers) for _ in dialogue.prompts])
+        problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
+        _report_failed(problems, decoding.failed)
         for dialogue in dialogues:
             read = dialogue.as_text() if decoding.keep_inputs != "none" else None
             tokens = dialogue.counts["output_tokens"]
@@ -301,6 +312,10 @@ class PromptSystem(System):
         """Add the answers to the next requests; of several, ask for one summary of them, in stages if it must be."""
         texts = [self._without_thinking(dialogue, answer) for answer in answers]
         dialogue.prompts = []
+        dialogue.problem = next((answer.problem for answer in answers if answer.problem), None)
+        if dialogue.problem:
+            dialogue.counts["failed"] = 1
+            return
         if len(texts) == 1:
             dialogue.text = texts[0]
             return
@@ -347,8 +362,7 @@ class PromptSystem(System):
 
     def _counts(self, dialogue: Dialogue) -> dict[str, float]:
         """Return the counts of an example, and their price in US dollars if there is one."""
-        names = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused")
-        counts: dict[str, float] = {name: dialogue.counts[name] for name in names}
+        counts: dict[str, float] = {name: dialogue.counts[name] for name in _COUNTS}
         of_input, of_output = self.config.input_price, self.config.output_price
         if of_input is not None or of_output is not None:
             dollars = counts["prompt_tokens"] * (of_input or 0) + counts["output_tokens"] * (of_output or 0)
@@ -381,6 +395,19 @@ class PromptSystem(System):
             lambda text: self.engine.count(self._messages(example, text)),
             self.budget,
         )
+
+
+def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:
+    """Name the examples without an answer in a warning or, if the choice is to stop, in an error."""
+    if not problems:
+        return
+    more = f" and {len(problems) - _FAILED_NAMED} more" if len(problems) > _FAILED_NAMED else ""
+    first = next(iter(problems.values()))
+    named = f"no answer about example {', '.join(map(repr, [*problems][:_FAILED_NAMED]))}{more}"
+    if choice == "stop":
+        advice = "decode.failed=empty scores such examples as empty summaries, decode.failed=leave_out ignores them"
+        raise type(first)(f"{named}: {first}; {advice}")
+    _log.warning(f"{named} (decode.failed={choice}): {first}")
 
 
 def _kind(example: Example) -> tuple[bool, bool]:

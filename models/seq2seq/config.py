@@ -15,11 +15,12 @@ _Init = Annotated[str, OneOf("checkpoint", "random")]
 
 @dataclass
 class Seq2SeqConfig:
-    """Any encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
+    """An encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
 
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
     revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
+    adapter: Text | None = setting(None, "PEFT adapter to merge into it: a hub name or folder", later=True)
     init: _Init = setting(
         "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
     )
@@ -35,6 +36,10 @@ class Seq2SeqConfig:
         decides="units",
         later=True,
     )
+    source_language: Text | None = setting(
+        None, "of texts, a code of its tokenizer (en_XX)", decides="units", later=True
+    )
+    target_language: Text | None = setting(None, "of summaries, a code of its tokenizer", decides="units", later=True)
     global_attention: _GlobalAttention | None = setting(
         None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
     )
@@ -52,6 +57,8 @@ class Seq2SeqConfig:
     )
 
     def __post_init__(self) -> None:
+        if self.adapter is not None and self.init == "random":
+            raise UsageError("model.adapter changes weights of the checkpoint: choose model.init=checkpoint")
         for name, value in (("global_attention", "separator"), ("share", "documents")):
             if getattr(self, name) == value and self.separator is None:
                 raise UsageError(f"model.{name}={value} needs a token: add \"model.separator='<doc-sep>'\" or so")

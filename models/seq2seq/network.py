@@ -1,6 +1,7 @@
 """The networks of seq2seq: what a checkpoint is, how much it reads, and how it is loaded."""
 
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,26 +18,32 @@ from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbeddin
 from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
 from longsumbench.api import FitContext, read_checkpoint
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling.checkpoints import (
     FETCH_AGAIN,
     check_complete,
     check_memory,
     check_vocabulary,
+    check_weights,
     checkpoint_facts,
     checkpoint_identity,
+    fetch_files,
     load_config,
     load_network,
+    model_digest,
     model_folder,
+    reading_checkpoint,
     weights_format,
 )
+from longsumbench.modeling.generation import TOKEN_RULES
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.tokenizer import load_tokenizer
+from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 
 _SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 _LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
 
 
@@ -59,6 +66,16 @@ class Seq2SeqNetwork(Network):
         """
         config = self.config
         return model_folder(config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True)
+
+    def _adapter_folder(self) -> Path | None:
+        """Return the folder of the adapter, fetched from the hub if it is there; None without one."""
+        if (name := self.config.adapter) is None:
+            return None
+        folder = Path(name).expanduser()
+        folder = folder if folder.is_dir() else fetch_files(name, "model.adapter", _ADAPTER)
+        if lacking := [file for file in _ADAPTER if not (folder / file).is_file()]:
+            raise UsageError(f"model.adapter={name}: no {' and no '.join(lacking)} in its folder; save it with PEFT")
+        return folder
 
     @property
     def described(self) -> PreTrainedConfig:
@@ -142,45 +159,69 @@ class Seq2SeqNetwork(Network):
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
-            return self._load(self.initial_folder(), self.named, dtype=torch.float32)
+            return self._start(reader.tokenizer, dtype=torch.float32)
         check_memory(lambda: self.Model.from_config(self.described), self.named)
-        return self._ready(self.build(reader))
+        return self._ready(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
-        """Build the model with random weights: `xavier`, or T5's own, which go with its unscaled attention."""
+        """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
         model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
-        if not hasattr(model.config, "initializer_factor"):
-            xavier(model, model.config.d_model)
+        if (width := getattr(model.config, "d_model", None)) and not hasattr(model.config, "initializer_factor"):
+            xavier(model, width)
         if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
-                    part.weight.data *= model.config.d_model**-0.5
+                    part.weight.data *= width**-0.5
         return model
 
-    def writer(self, folder: Path, named: str) -> PreTrainedModel:
-        """Return the model in a folder for writing: of the settings' data type, on their devices."""
-        options = {"device_map": self.config.device_map} if self.config.device_map else {}
-        return self._load(folder, named, dtype=getattr(torch, self.config.dtype), **options)
+    def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+        """Load the checkpoint, and merge the weights of the adapter into it."""
+        model = self._load(self.initial_folder(), self.named, tokenizer, **options)
+        folder, named = self._adapter_folder(), f"model.adapter={self.config.adapter}"
+        if folder is not None:
+            try:
+                from peft import PeftModel
+            except ImportError as error:
+                needed = f"{named} needs the package peft ({error})"
+                raise EnvironmentProblem(f"{needed}: pip install 'longsumbench[checkpoints]'") from error
+            with reading_checkpoint(named):
+                model = PeftModel.from_pretrained(model, folder, local_files_only=True).merge_and_unload()
+            check_weights(model, named)
+        return model
 
-    def _load(self, folder: Path, named: str, **options: Any) -> PreTrainedModel:
+    def writer(self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None) -> PreTrainedModel:
+        """Return the model in a folder, or the checkpoint, for writing: in `dtype`, on the devices of `device_map`."""
+        options = {"device_map": self.config.device_map} if self.config.device_map else {}
+        options["dtype"] = getattr(torch, self.config.dtype)
+        load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
+        return load(tokenizer, **options)
+
+    def _load(self, folder: Path, named: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
         config = self._load_config(folder, named)
         safe = weights_format(folder) != "bin"
         model, missing, _ = load_network(self.Model, folder, named, config, use_safetensors=safe, **options)
         computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
         check_complete(missing - computed, named)  # PEGASUS computes its positions; its first checkpoints lack them
-        return self._ready(model)
+        return self._ready(model, tokenizer)
 
-    def _ready(self, model: PreTrainedModel) -> PreTrainedModel:
-        """Keep only the special tokens of a model's generation settings; `decode.*` decides all others."""
+    def _ready(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Keep only what a model's generation settings say of tokens; `decode.*` decides all others."""
         card, config = model.generation_config, model.config
         special = {name: getattr(card, name, None) for name in _SPECIAL}
-        special = {name: getattr(config, name) if token is None else token for name, token in special.items()}
+        special = {name: getattr(config, name, None) if token is None else token for name, token in special.items()}
+        rules = {name: getattr(card, name) for name in TOKEN_RULES}
+        if self.config.target_language is not None:  # mBART starts with the language; others write it first
+            before, after = special_tokens(tokenizer, "text_target")
+            rules["forced_bos_token_id"] = before[0] if before else None
+            special |= {} if before else {"decoder_start_token_id": after[-1]}
+        if special["decoder_start_token_id"] is None:  # as in the library's `generate`
+            special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(f"{self.named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         for name, token in special.items():
             setattr(config, name, token)
-        model.generation_config = GenerationConfig(forced_bos_token_id=card.forced_bos_token_id, **special)
+        model.generation_config = GenerationConfig(**rules, **special)
         return model
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
@@ -188,8 +229,18 @@ class Seq2SeqNetwork(Network):
         return self._tokenizer(self.initial_folder(), self.described, self.named)
 
     def _tokenizer(self, folder: Path, described: PreTrainedConfig, named: str) -> PreTrainedTokenizerBase:
-        tokenizer = load_tokenizer(folder)
-        check_vocabulary(tokenizer, described.vocab_size, named)
+        tokenizer = load_tokenizer(folder, fast=False)
+        check_vocabulary(tokenizer, _part(described, "encoder").vocab_size, named)
+        known = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
+        speaks = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
+        for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
+            if (language := getattr(self.config, setting)) is not None:
+                if speaks is None or language not in known:
+                    advice = f"choose one of its codes, as {speaks}" if speaks else "leave it out"
+                    raise UsageError(f"model.{setting}={language} is no language of {named}: {advice}")
+                setattr(tokenizer, attribute, language)
+        if speaks and tokenizer.tgt_lang is None:
+            tokenizer.tgt_lang = tokenizer.src_lang
         return tokenizer
 
     def identity(self) -> dict[str, Any]:
@@ -199,11 +250,14 @@ class Seq2SeqNetwork(Network):
             UsageError: the checkpoint or its revision does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
-        return checkpoint_identity(self.initial_folder())
+        adapter = {"adapter": model_digest(folder)} if (folder := self._adapter_folder()) else {}
+        return {**checkpoint_identity(self.initial_folder()), **adapter}
 
     def facts(self) -> dict[str, Any]:
         """Return facts about the checkpoint for the record."""
         known = checkpoint_facts(self.config.checkpoint, self.initial_folder())
+        if folder := self._adapter_folder():
+            known["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
         return {"released": self.config.released, **known}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
@@ -215,14 +269,21 @@ class Seq2SeqNetwork(Network):
         """
         read_checkpoint(folder, type(self.config))
         named = f"the checkpoint {folder}"
-        model = self.writer(folder, named)
+        tokenizer = self._tokenizer(folder, self._load_config(folder, named), named)
+        model = self.writer(tokenizer, folder)
         self._described = model.config
-        return self._tokenizer(folder, model.config, named), model
+        return tokenizer, model
+
+
+def _part(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
+    """Return the configuration of the encoder or decoder, where each has its own (BERT2BERT, T5Gemma)."""
+    part = getattr(described, stack, described)
+    return part.get_text_config() if isinstance(part, PreTrainedConfig) else described
 
 
 def _positions(described: PreTrainedConfig, stack: str) -> int | None:
     """Return the number of positions of a stack; None if they have no limit. LED's are whole windows of attention."""
-    shared = getattr(described, "max_position_embeddings", None)
+    shared = getattr(_part(described, stack), "max_position_embeddings", None)
     positions: int | None = getattr(described, f"max_{stack}_position_embeddings", shared)
     if described.model_type == "led" and stack == "encoder" and positions is not None:
         window = described.attention_window

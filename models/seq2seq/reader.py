@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from longsumbench.api import Cut, Example, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
@@ -77,20 +78,23 @@ class TextReader(UnitReader):
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
-        self.tokenizer.backend_tokenizer.encode_special_tokens = True
+        if self.tokenizer.is_fast:
+            self.tokenizer.backend_tokenizer.encode_special_tokens = True
         return super().encode(sentences)
 
     @cached_property
     def special_tokens(self) -> tuple[list[int], list[int]]:
         """The tokens that the tokenizer adds before and after a text."""
-        encoded = self.tokenizer("a", return_special_tokens_mask=True)
-        ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
-        start, end = added.index(0), len(ids) - added[::-1].index(0)
-        return ids[:start], ids[end:]
+        return special_tokens(self.tokenizer)
+
+    def encode_target(self, text: str) -> EncodedSentence:
+        """Tokenize a target; Marian has another vocabulary for it."""
+        ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        return EncodedSentence(ids["input_ids"], len(text.split()))
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""
-        before, after = self.special_tokens
+        before, after = special_tokens(self.tokenizer, "text_target")
         end = self.tokenizer.eos_token_id
         return [*before, *ids, *after, *([] if end in after else [end])]
 

@@ -42,7 +42,7 @@ class Seq2Seq(NeuralSystem):
             raise UsageError("model.init=random needs training: set train.max_steps, or choose model.init=checkpoint")
         with first_process_first():
             self.ready_to_read(context)
-            self.model = self.network.writer(self.network.initial_folder(), self.network.named)
+            self.model = self.network.writer(self.tokenizer)
         return FitReport(parameters=parameters(self.model), precision=self.config.dtype)
 
     def ready_to_read(self, context: FitContext) -> None:
@@ -67,7 +67,8 @@ class Seq2Seq(NeuralSystem):
     ) -> Seq2SeqLMOutput:
         """Return logits [B, T, V] and loss of a batch; the library's own loss has no label smoothing."""
         config = self.model.config
-        fed = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
+        fed = shift(labels) if shift else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
         logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
         return Seq2SeqLMOutput(loss=loss, logits=logits)

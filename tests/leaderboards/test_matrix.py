@@ -108,7 +108,7 @@ def write_runs(root: Path) -> None:
 
 
 def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
-    """Of each dataset the largest block; other runs leave an empty cell, which is counted."""
+    """Of each dataset the first block; other runs leave an empty cell, which is counted."""
     write_runs(tmp_path)
     matrix = read_matrix(Results(tmp_path))
     assert [(one.dataset, list(one.cells)) for one in matrix.columns] == [
@@ -122,6 +122,15 @@ def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     assert "No run has the number on pydoc." in notes(of_facts)
     with pytest.raises(UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"):
         read_matrix(Results(tmp_path), "fact")
+
+
+def test_the_best_system_of_each_dataset_is_shown() -> None:
+    """The terminal leaves out systems with one dataset, but never the best of a dataset that learned."""
+    single = column("d", lexrank=40, lead=5, trunc=4, grey=99)
+    matrix = matrix_of([*THREE, replace(single, ranks={key: r for key, r in single.ranks.items() if key != "grey"})])
+    block = matrix_block(matrix, brief=True)
+    assert [row[0] for row in block.rows] == ["lead", "seal", "ea", "lexrank"]
+    assert "Other systems with one dataset, only in leaderboard/matrix.md: 2." in block.footnotes
 
 
 def test_files(tmp_path: Path) -> None:

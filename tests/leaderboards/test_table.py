@@ -13,6 +13,7 @@ import pytest
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.api import Cut, Truncation
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards import update as leaderboard
@@ -69,7 +70,7 @@ def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
     lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
-    assert lines[0] == HEADER
+    assert lines[0] == f"{HEADER},block"
     assert len(lines) == 2
 
 
@@ -210,6 +211,39 @@ def test_set_apart(update: Callable[..., Table], changes: dict[str, object], dif
     assert "**33.0 ±0.8**" in table.markdown()
 
 
+def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
+    """The whole test split comes first, then blocks by their examples, whatever number of runs they have."""
+    trial = [record(f"trial{number}", 90, n=5, examples="e5") for number in range(4)]
+    longer = [record(f"longer{number}", 80, n=12, examples="e12") for number in range(2)]
+    limited = record("limited", 70, fingerprint="f2", config={"dataset": {"name": "arxiv", "limit": 19}}, n=19)
+    validation = record("lead", 60, run_id="validation", split="validation", n=900, examples="v")
+    left_out = record("lead", 50, n=18, empty_references=("x", "y"))
+    table = update(*trial, *longer, limited, validation, left_out)
+    blocks = [[row.first.model for row in block.rows] for block in table.comparable]
+    order = [["lead"], ["lead"], ["limited"], ["longer0", "longer1"], ["trial0", "trial1", "trial2", "trial3"]]
+    assert blocks == order
+    assert table.comparable[1].rows[0].first.split == "validation"
+    assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 5, 5, 5, 5]
+
+
+def test_one_block(update: Callable[..., Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--block prints one block, by the number in its heading and in the CSV; a number without a block is refused."""
+    update(record("lead", 30), record("trial", 90, n=5, examples="e5"))
+    command = ["leaderboard", "arxiv", "--results-dir", str(tmp_path)]
+    assert main([*command, "--block", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "block 2: test split, 5 examples; not comparable with the first block" in printed
+    assert "trial" in printed
+    assert "lead" not in printed
+    assert "Published" not in printed
+    assert main([*command, "--block", "1", "--latex"]) == 0
+    assert capsys.readouterr().out.count("begin{tabular") == 1
+    assert main([*command, "--block", "1", "--ledger"]) == 0
+    assert "trial" not in capsys.readouterr().out
+    assert main([*command, "--block", "3"]) == 2
+    assert "--block=3" in capsys.readouterr().err
+
+
 def test_oracles(update: Callable[..., Table]) -> None:
     """A run that its record calls an oracle is labelled, last, and never the best."""
     best = record("lead", 50, oracle=True, run_id="best")
@@ -260,7 +294,7 @@ def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
     table = update(record("far", 40, measures=recall(90, 60, extra=5.123456)), record("b", 30, measures=recall(8, 9)))
     header = table.csv().splitlines()[0]
     names = ("fact_recall", "fact_recall_single", "fact_recall_silent_other", "extra", "fact_recall_chance")
-    assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi"))])
+    assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")), "block"])
     far, other = rows(table)
     assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
     assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9.0")

@@ -311,11 +311,27 @@ def test_scales_name_settings_that_there_are() -> None:
         assert set(blocks["all"]) <= set().union(*known.values())
 
 
+PROMPTED = [
+    *("model=prompt", "model.engine=api", "model.checkpoint=tiny", "model.base_url=http://localhost:9/v1"),
+    *("model.truncate=none", "model.length=20", "dataset=jsonl"),
+]
+
+
+def test_a_prompted_model_takes_no_training_steps() -> None:
+    """Steps typed for language models alone are refused; 0, those of a scale or of others in a sweep are not."""
+    with pytest.raises(UsageError, match=r"^train\.max_steps=50: model=prompt is not trained: leave it out"):
+        plan([*PROMPTED, "train.max_steps=50"])
+    with pytest.raises(UsageError, match=r"model=prompt is not trained"):
+        plan(["model=lead,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
+    plan([*PROMPTED, "train.max_steps=0", "scale=tiny"])
+    plan([*PROMPTED, "scale=tiny"])
+    plan(["model=trunc,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
+
+
 @pytest.mark.parametrize("scale", ["tiny", "small", "probe", "paper"])
 def test_every_scale_has_a_search_that_servers_have(scale: str) -> None:
     """The search of `model=prompt` is greedy without limits, so that engine=api accepts it; a typed setting wins."""
-    needed = ["model=prompt", "model.engine=api", "model.checkpoint=tiny", "model.base_url=http://localhost:9/v1"]
-    words = [*needed, "model.truncate=none", "model.length=20", "dataset=jsonl", f"scale={scale}"]
+    words = [*PROMPTED, f"scale={scale}"]
     found, usual = plan(words)[0].config.decode, Decoding()
     searches = ("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty")
     assert [getattr(found, name) for name in searches] == [getattr(usual, name) for name in searches]

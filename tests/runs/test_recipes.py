@@ -68,6 +68,17 @@ def test_a_warning_names_what_a_card_lacks(card: dict[str, Any], log_lines: list
     assert not [line for line in log_lines if "card" in line]
 
 
+def test_an_error_with_a_value_of_the_card_names_the_card(card: dict[str, Any]) -> None:
+    """Who types one length alone reads where the other one is from."""
+    card["min_length"] = 20
+    with pytest.raises(
+        UsageError, match=r"max_length=9 is below decode\.min_length=20; decode\.min_length=20 is of .*card"
+    ):
+        plan([*PAPER, "decode.max_length=9"])
+    with pytest.raises(UsageError, match=r"below decode\.min_length=12$"):
+        plan([*PAPER, "decode.max_length=9", "decode.min_length=12"])
+
+
 def test_a_card_longer_than_the_system(card: dict[str, Any], log_lines: list[str]) -> None:
     """Lengths of a card above model.decode_length are limited to it, with a warning."""
     card["max_length"] = 16383

@@ -36,11 +36,14 @@ class ApiServer:
     Attributes:
         base_url: its address, as in `model.base_url`.
         answer: messages → the text of the answer.
-        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow", (status, body) or None.
+        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), "trickle" (an
+            endless one), (status, body) or None.
         reply: what replaces parts of the JSON of a good answer.
         held: number of a request → True if its answer waits until `released` is set.
         bodies: the JSON of all requests.
         keys: their headers "Authorization".
+        paths: what they asked for, with the query.
+        headers: all headers of each.
         answered: the last message → how often it got a good answer.
         most_at_once: the highest number of requests that it had at the same time.
     """
@@ -53,6 +56,8 @@ class ApiServer:
     released: threading.Event = field(default_factory=threading.Event)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     most_at_once: int = 0
     _now: int = 0
@@ -95,11 +100,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         number = self.state.take(body, self.headers["authorization"])
+        self.state.paths.append(self.path)
+        self.state.headers.append({name.lower(): value for name, value in self.headers.items()})
         question = None
         try:
             if self.state.held(number):
                 self.state.released.wait()
-            fault = self.state.fault(number) if self.path.endswith("/v1/chat/completions") else (404, "Not Found")
+            fault = (
+                self.state.fault(number)
+                if self.path.partition("?")[0].endswith("/v1/chat/completions")
+                else (404, "Not Found")
+            )
             if fault is None:
                 self._send(200, json.dumps(self.state.completion(body)))
                 question = body["messages"][-1]["content"]
@@ -119,12 +130,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, '{"choices": [{"message": {"content": "half of')
         elif fault == "slow":
             self.state.released.wait()
+        elif fault == "trickle":
+            self._send(200, "", {}, missing=10**6)
+            while not self.state.released.wait(0.05):
+                self.wfile.write(b" ")
+                self.wfile.flush()
         elif fault == "cut":
             self._send(200, '{"choices": ', {}, missing=100)
         else:
             assert fault == "reset", fault
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        if fault in ("slow", "cut", "reset"):
+        if fault in ("slow", "trickle", "cut", "reset"):
             self.close_connection = True
             self.connection.close()
 
@@ -182,8 +198,11 @@ def question(number: int) -> Request:
 
 
 def ask(engine: ApiEngine, numbers: Iterable[int], **decoding: Any) -> list[Answer]:
-    """Return the answers to some of these requests."""
-    return list(engine.answer([question(number) for number in numbers], Decoding(**decoding)))
+    """Return the answers to some of these requests; raise the problem of the first one without an answer."""
+    answers = list(engine.answer([question(number) for number in numbers], Decoding(**decoding)))
+    if problems := [answer.problem for answer in answers if answer.problem]:
+        raise problems[0]
+    return answers
 
 
 def stored_answers(path: Path) -> int:

@@ -1,8 +1,10 @@
-"""Encoder-decoders of a few thousand random weights with a trained tokenizer, as `save_pretrained` writes them."""
+"""Encoder-decoders of a few thousand random weights with a trained tokenizer, configured as on the hub."""
 
 import atexit
+import json
 import shutil
 import tempfile
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,26 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     BartConfig,
     BigBirdPegasusConfig,
+    ByT5Tokenizer,
+    EncoderDecoderConfig,
     LEDConfig,
     LongT5Config,
+    M2M100Config,
+    MarianConfig,
+    MBart50Tokenizer,
+    MBartConfig,
+    MBartTokenizer,
+    MT5Config,
+    NllbTokenizer,
     PegasusConfig,
     PegasusXConfig,
     PreTrainedConfig,
     PreTrainedTokenizerBase,
+    ProphetNetConfig,
+    ProphetNetTokenizer,
     T5Config,
+    T5GemmaConfig,
+    UMT5Config,
 )
 
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -41,11 +56,29 @@ _T5 = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2, "i
 _LED = {"max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 32, "attention_window": 8}
 _LED |= {name: value for name, value in _BART.items() if name != "max_position_embeddings"}
 _SPARSE = {"block_size": 4, "num_random_blocks": 1}
+_BERT = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+_BERT |= {"intermediate_size": 24, "vocab_size": 320, "max_position_embeddings": 64, "initializer_range": 0.5}
+_GEMMA = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8}
+_GEMMA |= {"num_key_value_heads": 1, "vocab_size": 322, "sliding_window": 64, "initializer_range": 0.5}
+_GEMMA |= {"max_position_embeddings": 64, "query_pre_attn_scalar": 8, "bos_token_id": 1, "pad_token_id": 0}
+_PROPHET = {"hidden_size": 16, "num_encoder_layers": 2, "num_decoder_layers": 2, "encoder_ffn_dim": 24, "init_std": 0.5}
+_PROPHET |= {"decoder_ffn_dim": 24, "num_encoder_attention_heads": 2, "num_decoder_attention_heads": 2}
+_PROPHET |= {"max_position_embeddings": 64}
+_GATED = {
+    **_T5,
+    "initializer_factor": 1.0,
+    "feed_forward_proj": "gated-gelu",
+    "num_decoder_layers": 2,
+    "tie_word_embeddings": False,
+}
 # name → configuration class and its sizes; names before "-" are model types
 ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "bart": (BartConfig, _BART),
     "pegasus": (PegasusConfig, _BART),
     "t5": (T5Config, _T5),
+    "t5-flan": (T5Config, _GATED),
+    "mt5": (MT5Config, _GATED),
+    "umt5": (UMT5Config, _GATED),
     "longt5-local": (LongT5Config, {**_T5, "encoder_attention_type": "local", "local_radius": 5}),
     "longt5-tglobal": (
         LongT5Config,
@@ -54,8 +87,51 @@ ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "led": (LEDConfig, _LED),
     "bigbird_pegasus": (BigBirdPegasusConfig, {**_BART, **_SPARSE}),
     "pegasus_x": (PegasusXConfig, {**_BART, "num_global_tokens": 4, "block_size": 8}),
+    "mbart": (MBartConfig, _BART),
+    "mbart-50": (MBartConfig, _BART),
+    "m2m_100": (M2M100Config, _BART),
+    "marian": (MarianConfig, {**_BART, "init_std": 1.5}),
+    "prophetnet": (ProphetNetConfig, _PROPHET),
+    "encoder-decoder": (
+        EncoderDecoderConfig,
+        {"encoder": _BERT, "decoder": {**_BERT, "is_decoder": True, "add_cross_attention": True}},
+    ),
+    "t5gemma": (T5GemmaConfig, {"encoder": _GEMMA, "decoder": {**_GEMMA, "is_decoder": True}}),
 }
-_WITH_START = ("bart", "led")  # whose tokenizers put a start token before a text
+# The special tokens on the cards of the hub: the others are in no file. Of a start token: what it is.
+_ALL = {"pad": "pad", "bos": "bos", "eos": "eos", "decoder_start": "eos"}
+_OF_T5 = {"pad": "pad", "eos": "eos", "decoder_start": "pad"}
+_ON_CARDS = {
+    **{name: _ALL for name in ("bart", "led", "mbart-50", "m2m_100", "prophetnet")},
+    **{name: _OF_T5 for name in ("t5", "t5-flan", "mt5", "umt5", "longt5-local", "longt5-tglobal", "pegasus")},
+    "pegasus_x": {**_OF_T5, "bos": "pad"},
+    "bigbird_pegasus": {**_ALL, "decoder_start": "bos"},
+    "mbart": {"pad": "pad", "bos": "bos", "eos": "eos"},
+    "marian": {**_OF_T5, "bos": "eos"},
+    "encoder-decoder": {"pad": "pad", "eos": "eos", "decoder_start": "bos"},
+    "t5gemma": {"pad": "pad", "bos": "bos", "eos": "eos"},
+}
+_WITH_START = ("bart", "led", "encoder-decoder", "mbart-50")  # whose tokenizers put a start token before a text
+
+
+def write_own_tokenizer(folder: Path, name: str) -> PreTrainedTokenizerBase:
+    """Write a tokenizer of a class of the library's own, with languages or written in Python; return it."""
+    letters = [f"{before}{letter}" for before in ("\u2581", "", "##") for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"]
+    if name in ("mbart", "mbart-50"):
+        kind = MBartTokenizer if name == "mbart" else MBart50Tokenizer
+        start = ["<s>", "<pad>", "</s>", "<unk>"]
+        tokenizer = kind(vocab=[(piece, 0.0 if piece in start else -3.0) for piece in (*start, "\u2581", *letters)])
+    elif name == "nllb":
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *letters]
+        tokenizer = NllbTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    elif name == "byt5":
+        tokenizer = ByT5Tokenizer()
+    else:
+        vocabulary = folder / "prophetnet.tokenizer"
+        vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]", *letters]))
+        tokenizer = ProphetNetTokenizer(str(vocabulary))
+    tokenizer.save_pretrained(folder)
+    return tokenizer
 
 
 def write_tokenizer(folder: Path, architecture: str) -> PreTrainedTokenizerBase:
@@ -70,16 +146,27 @@ def write_tokenizer(folder: Path, architecture: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def write_seq2seq(folder: Path, architecture: str = "bart", **changes: Any) -> Path:
-    """Write a model and its tokenizer to a folder; return it. `changes` are entries of the configuration."""
+def write_seq2seq(folder: Path, architecture: str = "bart", own: str | None = None, **changes: Any) -> Path:
+    """Write a model and its tokenizer to a folder; return it. `changes` are entries of the configuration.
+
+    `own` is the name of one of the library's own tokenizers; None: a trained one with an architecture's special tokens.
+
+    As on the hub, config.json has no other entries than sizes and those special tokens that a card has.
+    """
     kind, sizes = ARCHITECTURES[architecture]
-    tokenizer = write_tokenizer(folder, architecture)
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
-    ids["decoder_start_token_id"] = ids["eos_token_id" if architecture in _WITH_START else "pad_token_id"]
-    config = kind(**{"vocab_size": len(tokenizer), **sizes, **ids, **changes})
+    folder.mkdir(exist_ok=True)
+    tokenizer = write_own_tokenizer(folder, own) if own else write_tokenizer(folder, architecture)
+    names = _ON_CARDS[architecture].items()
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{token}_token_id") for name, token in names}
+    ids = {name: tokenizer.sep_token_id if token is None else token for name, token in ids.items()}  # as BERT's
+    vocabulary = {} if architecture == "encoder-decoder" else {"vocab_size": len(tokenizer)}
+    entries = {**vocabulary, **sizes, **ids, **changes}
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        AutoModelForSeq2SeqLM.from_config(config).save_pretrained(folder)
+        AutoModelForSeq2SeqLM.from_config(kind(**deepcopy(entries))).save_pretrained(folder)
+    described = {"model_type": kind.model_type, "is_encoder_decoder": True, **entries}
+    (folder / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    (folder / "generation_config.json").unlink()
     return folder
 
 

@@ -344,7 +344,7 @@ def _numbers_of_ledger(
 
 
 def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
-    examples = record.n + len(record.empty_references)
+    examples = record.num_outputs
     if (seen := source_seen(record)) is not None:
         yield _Number(record.split, "run", run_label(record), "source_seen", seen, examples)
     for cause, share in cut_shares(record).items():

@@ -10,7 +10,7 @@ Files may be compressed (.gz). A text is running text or a list of sentences; in
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import decoded, lines_of, row_in
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
+from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
@@ -99,20 +100,16 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     else:
         predicted, referenced = _rows(predictions, _prediction_in), _rows(gold, _references_in)
     texts, targets = _by_id(predicted, predictions), _by_id(referenced, gold)
-    found = PairedTexts(
-        tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets),
-        tuple(name for name in texts if name not in targets),
-        tuple(name for name in targets if name not in texts),
-    )
-    _check_common(found, predictions, gold, intersect)
-    return found
+    return _pair_by_id(texts, targets, f"{predictions} and {gold}", "score the {:,} others by --intersect", intersect)
 
 
 def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder)
+    texts = _by_id(_rows(path := folder / "predictions.jsonl", _prediction_in), folder)
+    if record.left_out:
+        texts = {summary.id: summary.text for summary in read_summaries(path) if not summary.counts.get("failed")}
     split = split_read_by(folder, record)
     if split is None:
         command = shlex.join(record.command)
@@ -158,28 +155,41 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
 
 
 def pair_texts(
-    predictions: Sequence[str | Sequence[str]], references: Sequence[str | Sequence[str | Sequence[str]]]
+    predictions: Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
+    references: Sequence[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
 ) -> PairedTexts:
-    """Pair texts by their places; an example's references are a text or a list of texts.
+    """Pair the texts of two dictionaries by id, those of two lists by place, counted from 1.
+
+    An example's references are a text or a list of texts.
 
     Raises:
-        UsageError: a side is a single text.
-        DataError: the sides differ in length or are empty, or an item is neither text nor a list of texts.
+        UsageError: a side is a single text, or one side is a dictionary and the other is not.
+        DataError: the sides differ in ids or length, or are empty; or an item is neither text nor a list of texts.
     """
     if isinstance(predictions, str) or isinstance(references, str):
         raise UsageError("predictions and references are lists: put a single text into a list")
-    if len(predictions) != len(references) or not len(predictions):
+    if isinstance(predictions, Mapping) != isinstance(references, Mapping):
+        raise UsageError("of predictions and references one is a dictionary: give two dictionaries, or two lists")
+    differ = len(predictions) != len(references) and not isinstance(predictions, Mapping)
+    if differ or not len(predictions):
         counts = f"{format_count(len(predictions), 'prediction')}, {format_count(len(references), 'reference')}"
         raise DataError(f"{counts}: give the references of each prediction, and at least one prediction")
-    pairs = []
-    for number, (prediction, targets) in enumerate(zip(predictions, references, strict=True), start=1):
-        several = targets if isinstance(targets, list | tuple) else [targets]
+    texts = _by_id(_given_texts(predictions, lambda value: _text(value, "predictions")))
+    targets = _by_id(_given_texts(references, _references_of))
+    return _pair_by_id(texts, targets, "predictions and references", "leave these out")
+
+
+def _given_texts(side: Any, read: Callable[[Any], Value]) -> Iterator[tuple[str, Value]]:
+    """Yield (id, `read(value)`) of a dictionary, or (number, `read(value)`) of a list; an error names the example."""
+    for name, value in side.items() if isinstance(side, Mapping) else enumerate(side, start=1):
         try:
-            texts = tuple(_text(one, "references") for one in several)
-            pairs.append(ScoredPair(f"{number}", _text(prediction, "predictions"), texts))
+            yield id_in({"id": name}, "id"), read(value)
         except BadRow as problem:
-            raise DataError(f"example {number}: {problem}") from problem
-    return PairedTexts(tuple(pairs))
+            raise DataError(f"example {name!r}: {problem}") from problem
+
+
+def _references_of(value: Any) -> tuple[RawText, ...]:
+    return tuple(_text(text, "references") for text in (value if isinstance(value, list | tuple) else [value]))
 
 
 def first_ids(ids: Sequence[str]) -> str:
@@ -201,22 +211,36 @@ def _kind(path: Path) -> str:
     return _JSON_LINES if _ROWS.fullmatch(path.name) else _LINES
 
 
-def _check_common(found: PairedTexts, predictions: Path, references: Path, intersect: bool) -> None:
-    """Raise DataError if ids differ without `intersect`, or if no id is on both sides."""
+def _pair_by_id(
+    texts: Mapping[str, RawText],
+    targets: Mapping[str, tuple[RawText, ...]],
+    where: str,
+    advice: str,
+    intersect: bool = False,
+) -> PairedTexts:
+    """Pair predictions and references, in the order of the predictions.
+
+    Raises:
+        DataError: ids differ without `intersect`, or no id is on both sides; the message ends with `advice`.
+    """
+    paired = PairedTexts(
+        tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets),
+        tuple(name for name in texts if name not in targets),
+        tuple(name for name in targets if name not in texts),
+    )
     unpaired = {
-        f"{format_count(len(found.only_predicted), 'prediction')} without references": found.only_predicted,
-        f"{format_count(len(found.only_referenced), 'reference')} without a prediction": found.only_referenced,
+        f"{format_count(len(paired.only_predicted), 'prediction')} without references": paired.only_predicted,
+        f"{format_count(len(paired.only_referenced), 'reference')} without a prediction": paired.only_referenced,
     }
     message = " and ".join(f"{what} (ids {first_ids(ids)})" for what, ids in unpaired.items() if ids)
-    where = f"{predictions} and {references}"
-    if not found.pairs:
+    if not paired.pairs:
         raise DataError(f"{where} have no id in common: {message}")
     if message and not intersect:
-        others = f"score the {len(found.pairs):,} others by --intersect"
-        raise DataError(f"{where}: {message}; correct the ids, or {others}")
+        raise DataError(f"{where}: {message}; correct the ids, or {advice.format(len(paired.pairs))}")
+    return paired
 
 
-def _by_id(entries: Iterable[tuple[str, Value]], path: Path) -> dict[str, Value]:
+def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> dict[str, Value]:
     """Return id → value; raise DataError if an id occurs twice."""
     found: dict[str, Value] = {}
     for name, value in entries:

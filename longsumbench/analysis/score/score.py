@@ -111,8 +111,8 @@ class ScoreOptions:
 
 @suite_errors()
 def score(
-    predictions: Sequence[str | Sequence[str]],
-    references: Sequence[str | Sequence[str | Sequence[str]]],
+    predictions: Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
+    references: Sequence[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
     *,
     mode: str = "google",
     stem: bool = True,
@@ -127,8 +127,9 @@ def score(
         score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: for each example, a text or a list of its sentences.
+        predictions: for each example, a text or a list of its sentences; a list, or a dictionary by id.
         references: for each example, a text or a list of references; each of these a text or a list of its sentences.
+            A dictionary if `predictions` is one, with the same ids in any order.
         mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.
         stem: whether words are reduced to stems.
         tokenizer: "default" (a-z and 0-9) or "unicode" (the letters of all scripts).
@@ -142,7 +143,7 @@ def score(
 
     Raises:
         UsageError: an option is invalid.
-        DataError: the two sides differ in length, or an item is neither text nor a list of texts.
+        DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
     """
     options = ScoreOptions(mode, stem, tokenizer, wordnet, resamples, resampling, empty_references)
     return _score_pairs(pair_texts(predictions, references), options)

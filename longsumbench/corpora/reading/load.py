@@ -72,7 +72,7 @@ class Texts:
         try:
             yield
         except DataError as error:
-            if "train" in self.splits or not self.way_to_splits:
+            if "train" in self.splits or not self.way_to_splits or " split" not in str(error):
                 raise
             raise DataError(f"{error}{self.way_to_splits}") from error
 

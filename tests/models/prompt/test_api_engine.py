@@ -83,6 +83,23 @@ def test_a_slow_answer_is_asked_for_again() -> None:
     assert len(server.bodies) > 1
 
 
+def test_an_endless_answer_is_asked_for_again() -> None:
+    """The whole request has `timeout_seconds`, also if the server sends a byte now and then."""
+    with api_server(fault=lambda number: "trickle" if number == 0 else None) as server:
+        assert texts(ask(open_api(server.base_url, timeout_seconds=0.5), [0])) == ["text 0"]
+        server.fault = lambda number: "trickle"
+        error = error_of(server.base_url, timeout_seconds=0.5, retries=0, checkpoint="other")
+    assert "failed 1 times" in str(error)
+
+
+def test_equal_requests_are_sent_once() -> None:
+    """Equal requests get the same answer, each at its place, and the server gets one of them."""
+    numbers = [3, 1, 3, 3, 2, 1]
+    with api_server() as server:
+        assert texts(ask(open_api(server.base_url, parallel_requests=6), numbers)) == expected(numbers)
+    assert len(server.bodies) == 3
+
+
 def test_what_decides_the_answer_is_sent_and_cached() -> None:
     """The same request is answered from the cache; another setting is another request."""
     with api_server() as server:
@@ -131,6 +148,20 @@ def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, 
     """An answer says if it stopped at its limit or was refused; thinking that the server separated is put back."""
     with api_server(reply=lambda body: {"choices": [choice]}) as server:
         assert ask(open_api(server.base_url), [0]) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "Two "}, {"type": "thinking"}, {"type": "text", "text": "parts."}], "Two parts."),
+        ("half an emoji \ud83d", "half an emoji ?"),
+        ("a whole one \U0001f600", "a whole one \U0001f600"),
+    ],
+)
+def test_texts_in_parts_and_half_characters_are_read(content: object, text: str) -> None:
+    """Parts of a text are joined, and half of a surrogate pair, which no UTF-8 has, becomes a question mark."""
+    with api_server(reply=lambda body: {"choices": [{"message": {"content": content}}]}) as server:
+        assert texts(ask(open_api(server.base_url, retries=0), [0])) == [text]
 
 
 def test_tokens_are_counted_where_the_server_does_not() -> None:
@@ -204,6 +235,27 @@ def test_a_key_is_sent_and_never_shown(
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+SLASHES = "sk/0a1b2c/3d4e5f=="
+
+
+@pytest.mark.parametrize("repeated", [SLASHES, SLASHES.replace("/", r"\/"), SLASHES.replace("/", r"\u002F")])
+def test_a_key_is_masked_however_it_is_escaped(repeated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that repeats the key in an error, or inside an answer, brings it into no message, file or summary."""
+    monkeypatch.setenv(KEY_VARIABLE, SLASHES)
+    body = '{"choices": [{"message": {"content": "Your key is ' + repeated + '."}}]}'
+    with api_server(fault=lambda number: (200, body) if number == 0 else (400, f'{{"error": "{repeated}"}}')) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["Your key is <key>."]
+        assert 'HTTP 400: {"error": "<key>"}' in str(error_of(server.base_url, checkpoint="other"))
+    assert not any(b"0a1b2c" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word that stands for a key at a server without keys is no secret, and a summary may have it."""
+    monkeypatch.setenv(KEY_VARIABLE, "text")
+    with api_server() as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
+
+
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
 def test_an_impossible_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that no HTTP header can have is refused without showing it."""
@@ -246,7 +298,7 @@ def test_a_connection_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> No
     with api_server() as server:
         engine = open_api(server.base_url, retries=1)
         with monkeypatch.context() as patched:
-            patched.setattr(engine._client, "post", times_out)
+            patched.setattr(engine._client, "stream", times_out)
             with pytest.raises(EnvironmentProblem, match=r"cannot be reached \(timed out\)"):
                 ask(engine, [0])
             engine._reached = True

@@ -13,15 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, stored_answers
+from support.api_server import KEY_VARIABLE, PASSING_FAULTS, ApiServer, api_server, stored_answers
 from support.tiny_causal import CHAT_TEMPLATE
-from support.toys import ToySplit, start_python, write_jsonl
+from support.toys import WORDS, ToySplit, start_python, write_jsonl
 from support.waiting import wait_until
 
+from longsumbench.analysis.runs.inspect_run import inspect_example
+from longsumbench.analysis.score.files import read_pairs
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
+from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.request_cache import REQUESTS
+from longsumbench.runs.results import Results
 
 KEY = "sk-0a1b2c3d4e5f"
 NO_WAITS = "from longsumbench.models.prompt import api_engine\napi_engine.FIRST_WAIT = 0.0"
@@ -71,6 +75,83 @@ def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path
         assert main([*words, "overwrite=true"]) == 0
         assert len(server.bodies) == asked
     assert len(predictions(tmp_path)) == 200
+    assert all(predictions(tmp_path))
+
+
+UNANSWERABLE = {  # what a server says about one example → the exit code
+    "refused": ((400, '{"error": "no"}'), 2),
+    "no choice": ((200, '{"choices": []}'), 4),
+    "no text": ((200, '{"choices": [{"message": {"content": 5}}]}'), 4),
+}
+
+
+def refuses_third(server: ApiServer, folder: Path, fault: object) -> list[str]:
+    """Let a server have a fault for the third example; return the words of a run with a metric."""
+    words = run_words(folder, server.base_url, "model.retries=1")
+    rows = (folder / "texts" / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    text = json.loads(rows[2])["document"].split("\n")[0]
+    server.fault = lambda number: fault if text in server.bodies[number]["messages"][-1]["content"] else None
+    return words
+
+
+def third_id(folder: Path) -> str:
+    return str(json.loads((folder / "texts" / "test.jsonl").read_text(encoding="utf-8").splitlines()[2])["id"])
+
+
+@pytest.mark.parametrize("kind", UNANSWERABLE)
+def test_an_example_without_an_answer_stops_the_run(
+    kind: str, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line names the example, after all others were answered; the same command asks only for that one."""
+    fault, code = UNANSWERABLE[kind]
+    with api_server() as server:
+        words = refuses_third(server, tmp_path, fault)
+        assert main(words) == code
+        last = capsys.readouterr().err.strip().splitlines()[-1]
+        assert f"no answer about example '{third_id(tmp_path)}'" in last
+        assert "decode.failed=empty" in last
+        assert len(server.answered) == stored_answers(cache / REQUESTS) == 3
+        server.fault, asked = lambda number: None, len(server.bodies)
+        assert main(words) == 0
+        assert len(server.bodies) == asked + 1
+
+
+def test_examples_without_an_answer_are_scored_as_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As empty summaries they score 0; left out, they are in no mean, and the rows are not ranked together."""
+    records = {}
+    with api_server(answer=lambda messages: " ".join(WORDS)) as server:
+        words = refuses_third(server, tmp_path, (400, "no"))
+        for choice in ("empty", "leave_out"):
+            assert main([*words, f"decode.failed={choice}"]) == 0
+            assert f"no answer about example '{third_id(tmp_path)}' (decode.failed={choice})" in capsys.readouterr().err
+        server.fault = lambda number: None
+        assert main(words) == 0
+    for record in Results(tmp_path / "results").records("jsonl"):
+        records[record.config["decode"]["failed"]] = record
+    empty, left_out, whole = records["empty"], records["leave_out"], records["stop"]
+    assert [one.counts["failed"] for one in (empty, left_out, whole)] == [1, 1, 0]
+    assert [one.n for one in (empty, left_out, whole)] == [4, 3, 4]
+    assert 0 < 4 * empty.scores["rouge1"].f == pytest.approx(3 * left_out.scores["rouge1"].f)
+    assert comparison_key(empty) == comparison_key(whole) != comparison_key(left_out)
+    assert all(f"failed={choice}" in records[choice].variant.split(",") for choice in ("empty", "leave_out"))
+    capsys.readouterr()
+    assert main(["leaderboard", "jsonl", "--results-dir", str(tmp_path / "results")]) == 0
+    table = capsys.readouterr().out
+    assert f"Without an answer of the model, scored as empty: {empty.label}: 1." in table
+    assert f"Without an answer of the model, left out: {left_out.label}: 1." in table
+    pairs = read_pairs(Results(tmp_path / "results").run_folder(left_out)).pairs
+    assert (len(pairs), third_id(tmp_path) in {pair.id for pair in pairs}) == (3, False)
+    inspect_example(left_out.run_id, third_id(tmp_path), Results(tmp_path / "results"))
+
+
+def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong setting of the server gives no row of zeros; once it is corrected, the same command asks again."""
+    with api_server(fault=lambda number: (400, "no")) as server:
+        words = [*run_words(tmp_path, server.base_url), "decode.failed=empty"]
+        assert main(words) == 3
+        assert "no example has an answer: correct" in capsys.readouterr().err
+        server.fault = lambda number: None
+        assert main(words) == 0
     assert all(predictions(tmp_path))
 
 

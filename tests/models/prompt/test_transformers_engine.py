@@ -12,7 +12,7 @@ import torch
 from support.tiny_bart import write_bart
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
 from support.toys import ToySplit, write_jsonl
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from longsumbench.api import Decoding, build_settings
 from longsumbench.cli.main import main
@@ -154,6 +154,19 @@ def test_the_marks_of_thinking_are_seen_if_they_are_special_tokens(tmp_path: Pat
     unfinished = tokenizer("<think>lohit", add_special_tokens=False)["input_ids"]
     assert engine(other)._text(unfinished) == "<think>lohit"
     assert engine(other, thinking_end="<odd>")._text(ids) == "lohit<odd> mihit nudan"
+
+
+def test_chat_marks_are_no_text(tmp_path: Path) -> None:
+    """Special tokens without a role, such as "<|im_start|>", are left out of an answer, as the library does."""
+    other = shutil.copytree(causal_folder(), tmp_path / "other")
+    tokenizer = AutoTokenizer.from_pretrained(other)
+    tokenizer.add_tokens([AddedToken(mark, special=True) for mark in ("<|im_start|>", "<|im_end|>")])
+    tokenizer.add_tokens(["<tool>"])
+    tokenizer.save_pretrained(other)
+    opened = engine(other)
+    assert "<|im_start|>" not in opened.tokenizer.all_special_tokens
+    ids = tokenizer("lohit mihit<|im_end|> <|im_start|>nudan<tool>", add_special_tokens=False)["input_ids"]
+    assert opened._text(ids) == tokenizer.decode(ids, skip_special_tokens=True) == "lohit mihit nudan<tool>"
 
 
 def test_facts_and_identity(tmp_path: Path) -> None:

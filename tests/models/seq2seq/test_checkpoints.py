@@ -1,5 +1,6 @@
 """What seq2seq opens: folders, revisions of the hub, weights in both formats; and what it refuses, in one line."""
 
+import io
 import json
 import pickle
 from collections.abc import Callable
@@ -14,11 +15,12 @@ from safetensors.torch import load_file, save_file
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import build_tiny, example, tiny_recipe, write_jsonl
 from transformers import GPT2Config, GPT2LMHeadModel
+from transformers.utils import is_protobuf_available
 
 from longsumbench.api import Decoding, FitContext, Recipe, deciding_parts
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
-from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.system import Seq2Seq
@@ -166,6 +168,66 @@ def test_a_pickle_with_code_is_refused(bart: Path, tmp_path: Path, monkeypatch: 
         opened(bart)
     assert "\n" not in str(caught.value)
     assert not Path("executed").exists()
+
+
+def test_unsafe_advice_is_not_quoted(bart: Path) -> None:
+    """What the library advises for a pickle or a configuration with code is not repeated."""
+    as_pickle(bart)
+    (bart / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Shell()}))
+    with pytest.raises(DataError, match=r"need code of their own, which is never run") as caught:
+        opened(bart)
+    assert "weights_only" not in str(caught.value)
+
+
+def test_weights_that_are_no_numbers(bart: Path) -> None:
+    """NaN or an infinite number in the weights is bad data that names the weights."""
+    for number in (float("nan"), float("inf")):
+        weights = load_file(bart / "model.safetensors")
+        weights["model.encoder.layers.0.fc1.weight"][0, 0] = number
+        save_file(weights, bart / "model.safetensors", {"format": "pt"})
+        with pytest.raises(
+            DataError, match=r"the weights model\.encoder\.layers\.0\.fc1\.weight have numbers that are not"
+        ):
+            opened(bart)
+
+
+def test_a_damaged_checkpoint_says_nothing_of_splits(bart: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    """Where a dataset has a test split only, an error of the checkpoint does not advise to divide a file."""
+    (bart / "model.safetensors").write_bytes(b"damaged")
+    data = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = [f"model.checkpoint={bart}", f"dataset.path={data}", f"results_dir={tmp_path / 'results'}"]
+    assert main(["run", "model=seq2seq", "dataset=jsonl", "model.decode_length=20", "baselines=false", *words]) == 3
+    error = capfd.readouterr().err
+    assert "model.checkpoint=" in error
+    assert "split" not in error
+
+
+def test_a_sentencepiece_file(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without tokenizer.json a SentencePiece file is read, or the message names the missing package."""
+    trainer = pytest.importorskip("sentencepiece").SentencePieceTrainer
+    texts, model = [sentence for number in range(9) for sentence in example(number).sentences()], io.BytesIO()
+    ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
+    trainer.train(sentence_iterator=iter(texts), model_writer=model, vocab_size=60, hard_vocab_limit=False, **ids)
+    for path in bart.glob("tokenizer*"):
+        path.unlink()
+    (bart / "spiece.model").write_bytes(model.getvalue())
+    (bart / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}', encoding="utf-8")
+    if is_protobuf_available():
+        system = opened(bart)
+        tokens = system.tokenizer.convert_ids_to_tokens(system.reader.encode(texts[:1])[0].ids)
+        assert "".join(tokens).replace("\u2581", " ").strip() == texts[0]
+    monkeypatch.setattr("transformers.utils.is_protobuf_available", lambda: False)
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", raise_tiktoken)
+    with pytest.raises(
+        EnvironmentProblem, match=r"spiece\.model, .*packages sentencepiece and protobuf: install"
+    ) as caught:
+        opened(bart)
+    assert "tiktoken" not in str(caught.value)
+
+
+def raise_tiktoken(*_: Any, **__: Any) -> None:
+    """As the library does without protobuf."""
+    raise ValueError("`tiktoken` is required to read a `tiktoken` file.")
 
 
 def no_revision(*_: Any, **__: Any) -> None:

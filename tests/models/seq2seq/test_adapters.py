@@ -1,0 +1,106 @@
+"""PEFT adapters: their weights are merged into those of the checkpoint."""
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_seq2seq import write_seq2seq
+from support.toys import build_tiny, example, tiny_recipe
+from transformers import AutoModelForSeq2SeqLM
+
+from longsumbench.api import Decoding, FitContext
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.models.seq2seq.system import Seq2Seq
+
+GREEDY = Decoding(max_length=8, device="cpu")
+TEST = [example(number) for number in range(3)]
+
+
+@pytest.fixture
+def bart(tmp_path: Path) -> Path:
+    """The folder of a tiny BART."""
+    return write_seq2seq(tmp_path / "bart")
+
+
+def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
+    """Write a LoRA adapter of random weights; return its folder."""
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM")
+    model = peft.get_peft_model(AutoModelForSeq2SeqLM.from_pretrained(base), config)
+    torch.manual_seed(3)
+    for name, weight in model.named_parameters():
+        if "lora" in name:
+            torch.nn.init.normal_(weight.data, std=scale)
+    model.save_pretrained(folder)
+    return folder
+
+
+def opened(checkpoint: Path, adapter: Path | None) -> Seq2Seq:
+    """Return the system with a checkpoint and an adapter."""
+    settings: dict[str, Any] = {"adapter": str(adapter)} if adapter else {}
+    system: Seq2Seq = build_tiny("seq2seq", checkpoint=str(checkpoint), init="checkpoint", **settings)
+    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
+    return system
+
+
+def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
+    """The logits are those of the library's model with the adapter; identity and record say which one it is."""
+    adapter = write_adapter(bart, tmp_path / "lora")
+    peft = pytest.importorskip("peft")
+    reference = peft.PeftModel.from_pretrained(AutoModelForSeq2SeqLM.from_pretrained(bart), adapter).eval()
+    plain, system = opened(bart, None), opened(bart, adapter)
+    batch = {**system.reader.collate([system.reader.units(one) for one in TEST])}
+    fed = {**batch, "decoder_input_ids": torch.full((3, 1), 2)}
+    with torch.inference_mode():
+        expected, found, without = (one(**fed).logits for one in (reference, system.model.eval(), plain.model.eval()))
+    assert torch.allclose(found, expected, atol=1e-3)
+    assert not torch.allclose(without, expected, atol=1e-1)
+    assert system.facts()["checkpoint"] == "bart + lora"
+    other = opened(bart, write_adapter(bart, tmp_path / "other", scale=1.0))
+    assert len({str(one.identity()) for one in (plain, system, other)}) == 3
+    assert str(tmp_path) not in str(system.identity())
+
+
+def test_a_saved_one_has_its_weights_merged(bart: Path, tmp_path: Path) -> None:
+    """Saved and loaded, it needs neither the adapter nor PEFT, and writes the same."""
+    adapter = write_adapter(bart, tmp_path / "lora")
+    system = opened(bart, adapter)
+    texts = [one.text for one in system.summarize(TEST, GREEDY)]
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    adapter.rename(tmp_path / "gone")
+    assert [one.text for one in Seq2Seq.load(tmp_path / "saved").summarize(TEST, GREEDY)] == texts
+
+
+def test_an_adapter_of_another_model_is_refused(bart: Path, tmp_path: Path) -> None:
+    """An adapter whose weights do not fit is one line about the adapter."""
+    other = write_seq2seq(tmp_path / "wider", d_model=32)
+    adapter = write_adapter(other, tmp_path / "lora")
+    with pytest.raises(DataError, match=r"^model\.adapter=.*cannot be read") as caught:
+        opened(bart, adapter)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_adapter_is_refused(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without an adapter, random weights and a missing package are each one line."""
+    with pytest.raises(
+        UsageError, match=r"model\.adapter=.*: no adapter_config\.json and no adapter_model\.safetensors"
+    ):
+        opened(bart, bart)
+    with pytest.raises(UsageError, match=r"model\.adapter changes weights of the checkpoint"):
+        build_tiny("seq2seq", adapter="somebody/lora", init="random")
+    load = builtins.__import__
+
+    def without_peft(name: str, *arguments: Any) -> Any:
+        if name == "peft":
+            raise ImportError("No module named 'peft'")
+        return load(name, *arguments)
+
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(builtins, "__import__", without_peft)
+    with pytest.raises(EnvironmentProblem, match=r"needs the package peft .*: pip install"):
+        opened(bart, tmp_path)

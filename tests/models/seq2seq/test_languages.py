@@ -1,0 +1,116 @@
+"""Tokenizers with languages and tokenizers written in Python: what is read, written and learned is as the library's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_seq2seq import write_seq2seq
+from support.toys import ToySplit, build_tiny, example, tiny_recipe
+from torch.nn import functional
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from longsumbench.api import Decoding, FitContext
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.errors import UsageError
+from longsumbench.models.seq2seq.system import Seq2Seq
+
+GREEDY = Decoding(max_length=8, device="cpu")
+TEST = [example(number) for number in range(3)]
+LANGUAGES = {"source_language": "fr_XX", "target_language": "de_DE"}
+CASES: dict[str, tuple[str, dict[str, str]]] = {  # tokenizer → model and settings
+    "byt5": ("t5", {}),
+    "prophetnet": ("prophetnet", {}),
+    "mbart": ("mbart", LANGUAGES),
+    "mbart-50": ("mbart-50", LANGUAGES),
+    "nllb": ("m2m_100", {"target_language": "fra_Latn"}),
+}
+
+
+def build(folder: Path, **settings: Any) -> Seq2Seq:
+    """Return the system with a checkpoint that reads everything of these texts."""
+    system: Seq2Seq = build_tiny("seq2seq", checkpoint=str(folder), init="checkpoint", input_length=60, **settings)
+    return system
+
+
+def fit(system: Seq2Seq, stages: Path, steps: int = 0) -> Seq2Seq:
+    """Load or train the system."""
+    train = ToySplit.of("train", 4) if steps else None
+    system.fit(FitContext(train, None, tiny_recipe(max_steps=steps), ArtifactCache(stages)))
+    return system
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_inputs_outputs_and_targets_are_the_librarys(name: str, tmp_path: Path) -> None:
+    """Input and target are what the tokenizer makes of a text in these languages, and so is the output's start."""
+    architecture, settings = CASES[name]
+    folder = write_seq2seq(tmp_path / "model", architecture, name, max_position_embeddings=128)
+    system = fit(build(folder, **settings), tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    if settings:
+        tokenizer.src_lang = settings.get("source_language", tokenizer.src_lang)
+        tokenizer.tgt_lang = settings["target_language"]
+    assert tokenizer.is_fast == bool(settings)
+    texts = [" ".join(one.sentences()) for one in TEST]
+    encoded = tokenizer(texts, text_target=["kadan."] * 3, max_length=60, truncation=True, padding=True)
+    assert [system.reader.units(one).ids[0] for one in TEST] == tokenizer(
+        texts, max_length=60, truncation=True
+    ).input_ids
+    ids = system.reader.encode_target("kadan.").ids
+    end = [] if tokenizer.eos_token_id is not None else [tokenizer.sep_token_id]
+    assert system.reader.target(ids)[: len(encoded["labels"][0])] == encoded["labels"][0]
+    assert (tokenizer.eos_token_id or end[0]) in system.reader.target(ids)
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    start: dict[str, Any] = {"forced_bos_token_id": None, "forced_eos_token_id": None}
+    if settings:
+        language = tokenizer.convert_tokens_to_ids(settings["target_language"])
+        start |= {"decoder_start_token_id" if name == "mbart" else "forced_bos_token_id": language}
+    inputs = {key: torch.tensor(encoded[key]) for key in ("input_ids", "attention_mask")}
+    expected = model.generate(**inputs, max_new_tokens=8, do_sample=False, **start)[:, 1:].tolist()
+    stop = model.generation_config.eos_token_id
+    written = [list(one.ids) for one in system.write_batch(TEST, GREEDY)]
+    assert written == [row[: row.index(stop)] if stop in row else row for row in expected]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_trained_in_its_language_and_saved(name: str, tmp_path: Path) -> None:
+    """The loss of a batch is that of the library's logits for the same labels; a saved one writes the same."""
+    architecture, settings = CASES[name]
+    folder = write_seq2seq(tmp_path / "model", architecture, name, max_position_embeddings=128)
+    system = fit(build(folder, **settings), tmp_path / "stages", steps=2)
+    batch = system.reader.collator()([system.reader.row(one) for one in TEST])
+    inputs = {key: value for key, value in batch.items() if key not in ("unit_mask", "labels")}
+    system.model.eval()
+    with torch.inference_mode():
+        loss = system._output(0.0, batch["labels"], batch["unit_mask"], 1, **inputs).loss
+        logits = system.model(**inputs, labels=batch["labels"]).logits
+    expected = functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), reduction="sum")
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5)
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    texts = [one.text for one in system.summarize(TEST, GREEDY)]
+    assert [one.text for one in Seq2Seq.load(tmp_path / "saved").summarize(TEST, GREEDY)] == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("mbart-50", {"target_language": "german"}, r"target_language=german is no language of .*as en_XX"),
+        ("mbart-50", {"source_language": "xx"}, r"source_language=xx is no language of model\.checkpoint="),
+        ("byt5", {"target_language": "de_DE"}, r"target_language=de_DE is no language of .*leave it out"),
+    ],
+)
+def test_an_unknown_language_is_refused(name: str, settings: dict[str, str], message: str, tmp_path: Path) -> None:
+    """A language that the tokenizer does not have is wrong usage."""
+    folder = write_seq2seq(tmp_path / "model", CASES[name][0], name)
+    with pytest.raises(UsageError, match=message):
+        fit(build(folder, **settings), tmp_path)
+
+
+def test_languages_are_part_of_the_run(tmp_path: Path) -> None:
+    """Another language is another run; without the setting the identity is as before."""
+    folder = write_seq2seq(tmp_path / "model", "mbart-50", "mbart-50")
+    plain = build(folder).identity()
+    assert not {"source_language", "target_language", "adapter"} & plain.keys()
+    assert build(folder, **LANGUAGES).identity() == {**plain, **LANGUAGES}
