@@ -80,12 +80,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             compares = not (options.overrides or options.config or options.multirun)
             overrides = FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
             launch = plan_launch(overrides, options.multirun or compares, folder, command, probe=not options.show)
-        if compares:
-            for line in _FIRST_LINES:
-                logging.getLogger(__name__).info(line)
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
+        for line in _FIRST_LINES if compares else ():
+            logging.getLogger(__name__).info(line)
         with updating_tables(launch, lambda updated, done: print_text(describe_runs(updated, done))):
             launch.start()
 
