@@ -78,6 +78,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
+    if page.file.src_uri.startswith(("tables/", "papers/")):
+        page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:
         picture, text, address, anchor = found.groups(default="")
@@ -171,7 +173,16 @@ def datasets() -> str:
     return table(["dataset", "what it holds", "licence"], rows)
 
 
+def readme_table() -> str:
+    """Return the README's table of results."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.search(r"^\| system .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
+    assert rows is not None
+    return rows[0]
+
+
 GENERATORS = {
+    "readme_table": readme_table,
     "commands": commands,
     "exit_codes": exit_codes,
     "settings": settings,

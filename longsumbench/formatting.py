@@ -30,8 +30,8 @@ def break_command(command: str, width: int) -> str:
     if len(command) <= width:
         return command
     quoted = re.sub(r"""'[^']*'|"[^"]*\"""", lambda found: found[0].replace(" ", "\0"), command)  # stays in one piece
-    how = {"subsequent_indent": " " * 6, "break_long_words": False, "break_on_hyphens": False}
-    return " \\\n".join(textwrap.wrap(quoted, width - 2, **how)).replace("\0", " ")
+    wrapper = textwrap.TextWrapper(width - 2, "", " " * 6, break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(wrapper.wrap(quoted)).replace("\0", " ")
 
 
 def plain_table(rows: Sequence[Sequence[object]], headers: Sequence[str] = (), right: Sequence[str] = ()) -> str:

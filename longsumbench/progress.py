@@ -10,13 +10,17 @@ import os
 import sys
 import threading
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
-from tqdm import tqdm
-
 from longsumbench.formatting import escape_line
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # that this is a notebook, or that it has no widgets
+    from tqdm.autonotebook import tqdm
 
 _Item = TypeVar("_Item")
 _log = logging.getLogger("longsumbench")  # of all modules of the suite
@@ -48,11 +52,11 @@ class Progress:
         self.what, self.total, self.unit, self.paced = what, total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
-        self._started = self._printed = time.monotonic()
-        self._first = 0
+        self._printed = time.monotonic()
+        self._marks = deque([(self._printed, 0)], maxlen=5)  # time and done, at the start and after each line
         self._note = ""
         shown = _log.isEnabledFor(logging.INFO)
-        self._in_lines = shown and not self._stream.isatty()
+        self._in_lines = shown and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
         self._bar = tqdm(
             total=total,
             desc=what,
@@ -76,8 +80,8 @@ class Progress:
 
     def start_at(self, done: int) -> None:
         """Count items that an earlier process completed; they do not count for the speed."""
-        self.done = self._first = done
-        self._started = time.monotonic()
+        self.done = done
+        self._marks[0] = (time.monotonic(), done)
         if not self._bar.disable:
             self._bar.reset()
             self._bar.initial = self._bar.n = self._bar.last_print_n = done
@@ -97,14 +101,16 @@ class Progress:
     def _print_line(self) -> None:
         self._printed = time.monotonic()
         print(escape_line(self.line()), file=self._stream, flush=True)
+        self._marks.append((self._printed, self.done))
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
         total = f"/{self.total}" if self.total else ""
         parts = [f"{self.what}: {self.done}{total} {self.unit}"]
-        elapsed, done_here = time.monotonic() - self._started, self.done - self._first
-        if self.paced and self.total and done_here:
-            left = max(0, round(elapsed / done_here * (self.total - self.done)))
+        since, done_before = self._marks[0]  # a minute ago: the first item often takes longer than the others
+        if self.paced and self.total and self.done > done_before:
+            seconds_each = (time.monotonic() - since) / (self.done - done_before)
+            left = max(0, round(seconds_each * (self.total - self.done)))
             parts.append(f"{left // 60}:{left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,24 @@ def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_use
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'rnu'"):
         _ = longsumbench.rnu  # type: ignore[attr-defined]
+
+
+def test_a_notebook_shows_results_as_tables(toy: dict[str, Any]) -> None:
+    """A run, a report and a comparison are HTML with their numbers; their names and texts are escaped."""
+    runs = [longsumbench.run(model="lead", **toy, **{"model.length": words}) for words in (5, 9)]
+    comparison = longsumbench.compare(*runs)
+    report = longsumbench.score(["The cat sat."], ["A cat sat down."])
+    assert "57.14" in report._repr_html_()
+    assert f"<td>{runs[0].scores['rougeLsum'].f:.2f}</td>" in runs[0]._repr_html_()
+    assert all(run.run_id[:8] in comparison._repr_html_() for run in runs)
+    assert replace(runs[0], dataset="<b>")._repr_html_().count("&lt;b&gt;") == 1
+
+
+def test_a_leaderboard_of_all_datasets(toy: dict[str, Any]) -> None:
+    """Without a name the frame has the runs of every dataset."""
+    for name in ("jsonl", "other"):
+        longsumbench.run(model="lead", **{**toy, "dataset": {**toy["dataset"], "name": name, "reader": "jsonl"}})
+    assert sorted(longsumbench.leaderboard()["dataset"]) == ["jsonl", "other"]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,18 @@ def test_the_title_of_the_readmes_picture_is_computed(seal_runs: dict[object, li
     assert CLAIMS.readme_title(ahead) == "Single facts: all systems that learned find most of them"
 
 
+def test_check_prints_the_readmes_table_twice(
+    seal_runs: dict[object, list[Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--check` prints every row of the README's table: the computed numbers, then those that the README states."""
+    monkeypatch.setattr(sys, "argv", ["probe_claims.py", "--check"])
+    with pytest.raises(SystemExit):
+        CLAIMS.main()
+    lines = [re.split(r" {2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    for system, _, *numbers in CLAIMS.readme_table(seal_runs).rows:
+        assert [system, *numbers, *numbers] in lines
+
+
 def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
     """Another number and a missing row can be seen; the second column is left out."""
     table = CLAIMS.Table("README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")])

@@ -65,6 +65,20 @@ def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPat
     assert shown.line() == "decoding: 95/100 examples, 0:10 left"
 
 
+def test_a_slow_first_item_does_not_count_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a first item of 300 seconds, the others take one each: from the fifth line on, 40 of them leave 40."""
+    seconds = [0.0]
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 15.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    stream = io.StringIO()
+    shown = Progress("summarizing", 201, stream=stream)
+    for took in [300.0, *[1.0] * 160]:
+        seconds[0] += took
+        shown.advance()
+    assert stream.getvalue().splitlines()[0] == "summarizing: 1/201 examples, 1000:00 left"
+    assert shown.line() == "summarizing: 161/201 examples, 0:40 left"
+
+
 def test_a_bar_counts_no_resumed_items_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal, too: 5 items in 10 seconds after 90 resumed ones leave 10 seconds for the last 5."""
     now = [0.0]

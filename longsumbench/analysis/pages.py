@@ -22,7 +22,8 @@ mark.one { background: #cfe6f5; } mark.other { background: #fbdcc8; }
 """
 PAGE_STYLE = (
     """
-figure img { width: 100%; max-width: 76rem; height: auto; display: block; }
+figure { overflow-x: auto; }
+figure img { width: 100%; min-width: 44rem; max-width: 76rem; height: auto; display: block; }
 @media (prefers-color-scheme: dark) { figure img { filter: invert(1) hue-rotate(180deg); } }
 """
     + MARK_STYLE

@@ -3,15 +3,17 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
 from longsumbench.formatting import escape_line, print_text
 
 _HELP = """\
-Show what a system looked at while it wrote one summary of a finished run.
+Show what a system looked at while it wrote summaries of a finished run.
 
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
+  longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
   longsumbench inspect results/runs/pydoc/seal/198aff06a710 3 --output figures
 
 Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. They show the evidence that the run
@@ -26,7 +28,9 @@ What the views mean: docs/how-to/inspect.md.
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("example", metavar="EXAMPLE", help="an example's id, or its number in its split, from 0")
+    command.add_argument(
+        "examples", nargs="+", metavar="EXAMPLE", help="examples by their ids, or their numbers in the split, from 0"
+    )
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
     add_results_dir(command)
 
@@ -37,13 +41,15 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.overlap_page import write_overlap
 
     results = results_of(options)
-    inspection = inspect_example(options.run, options.example, results)
-    folder = output_folder(options.output, inspection_folder(results, inspection.record))
-    if inspection.evidence is None:
-        print_text(write_overlap(inspection, folder))
-        print(escape_line(inspection.lacking), file=sys.stderr)
-    else:
-        print_text(*write_inspection(inspection, folder))
+    inspections = [inspect_example(options.run, example, results) for example in options.examples]
+    folder = output_folder(options.output, inspection_folder(results, inspections[0].record))
+    for inspection in inspections:
+        linked = replace(inspection, pages=sorted(one.number for one in inspections))
+        if linked.evidence is None:
+            print_text(write_overlap(linked, folder))
+            print(escape_line(linked.lacking), file=sys.stderr)
+        else:
+            print_text(*write_inspection(linked, folder))
 
 
 _INTERRUPTED = "the run is unchanged; the same command starts again"

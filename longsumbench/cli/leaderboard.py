@@ -130,8 +130,10 @@ def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> s
         return text
     if not options.latex.endswith(".tex") or num_tables > 1:
         raise UsageError(f"--latex {options.latex}: name one DATASET first, then a file that ends in .tex")
-    write_atomically(output_file(options.latex, "--latex"), text)
-    return options.latex
+    file = output_file(options.latex, "--latex")
+    assert file is not None
+    write_atomically(file, text)
+    return str(file)
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:

@@ -90,12 +90,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
             print_text(describe_costs(launch.points, options.gpu))
             return
-        if compares:
-            for line in _FIRST_LINES:
-                logging.getLogger(__name__).info(line)
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
+        for line in _FIRST_LINES if compares else ():
+            logging.getLogger(__name__).info(line)
         with updating_tables(launch, lambda updated, done: print_text(describe_runs(updated, done))):
             launch.start()
 

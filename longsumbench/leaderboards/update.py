@@ -14,11 +14,11 @@ from longsumbench.runs.results import Results
 
 
 @suite_errors()
-def leaderboard(dataset: str, results_dir: str | Path = "results") -> pd.DataFrame:
-    """Rebuild the table of a dataset from its finished runs, as `longsumbench leaderboard` does.
+def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> pd.DataFrame:
+    """Rebuild the table of a dataset, or of all, from their finished runs, as `longsumbench leaderboard` does.
 
     Args:
-        dataset: its name.
+        dataset: its name; None for all datasets.
         results_dir: where the runs are.
 
     Returns:
@@ -28,7 +28,9 @@ def leaderboard(dataset: str, results_dir: str | Path = "results") -> pd.DataFra
         UsageError: there is no finished run on the dataset.
         DataError: no record can be read.
     """
-    return update_table(Results(Path(results_dir).expanduser()), dataset).frame().infer_objects()
+    results = Results(Path(results_dir).expanduser())
+    frames = [update_table(results, name).frame() for name in find_datasets(results, dataset)]
+    return pd.concat(frames, ignore_index=True).infer_objects()
 
 
 def find_datasets(results: Results, dataset: str | None = None) -> list[str]:

@@ -1,13 +1,10 @@
 """The list of all tables and figures: their scales, the numbers that the papers print, and what was run here."""
 
-import textwrap
-
-from longsumbench.formatting import format_count, format_duration
+from longsumbench.formatting import format_count, format_duration, plain_table
 from longsumbench.papers.artifacts import Artifact, read_artifacts
 from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.report.tables import terminal_width
 from longsumbench.runs.results import Results
 
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
@@ -19,10 +16,8 @@ def render_artifacts(results: Results) -> str:
     Raises:
         DataError: a file of `conf/paper`, or of the results, is damaged.
     """
-    artifacts = read_artifacts()
-    width = max(map(len, artifacts)) + 2
-    lines = []
-    for name, artifact in artifacts.items():
+    rows = list[list[str]]()
+    for name, artifact in read_artifacts().items():
         printed = len(read_printed_table(artifact))
         status = describe_status(results, artifact)
         facts = [f"scale={'|'.join(scales_of(artifact))}"]
@@ -30,10 +25,8 @@ def render_artifacts(results: Results) -> str:
         published = "" if status else describe_status(Results(results.root / _REFERENCE), artifact)
         facts += [f"made here: {status}"] if status else []
         facts += [f"published: {published}"] if published else []
-        texts = (artifact.title, "; ".join(facts))
-        wrapped = [line for text in texts for line in textwrap.wrap(text, terminal_width() - width)]
-        lines += [f"{start:{width}}{line}" for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False)]
-    return "\n".join(lines)
+        rows += [[name, artifact.title], ["", "; ".join(facts)]]
+    return plain_table(rows)
 
 
 def describe_status(results: Results, artifact: Artifact) -> str:

@@ -9,6 +9,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ _COMFORTABLE = 16  # width of a text column for which optional columns are left 
 TIED = "≈"  # after a cell that is not distinguishable from the best of its column
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
+_MARKDOWN_NAMES = {"<": "&lt;", "&": "&amp;", "~": "&#126;"}
 _PIECE = re.compile(r"[^\s_/,=@-]*[\s_/,=@-]*")  # a word with the signs after it, where a line may be broken
 _DECIMALS = 4  # of numbers in a CSV file
 _NUMBER = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
@@ -126,6 +128,13 @@ class Block:
     def without_empty_columns(self) -> "Block":
         """Return the block without the columns that are empty in all rows."""
         return self.select([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+
+
+class ShownInNotebooks:
+    """A result with a method `render`; a notebook shows its tables."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.render())}</pre>"  # type: ignore[attr-defined] # of the class
 
 
 def terminal_width() -> int:
@@ -256,8 +265,8 @@ def _escaped_for_markdown(block: Block) -> Block:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape the special characters of Markdown."""
-    return _MARKDOWN.sub(r"\\\g<0>", text)
+    """Escape the special characters of Markdown: by a name where only some readers know a backslash."""
+    return _MARKDOWN.sub(lambda found: _MARKDOWN_NAMES.get(found[0], f"\\{found[0]}"), text)
 
 
 def _draw_markdown(block: Block) -> str:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict
 
@@ -18,6 +19,7 @@ from longsumbench.files import BadFile, digest, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.report.html import html_table
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
 
@@ -305,6 +307,12 @@ class RunRecord:
     def facts(self) -> RecordedSystem:
         """The part of `system` that tables show."""
         return msgspec.convert(self.system, RecordedSystem)
+
+    def _repr_html_(self) -> str:
+        means = {name: score.f for name, score in self.scores.items()}
+        means |= {name: measure.estimate.mean for name, measure in self.measures.items()}
+        about = f"<p>{escape(run_label(self))} on {escape(self.dataset)}</p>\n"
+        return about + html_table(("score", "mean"), "lr", [(name, f"{mean:.2f}") for name, mean in means.items()])
 
     @property
     def label(self) -> str:

@@ -70,7 +70,7 @@ def test_the_tables(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ["all", "3", "5.0 MB", "0 s ago"],
     ]
     rows = printed(capsys, "list")[3:]
-    assert re.fullmatch(r"corpus +[0-9a-f]{24} +< 0.1 MB +3 days ago +finished +pydoc", rows[-1])
+    assert re.fullmatch(r"corpus +[0-9a-f]{12} +< 0.1 MB +3 days ago +finished +pydoc", rows[-1])
     assert sorted(row.split()[-1] for row in rows) == ["pydoc", "seal", "trunc"]
 
 

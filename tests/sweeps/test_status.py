@@ -61,7 +61,7 @@ def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert "1 done, 1 running, 1 failed, about 60 s left" in said
     assert "31.2" in said
-    assert f"the disk is full ({sweep.file(2, 'log')})" in said
+    assert f"\nlog of point 2: {sweep.file(2, 'log')}" in said
     assert "node7 11, attempt 2: training: 3/9 steps" in said
     assert "sweep abcd1234: interrupted; the same command continues it" in said  # nobody holds its lock
     with exclusive_lock(sweep.lock):

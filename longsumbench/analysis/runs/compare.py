@@ -30,7 +30,7 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
-from longsumbench.report.tables import Block, Tied, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
 from longsumbench.runs.results import Results, split_read_by
@@ -166,7 +166,7 @@ class RunPair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(ShownInNotebooks):
     """The result of `longsumbench compare`.
 
     Attributes:

@@ -130,7 +130,11 @@ def inspection_facts(inspection: Inspection) -> str:
         "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
-    return f"<dl>\n{rows}</dl>"
+    before = [page for page in inspection.pages if page < inspection.number][-1:]
+    after = [page for page in inspection.pages if page > inspection.number][:1]
+    links = [f'<a href="{page}.html">previous: {page}</a>' for page in before]
+    links += [f'<a href="{page}.html">next: {page}</a>' for page in after]
+    return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "")
 
 
 def text_read(inspection: Inspection) -> str:

@@ -33,6 +33,7 @@ class Inspection:
         example: the texts; None if they are not on this machine.
         lacking: why there is no evidence.
         read: the input as the system read it; None if the run kept none of this example.
+        pages: numbers of the examples whose pages are in the same folder, sorted.
     """
 
     record: RunRecord
@@ -43,6 +44,7 @@ class Inspection:
     example: Example | None
     lacking: str = ""
     read: str | None = None
+    pages: Sequence[int] = ()
 
     @property
     def title(self) -> str:

@@ -23,7 +23,7 @@ from longsumbench.metrics.aggregate import RougeMeans, aggregate, write_scores
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import Progress
-from longsumbench.report.tables import Block, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _LONG_PAIR = 10**10  # characters of one text × characters of the other; shorte
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(ShownInNotebooks):
     """The result of `longsumbench score`.
 
     Attributes:

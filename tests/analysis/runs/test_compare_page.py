@@ -119,7 +119,7 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     table = paths[1].read_text(encoding="utf-8")
     rows = [line for line in table.split("\n") if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 13}
-    assert "<img" not in table.replace("\\<", "")
+    assert "<img" not in table
     assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,10 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
     again = write_inspection(inspection(both), tmp_path / "two")
     assert [path.name for path in again] == ["3.html", "3.png"]
     assert [path.read_bytes() for path in again] == first
+    linked = write_inspection(replace(inspection(both), pages=(1, 3, 8)), tmp_path / "linked")
+    text = linked[0].read_text(encoding="utf-8")
+    assert '<nav><a href="1.html">previous: 1</a> · <a href="8.html">next: 8</a></nav>' in text
+    assert "<nav>" not in first[0].decode()
     other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
     changed = write_inspection(inspection(other), tmp_path / "three")
     assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
