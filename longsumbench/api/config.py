@@ -386,6 +386,7 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
         except OmegaConfBaseException as error:
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
+            form = ": write {name: value}" if "dict" in kind else form
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     for key, value in chosen.items():

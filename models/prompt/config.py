@@ -70,7 +70,9 @@ class PromptConfig:
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
     )
     key_header: Text = setting(
-        "Authorization", "of engine=api, of the key: Authorization (after Bearer) | api-key (Azure), …", decides="nothing"
+        "Authorization",
+        "of engine=api, of the key: Authorization (after Bearer) | api-key (Azure), …",
+        decides="nothing",
     )
     api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
     extra_body: dict[str, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
@@ -102,7 +104,9 @@ class PromptConfig:
         if own := [name for name in self.extra_body or () if name in own_fields]:
             raise UsageError(f"model.extra_body sets '{own[0]}', which other settings decide: leave it out")
         if not re.fullmatch(r"[\w-]+", self.key_header, re.ASCII):
-            raise UsageError("model.key_header is not the name of a header: choose Authorization or, for Azure, api-key")
+            raise UsageError(
+                "model.key_header is not the name of a header: choose Authorization or, for Azure, api-key"
+            )
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):

@@ -318,7 +318,7 @@ PROMPTED = [
 
 
 def test_a_prompted_model_takes_no_training_steps() -> None:
-    """Steps typed for language models alone are refused; 0, those of a scale, and those of others in a sweep are not."""
+    """Steps typed for language models alone are refused; not 0, those of a scale, or those of others in a sweep."""
     with pytest.raises(UsageError, match=r"^train\.max_steps=50: model=prompt is not trained: leave it out"):
         plan([*PROMPTED, "train.max_steps=50"])
     with pytest.raises(UsageError, match=r"model=prompt is not trained"):

@@ -118,6 +118,32 @@ def test_what_decides_the_answer_is_sent_and_cached() -> None:
     ]
 
 
+def test_the_key_and_the_version_of_azure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`key_header` carries the key alone, and `api_version` is in the query; another version is another request."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with api_server() as server:
+        for version in ("2024-10-21", "2025-01-01", "2024-10-21"):
+            ask(open_api(server.base_url, key_header="api-key", api_version=version), [0])
+        assert server.paths == [f"/v1/chat/completions?api-version={day}" for day in ("2024-10-21", "2025-01-01")]
+        assert [headers.get("api-key") for headers in server.headers] == [KEY, KEY]
+        assert server.keys == [None, None]
+
+
+def test_further_fields_of_a_request() -> None:
+    """`extra_body` is sent with every request and decides the answer; fields of other settings are refused."""
+    fields = {"reasoning_effort": "low", "provider": {"order": ["a", "b"]}}
+    with api_server() as server:
+        for _ in range(2):
+            ask(open_api(server.base_url, extra_body=fields), [0])
+        ask(open_api(server.base_url), [0])
+    assert [body.items() >= fields.items() for body in server.bodies] == [True, False]
+    for settings in ({"temperature": 1}, {"messages": []}):
+        with pytest.raises(UsageError, match=r"model\.extra_body sets '\w+', which other settings decide"):
+            open_api(server.base_url, extra_body=settings)
+    with pytest.raises(UsageError, match="sets 'chat_template_kwargs'"):
+        open_api(server.base_url, extra_body={"chat_template_kwargs": {}}, thinking=False)
+
+
 def test_finished_answers_survive_an_error() -> None:
     """A request that fails for good ends the work; later, only that request is asked for."""
     with api_server(fault=lambda number: (400, "no") if number == 7 else None) as server:
