@@ -155,12 +155,12 @@ ReleaseDate = Annotated[str, Date()]
 
 
 def check_value(key: str, value: Any, bound: Bound | None) -> None:
-    """Check one value, or each item of a list; None is allowed, and without a bound every value.
+    """Check a value, each item of a list, or each key of a dictionary; None is allowed, and without a bound any value.
 
     Raises:
         UsageError: the value is out of its bound; the message has the full key.
     """
-    for item in value if isinstance(value, list) else [value]:
+    for item in value if isinstance(value, list | dict) else [value]:
         if bound and item is not None and (problem := bound.problem(item)):
             shown = "" if bound.secret else f"={shorten(item)}"
             raise UsageError(f"{key}{shown}{problem}")

@@ -238,11 +238,7 @@ def _settle_point(
 
 
 def _check_steps(points: Sequence[Planned], typed: Set[str]) -> None:
-    """Check that `train.max_steps`, if it is typed, is of use: a system that is prompted is never trained.
-
-    Raises:
-        UsageError: no point trains, and one is prompted.
-    """
+    """Raise UsageError if `train.max_steps` is typed, a system is prompted, and none is trained."""
     steps = {planned.config.model.name: planned.config.train.max_steps for planned in points}
     parts = {name: registry.systems.load(name).decided_by for name, number in steps.items() if number}
     prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]

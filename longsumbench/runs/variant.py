@@ -84,8 +84,6 @@ def format_setting(value: Any) -> str:
     """Return a value as it is typed on the command line; of a folder only the last name."""
     if isinstance(value, list):
         return f"[{','.join(map(format_setting, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{key}:{format_setting(item)}' for key, item in value.items())}}}"
     if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
         return Path(value).name
     return format_plain_value(value)

@@ -421,7 +421,7 @@ def test_a_query_that_is_missing_is_named() -> None:
         ({"truncate": "both"}, "model.truncate=both"),
         ({"device_map": "foo"}, "model.device_map=foo"),
         ({"extra_body": {"top_k": 20}}, "model.extra_body={'top_k': 20} is a setting of model.engine=api"),
-        ({**API, "key_header": "two words"}, "model.key_header is not the name of a header: choose"),
+        ({**API, "key_header": "key"}, "model.key_header=key"),
         ({**API, "extra_body": "top_k"}, "model.extra_body='top_k' is not of type"),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
         ({"length": "reference"}, "model.length=reference"),
