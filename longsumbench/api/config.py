@@ -414,6 +414,7 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
         except OmegaConfBaseException as error:
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
+            form = ": write {name: value}" if "dict" in kind else form
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     plain: Any = OmegaConf.to_container(checked)
     chosen = {key: plain[key] for key in values}

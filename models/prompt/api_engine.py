@@ -60,13 +60,8 @@ _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}' 
 
 
 @dataclass(frozen=True)
-class _Part:
-    text: str = ""  # empty in a part of another kind
-
-
-@dataclass(frozen=True)
 class _ReplyMessage:
-    content: str | list[_Part] | None = None
+    content: str | list[dict[str, Any]] | None = None  # the text, or its parts
     refusal: str | None = None
     reasoning_content: str | None = None  # thinking that the server has separated
     reasoning: str | None = None  # another name for it
@@ -91,24 +86,11 @@ class _Reply:
 
 
 class _Fault(Exception):
-    """A fault that may pass.
-
-    Attributes:
-        wait: the time in seconds that the server asks for; None if it does not.
-        of_request: True if the server answered, but not in the form of a chat model.
-    """
+    """A fault that may pass. The server asks for `wait` seconds, or `of_request`: it answers this request wrongly."""
 
     def __init__(self, problem: str, wait: float | None = None, of_request: bool = False) -> None:
         super().__init__(problem)
         self.wait, self.of_request = wait, of_request
-
-
-class _Unanswerable(Exception):
-    """The server does not answer this request, for the reason `problem`; it may answer others."""
-
-    def __init__(self, problem: SuiteError) -> None:
-        super().__init__(problem)
-        self.problem = problem
 
 
 class ApiEngine:
@@ -129,7 +111,8 @@ class ApiEngine:
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
-        self._key_in_json = _pattern_in_json(self._key)
+        escaped = (rf"\\*(?:{re.escape(char)}|(?i:u{ord(char):04x}))" for char in self._key or "")
+        self._key_in_json = re.compile("".join(escaped))  # whichever characters are escaped, even twice
         self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
@@ -194,22 +177,22 @@ class ApiEngine:
         key, body = request
         reply = self._cache.get(key)
         if reply is None:
-            try:
-                reply = self._ask(body, stopping)
-            except _Unanswerable as refusal:
-                return refusal.problem
-            self._cache.put(key, body["model"], reply)
+            if isinstance(asked := self._ask(body, stopping), SuiteError):
+                return asked
+            self._cache.put(key, body["model"], reply := asked)
         return parse_json(reply, _Reply)
 
-    def _ask(self, body: dict[str, Any], stopping: Event) -> str:
-        """Send a request until it succeeds, `model.retries` times more at most."""
+    def _ask(self, body: dict[str, Any], stopping: Event) -> str | SuiteError:
+        """Send a request until it succeeds, `model.retries` times more at most; see `_post`."""
         for attempt in count(1):
             try:
                 return self._post(body)
             except _Fault as fault:
                 if attempt > self._config.retries or stopping.is_set():
                     problem = self._lasting(f"failed {attempt} times ({fault})")
-                    raise (_Unanswerable(problem) if fault.of_request else problem) from fault
+                    if fault.of_request:
+                        return problem
+                    raise problem from fault
                 backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
                 wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_WAIT)
                 if attempt == _UNREPORTED + 1:
@@ -217,8 +200,8 @@ class ApiEngine:
                 stopping.wait(wait)
         raise AssertionError("unreachable")
 
-    def _post(self, body: dict[str, Any]) -> str:
-        """Send a request once; return the server's JSON."""
+    def _post(self, body: dict[str, Any]) -> str | SuiteError:
+        """Send a request once; return the server's JSON, or why it refuses this request."""
         sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
         deadline = time.monotonic() + self._config.timeout_seconds
         try:
@@ -239,7 +222,9 @@ class ApiEngine:
             return _FILTERED
         if status != 200:
             refusal = self._refusal(status, self._quote(text))
-            raise _Unanswerable(refusal) if status in _OF_REQUEST else refusal
+            if status in _OF_REQUEST:
+                return refusal
+            raise refusal
         return self._checked(text)
 
     def _received(self, response: Any, deadline: float) -> str:
@@ -276,7 +261,7 @@ class ApiEngine:
             return Answer("", True, False, 0, 0, problem=reply)
         choice, usage = reply.choices[0], reply.usage or _Usage()
         message, content = choice.message, choice.message.content or ""
-        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        text = content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
         if thought := message.reasoning_content or message.reasoning:
             text = f"{thought}{self._config.thinking_end}{text}"
         prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
@@ -348,11 +333,6 @@ def _read_key(variable: str) -> str | None:
     if not re.fullmatch(r"[!-~]*", key):
         raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
     return key or None
-
-
-def _pattern_in_json(key: str | None) -> re.Pattern[str]:
-    """Return a pattern that finds a key in JSON, whichever of its characters are escaped, even twice."""
-    return re.compile("".join(rf"\\*(?:{re.escape(char)}|(?i:u{ord(char):04x}))" for char in key or ""))
 
 
 def _import_httpx() -> Any:

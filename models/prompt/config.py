@@ -1,6 +1,5 @@
 """Settings of prompted language models (`model.*`)."""
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -28,9 +27,8 @@ _Parallel = Annotated[int, Between(1, 10_000)]
 _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
-_OWN_FIELDS = (  # of a request: other settings decide them
-    *("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stream", "n"),
-)
+_KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
+_OWN_FIELDS = ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stream")
 
 
 @dataclass
@@ -69,11 +67,7 @@ class PromptConfig:
     key_variable: _Variable = setting(
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
     )
-    key_header: Text = setting(
-        "Authorization",
-        "of engine=api, of the key: Authorization (after Bearer) | api-key (Azure), …",
-        decides="nothing",
-    )
+    key_header: _KeyHeader = setting("Authorization", "of engine=api: that, or api-key (Azure)", decides="nothing")
     api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
     extra_body: dict[Text, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
     parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
@@ -100,13 +94,9 @@ class PromptConfig:
                 raise UsageError(f"model.{name}={given} is a setting of model.engine=transformers: leave it out")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError("model.chat_template=none is a setting of model.engine=transformers: leave it out")
-        own_fields = _OWN_FIELDS if self.thinking is None else (*_OWN_FIELDS, "chat_template_kwargs")
+        own_fields = (*_OWN_FIELDS, "chat_template_kwargs") if self.thinking is not None else _OWN_FIELDS
         if own := [name for name in self.extra_body or () if name in own_fields]:
             raise UsageError(f"model.extra_body sets '{own[0]}', which other settings decide: leave it out")
-        if not re.fullmatch(r"[\w-]+", self.key_header, re.ASCII):
-            raise UsageError(
-                "model.key_header is not the name of a header: choose Authorization or, for Azure, api-key"
-            )
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from longsumbench.api import (
@@ -28,6 +29,7 @@ from longsumbench.api import (
 )
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
+from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Request, chat_text, thinking_start
@@ -39,7 +41,7 @@ _log = logging.getLogger(__name__)
 _SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
 _TOKENS_PER_WORD = 1.5  # about, of an answer
 _COUNTS = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused", "failed")
-_FAILED_NAMED = 5  # most examples that a message names
+_LONGEST_NAMES = 200  # characters of the ids in a message
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
 
@@ -400,15 +402,12 @@ class PromptSystem(System):
 
 def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:
     """Name the examples without an answer in a warning or, if the choice is to stop, in an error."""
-    if not problems:
-        return
-    more = f" and {len(problems) - _FAILED_NAMED} more" if len(problems) > _FAILED_NAMED else ""
-    first = next(iter(problems.values()))
-    named = f"no answer about example {', '.join(map(repr, [*problems][:_FAILED_NAMED]))}{more}"
-    if choice == "stop":
-        advice = "decode.failed=empty scores such examples as empty summaries, decode.failed=leave_out ignores them"
-        raise type(first)(f"{named}: {first}; {advice}")
-    _log.warning(f"{named} (decode.failed={choice}): {first}")
+    for problem in [*problems.values()][:1]:
+        names = shorten(", ".join(map(repr, problems)), _LONGEST_NAMES, placeholder=" …")
+        said = f"no answer about {format_count(len(problems), 'example')}, {names} (decode.failed={choice}): {problem}"
+        if choice == "stop":
+            raise type(problem)(f"{said}; decode.failed=empty scores an empty summary, decode.failed=leave_out none")
+        _log.warning(said)
 
 
 def _kind(example: Example) -> tuple[bool, bool]:

@@ -183,8 +183,7 @@ class TransformersEngine:
         """Return the text of tokens without special ones, except for the marks around thinking."""
         end = self.config.thinking_end
         marks = self.tokenizer.convert_tokens_to_ids([thinking_start(end), end])
-        added = self.tokenizer.added_tokens_decoder.items()  # chat marks have no role, such as "eos", in the tokenizer
-        special = {*self.tokenizer.all_special_ids, *(number for number, token in added if token.special)}
-        hidden = special - (set(marks) - {self.tokenizer.unk_token_id})
+        added = self.tokenizer.added_tokens_decoder.items()  # also those without a role, such as "<|im_start|>"
+        hidden = {place for place, token in added if token.special} - (set(marks) - {self.tokenizer.unk_token_id})
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text

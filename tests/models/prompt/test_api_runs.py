@@ -108,7 +108,7 @@ def test_an_example_without_an_answer_stops_the_run(
         words = refuses_third(server, tmp_path, fault)
         assert main(words) == code
         last = capsys.readouterr().err.strip().splitlines()[-1]
-        assert f"no answer about example '{third_id(tmp_path)}'" in last
+        assert f"no answer about 1 example, '{third_id(tmp_path)}' (decode.failed=stop)" in last
         assert "decode.failed=empty" in last
         assert len(server.answered) == stored_answers(cache / REQUESTS) == 3
         server.fault, asked = lambda number: None, len(server.bodies)
@@ -123,7 +123,8 @@ def test_examples_without_an_answer_are_scored_as_chosen(tmp_path: Path, capsys:
         words = refuses_third(server, tmp_path, (400, "no"))
         for choice in ("empty", "leave_out"):
             assert main([*words, f"decode.failed={choice}"]) == 0
-            assert f"no answer about example '{third_id(tmp_path)}' (decode.failed={choice})" in capsys.readouterr().err
+            said = f"no answer about 1 example, '{third_id(tmp_path)}' (decode.failed={choice})"
+            assert said in capsys.readouterr().err
         server.fault = lambda number: None
         assert main(words) == 0
     for record in Results(tmp_path / "results").records("jsonl"):

@@ -1,0 +1,34 @@
+"""The guide to tiny checkpoints works from its first to its last command, without a network."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cli.main import main
+from longsumbench.runs.results import Results
+
+PAGE = (ROOT / "docs" / "how-to" / "tiny-checkpoints.md").read_text(encoding="utf-8")
+
+
+def test_every_command_of_the_guide_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its script writes both checkpoints; its commands, typed in their order, end with 0 and a table of all runs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "tiny.py").write_text(script, encoding="utf-8")
+    lines = [shlex.split(line) for line in re.findall(r"^    (\S.*)$", PAGE.replace(script, ""), re.MULTILINE)]
+    assert lines[0] == ["python", "tiny.py"]
+    subprocess.run([sys.executable, "tiny.py"], check=True, capture_output=True)
+    for program, *words in lines[1:]:
+        assert (program, words, main(words)) == ("longsumbench", words, 0), capsys.readouterr().err
+    trained = {(run.model, run.fit.steps) for run in Results(tmp_path / "results").records("probe") if run.parameters}
+    assert trained == {("seq2seq", 0), ("seq2seq", 20), ("prompt", 0)}
