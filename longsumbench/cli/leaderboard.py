@@ -96,7 +96,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.ledger:
             print_text(tables.terminal(name, [chosen_table.ledger()]), "")
             continue
-        print_text(_put_latex(options, chosen_table.latex(), len(names)) if options.latex else chosen_table.render(), "")
+        text = _put_latex(options, chosen_table.latex(), len(names)) if options.latex else chosen_table.render()
+        print_text(text, "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if drawn:

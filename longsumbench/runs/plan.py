@@ -242,12 +242,14 @@ def _check_steps(points: Sequence[Planned], typed_keys: Set[str]) -> None:
     Raises:
         UsageError: no point trains, and one is prompted.
     """
-    steps = {planned.config.model.name: planned.config.train.max_steps for planned in points}
-    parts = {name: registry.systems.load(name).decided_by for name, number in steps.items() if number}
+    if "train.max_steps" not in typed_keys:
+        return
+    configs = {planned.config.model.name: planned.config for planned in points if planned.config.train.max_steps}
+    parts = {name: make_system(config.model).decided_by for name, config in configs.items()}
     prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]
-    if "train.max_steps" in typed_keys and prompted and not any("train" in decided_by for decided_by in parts.values()):
+    if prompted and not any("train" in decided_by for decided_by in parts.values()):
         model, advice = prompted[0], "leave it out, or choose a model that trains"
-        raise UsageError(f"train.max_steps={steps[model]}: model={model} is not trained: {advice}")
+        raise UsageError(f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}")
 
 
 def check_scale(points: Sequence[Planned]) -> None:

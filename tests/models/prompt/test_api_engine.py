@@ -381,7 +381,7 @@ def test_settings_that_servers_lack() -> None:
 def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, one line names the extra."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(EnvironmentProblem, match=r"pip install 'longsumbench\[api\]'"):
+    with pytest.raises(EnvironmentProblem, match=r"pip install -e '\.\[api\]' in the clone"):
         open_api("http://127.0.0.1:9/v1")
 
 
