@@ -26,6 +26,7 @@ ASKED_FOR = {
 
 os.environ[CONFIG_VARIABLE] = os.devnull  # fixtures of a module do not find the user's own datasets either
 os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
+os.environ.pop("COLUMNS", None)  # that pytest-xdist sets: output to a pipe is as wide as it wants
 if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

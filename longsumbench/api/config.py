@@ -84,7 +84,7 @@ class DatasetSettings:
     )
     reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
-    columns: dict[str, str] | None = setting(
+    columns: dict[Text, Text] | None = setting(
         None,
         "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names",
         later=True,

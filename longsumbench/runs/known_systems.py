@@ -11,6 +11,7 @@ from typing import Any, TypedDict, cast
 import longsumbench
 from longsumbench.api import TRAINED_TOKENIZERS, UNRANKED, System, registry
 from longsumbench.cache.artifacts import cache_folder
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 
 
@@ -55,9 +56,9 @@ def make_system(config: Any) -> System:
     system: System = registry.systems.load(config.name)(config)
     if known and not path.exists():
         flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
-        decided_by, identity, versions = sorted(system.decided_by), system.identity(), system.versions()
-        with suppress(OSError):
-            facts = _Facts(decided_by=decided_by, flags=flags, identity=identity, versions=versions)
+        with suppress(OSError, EnvironmentProblem):  # a package that is missing is told where it is needed
+            identity, versions = system.identity(), system.versions()
+            facts = _Facts(decided_by=sorted(system.decided_by), flags=flags, identity=identity, versions=versions)
             write_atomically(path, json.dumps(facts))
     return system
 

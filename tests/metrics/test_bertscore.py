@@ -19,7 +19,7 @@ def example(*references: Sentences) -> Example:
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """The metric names the extra that is missing before anything is scored."""
     monkeypatch.setitem(sys.modules, "bert_score", None)
-    with pytest.raises(EnvironmentProblem, match=r"pip install 'longsumbench\[bertscore\]'"):
+    with pytest.raises(EnvironmentProblem, match=r"pip install -e '\.\[bertscore\]'"):
         BertScore(Scoring(bertscore_model="anything")).check()
 
 

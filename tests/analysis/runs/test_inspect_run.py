@@ -124,7 +124,7 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
         ("looker 4", "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3"),
         ("looker -1", "no example '-1'; its examples"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
-        ("looker a b", "unknown argument 'b'"),
+        ("looker a b", "summarized no example 'b'"),
     ],
 )
 def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:

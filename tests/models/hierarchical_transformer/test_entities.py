@@ -141,7 +141,7 @@ def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch, folder: st
     """Without the package, one line says how to install it and what else to choose."""
     monkeypatch.setitem(sys.modules, "spacy", None)
     assert not available(folder)
-    advice = r"pip install 'longsumbench\[spacy\]'.*spacy download en_core_web_sm.*or choose model\.entities=capitals$"
+    advice = r"pip install -e '\.\[spacy\]'.*spacy download en_core_web_sm.*or choose model\.entities=capitals$"
     with pytest.raises(EnvironmentProblem, match=advice):
         find_entities("spacy", folder)
 
