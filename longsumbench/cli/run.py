@@ -68,13 +68,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.leaderboards.after_run import describe_runs
         from longsumbench.modeling.processes import first_process
         from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import show_config
         from longsumbench.sweeps.run import plan_launch
-        from longsumbench.sweeps.tables import updating_tables
 
     with first_process(take_part) as first:
         if not first:
@@ -93,6 +91,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
+        from longsumbench.leaderboards.after_run import describe_runs
+        from longsumbench.sweeps.tables import updating_tables
+
         for line in _FIRST_LINES if compares else ():
             logging.getLogger(__name__).info(line)
         with updating_tables(launch, lambda updated, done: print_text(describe_runs(updated, done))):
