@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
 from longsumbench.api import FitReport, Recipe
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import UsageError
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
@@ -100,8 +100,7 @@ def train(
         objective: None: the loss of the whole model.
 
     Raises:
-        UsageError: the loss is infinite or NaN.
-        EnvironmentProblem: a step needs more memory than is free.
+        UsageError: the loss is infinite or NaN, or a step needs more memory than is free.
         KeyboardInterrupt: the training was interrupted.
     """
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
@@ -160,7 +159,7 @@ class _Training:
         self.saved = time.monotonic()
 
     def check_memory(self) -> None:
-        """Check that a step on the largest batch fits into the free memory; raise EnvironmentProblem if not."""
+        """Check that a step on the largest batch fits into the free memory; raise UsageError if not."""
         (indices,) = own_share([self.plan.largest_batch()])
         batch = self.collator([self.rows[index] for index in indices])
         counts = {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
@@ -177,7 +176,7 @@ class _Training:
             *_, units, tokens = batch["unit_mask"].shape
             texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
             problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
-            raise EnvironmentProblem(
+            raise UsageError(
                 f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
                 " train.gradient_checkpointing=true, shorter texts (model.*), or a smaller scale"
             )

@@ -16,7 +16,7 @@ from transformers.utils import ModelOutput
 
 from longsumbench.api import FitContext, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import UsageError
 from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.modeling.training.trainer import _Training, train
@@ -99,15 +99,15 @@ def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
 def test_what_does_not_fit_in_memory_is_refused_before_training(
     stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line with the estimate, the largest batch and what to change, exit code 4, and no step; else it trains."""
+    """One line with the estimate, the largest batch and what to change, exit code 2, and no step; else it trains."""
     monkeypatch.setattr(_Training, "step", lambda *_: pytest.fail("a step"))
     free = iter([10**9, 1_000])  # for the weights, for a step
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=next(free)))
     said = r"needs about .* are free \(8 texts of up to 1 × \d+ tokens"
-    with pytest.raises(EnvironmentProblem, match=said) as refused:
+    with pytest.raises(UsageError, match=said) as refused:
         fit(stages, tiny_recipe(max_steps=2, batch_size=8))
     assert "smaller train.batch_size" in str(refused.value)
-    assert refused.value.exit_code == 4
+    assert refused.value.exit_code == 2
 
 
 def test_a_network_that_cannot_be_counted_trains(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
