@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from longsumbench.papers.make import make_artifact
+from longsumbench.papers.make import paper
 from longsumbench.papers.overview import papers_page
 from longsumbench.papers.stored_pages import read_all_written
 from longsumbench.runs.results import Results
@@ -35,7 +35,7 @@ def remake(results: Path, texts: Path) -> None:
         others = [word for word in page.words if word.partition("=")[0] not in paths]
         started = time.monotonic()
         words = [f"scale={page.scale}", *others, *(f"{key}={path}" for key, path in paths.items())]
-        make_artifact(page.name, words, run=False, results_dir=results)
+        paper(page.name, words, run=False, results_dir=results)
         print(f"{page.name}: {time.monotonic() - started:.1f} s", flush=True)
 
 

@@ -6,26 +6,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longsumbench.analysis.imports.import_outputs import import_outputs
+    from longsumbench.analysis.plan import analyze, stats
     from longsumbench.analysis.runs.compare import compare, load_outputs
+    from longsumbench.analysis.runs.overlap_page import inspect
     from longsumbench.analysis.score.score import score
-    from longsumbench.leaderboards.update import leaderboard
+    from longsumbench.leaderboards.update import leaderboard, leaderboard_figure
+    from longsumbench.papers.make import paper
     from longsumbench.runs.load import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["compare", "import_outputs", "leaderboard", "load_dataset", "load_outputs"]
-__all__ += ["load_run", "load_system", "run", "score", "sweep"]
+__all__ = ["analyze", "compare", "import_outputs", "inspect", "leaderboard", "leaderboard_figure", "load_dataset"]
+__all__ += ["load_outputs", "load_run", "load_system", "paper", "run", "score", "stats", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
+    "analyze": "analysis.plan",
     "compare": "analysis.runs.compare",
     "import_outputs": "analysis.imports.import_outputs",
+    "inspect": "analysis.runs.overlap_page",
     "leaderboard": "leaderboards.update",
+    "leaderboard_figure": "leaderboards.update",
     "load_dataset": "runs.load",
     "load_outputs": "analysis.runs.compare",
     "load_run": "runs.load",
     "load_system": "runs.summarize",
+    "paper": "papers.make",
     "run": "sweeps.run",
     "score": "analysis.score.score",
+    "stats": "analysis.plan",
     "sweep": "sweeps.run",
 }
 

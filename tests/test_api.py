@@ -1,9 +1,12 @@
 """The functions of `longsumbench`: settings as on the command line, results as objects, errors as exceptions."""
 
+import html
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,70 @@ def test_a_notebook_shows_results_as_tables(toy: dict[str, Any]) -> None:
     assert f"<td>{runs[0].scores['rougeLsum'].f:.2f}</td>" in runs[0]._repr_html_()
     assert all(run.run_id[:8] in comparison._repr_html_() for run in runs)
     assert replace(runs[0], dataset="<b>")._repr_html_().count("&lt;b&gt;") == 1
+
+
+def test_a_notebook_shows_pages_and_figures(toy: dict[str, Any]) -> None:
+    """An inspected example is its page, closed off from the notebook; figures are PNGs, and nothing is written."""
+    lead, lexrank = longsumbench.sweep(model=["lead", "lexrank"], **toy)
+    longer = lead_of(9, toy)
+    before = sorted(Path("results").rglob("*"))
+    example = longsumbench.inspect(lead, 1)
+    assert example.summary.id == longsumbench.inspect(lead.run_id, example.summary.id).summary.id
+    shown = example._repr_html_()
+    assert html.unescape(shown.split('"')[1]) == example.page()
+    assert replace(example, lacking='"><script>')._repr_html_().count("<script") == 0
+    comparison = longsumbench.compare(lead, lexrank, longer)
+    pictures = [comparison.figure()._repr_png_(), longsumbench.leaderboard_figure("jsonl")._repr_png_()]  # type: ignore[attr-defined]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+    assert len(comparison.figure().subfigs) == 2
+    labels = [label.get_text() for label in longsumbench.leaderboard_figure("jsonl").axes[0].get_yticklabels()]
+    assert {label.split()[0] for label in labels} == {"lead", "lexrank"}
+    assert sorted(Path("results").rglob("*")) == before
+
+
+def lead_of(words: int, toy: dict[str, Any]) -> Any:
+    """Run Lead with a length in words."""
+    return longsumbench.run(model="lead", **toy, **{"model.length": words})
+
+
+def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
+    """Their means are those of the record and of the comparison; references are there while the texts are."""
+    short, long = lead_of(5, toy), lead_of(9, toy)
+    outputs = longsumbench.load_outputs(long)
+    test = longsumbench.load_dataset("jsonl", path=toy["dataset"]["path"]).splits["test"]
+    assert outputs["references"].to_dict() == {one.id: [" ".join(text) for text in one.references] for one in test}
+    assert long.outputs is not None
+    assert outputs["words"].mean() == long.outputs.words == 9
+    comparison = longsumbench.compare(short, long)
+    changes = comparison.examples()
+    assert set(changes["id"]) == set(outputs.index)
+    assert changes["difference"].tolist() == sorted(changes["score"] - changes["baseline_score"], reverse=True)
+    assert changes["difference"].mean() == pytest.approx(comparison.pairs[0].main.difference)
+    shutil.rmtree(Path("results/runs/jsonl/lead") / long.run_id / "work")
+    assert set(longsumbench.load_outputs(long)["references"]) == {None}
+
+
+def test_statistics_and_analyses_are_those_of_the_commands(
+    toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each returns what its command prints, and writes nothing."""
+    path = toy["dataset"]["path"]
+    capsys.readouterr()
+    for function, words, settings in (
+        (longsumbench.stats, ["stats"], {"sample": 3}),
+        (longsumbench.stats, ["stats"], {"rank": ["lexrank", "none"]}),
+        (partial(longsumbench.analyze, "locality"), ["analyze", "locality"], {"sample": 3}),
+        (partial(longsumbench.analyze, "fusion"), ["analyze", "fusion"], {"sample": 3, "bins": 5}),
+    ):
+        report = function(dataset=toy["dataset"], **settings)
+        assert not Path("results").exists()
+        typed = [f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in settings.items()]
+        folder = ["--output", "out"] if words[0] == "analyze" else []
+        assert main([*words, "dataset=jsonl", f"dataset.path={path}", *typed, *folder]) == 0
+        assert capsys.readouterr().out.startswith(report.render())
+        assert html.escape(report.render()) in report._repr_html_()
+    with pytest.raises(UnknownName, match="did you mean 'fusion'"):
+        longsumbench.analyze("fusoin")
 
 
 def test_a_leaderboard_of_all_datasets(toy: dict[str, Any]) -> None:
@@ -301,6 +368,10 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         longsumbench.load_run("abc", tmp_path)
     with pytest.raises(UsageError, match="no finished run under"):
         longsumbench.leaderboard("pydoc", tmp_path)
+    with pytest.raises(UsageError, match="no finished run is called 'abc' under"):
+        longsumbench.inspect("abc", 0, tmp_path)
+    with pytest.raises(UsageError, match="no finished run under"):
+        longsumbench.leaderboard_figure("pydoc", tmp_path)
     with pytest.raises(UsageError, match="name two or more runs"):
         longsumbench.compare("abc", results_dir=tmp_path)
     with pytest.raises(UsageError, match="no finished run is called 'abc'"):

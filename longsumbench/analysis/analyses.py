@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longsumbench.analysis.coherence import plot as coherence_plot
-from longsumbench.analysis.coherence.coherence import CoherenceSettings, analyze_coherence
+from longsumbench.analysis.coherence.coherence import CoherenceFound, CoherenceSettings, analyze_coherence
 from longsumbench.analysis.fusion import page as fusion_page
-from longsumbench.analysis.fusion.fusion import FusionSettings, analyze_fusion
+from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.analysis.locality import plot as locality_plot
-from longsumbench.analysis.locality.locality import LocalitySettings, analyze_locality
+from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import SampleSettings
+
+Finding = Locality | FusionsFound | CoherenceFound
 
 
 class Analysis(NamedTuple):
@@ -18,12 +20,12 @@ class Analysis(NamedTuple):
 
     Attributes:
         settings: dataclass of its settings.
-        find: settings of the dataset, settings of the analysis, results → an object with `render`.
+        find: settings of the dataset, settings of the analysis, results → what was found.
         write: that object, a folder → the files written.
     """
 
     settings: type[SampleSettings]
-    find: Callable[..., Any]
+    find: Callable[..., Finding]
     write: Callable[[Any, Path], list[Path]]
 
 

@@ -1,26 +1,80 @@
-"""Compose and check the settings of `longsumbench stats` and `analyze`.
+"""`stats` and `analyze`: composes and checks their settings, and carries them out.
 
 The dataset's settings are composed as for `run`. The command's settings are checked against their dataclasses.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.analyses import ANALYSES
-from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
-from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.sampled import SampleSettings
+from longsumbench.analysis.analyses import ANALYSES, Finding
+from longsumbench.analysis.dataset.page import DatasetReport
+from longsumbench.analysis.dataset.rank_recall import RankRecall, RankRecallSettings, rank_recall
+from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
 from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
-from longsumbench.errors import UsageError
+from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.runs.compose import translate_hydra_error
+from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan, plan_dataset
+from longsumbench.runs.results import Results
 
 _RANKING_SETTINGS = ("rank", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
+
+
+@suite_errors()
+def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRecall:
+    """Compute statistics of a dataset, as `longsumbench stats` does; nothing is written.
+
+        stats(dataset="probe", sample=100).table()
+
+    Args:
+        words: settings as typed ("dataset=elife").
+        settings: the same as arguments; a list is several values. With `rank`, rankers are scored instead.
+
+    Returns:
+        The statistics: lengths in words and tokens, shares and ROUGE 0–100. With `rank`, recalls 0–100.
+
+    Raises:
+        UsageError: a setting is invalid, or a run has read other texts.
+        DataError: the texts cannot be used, or lack a split.
+    """
+    words = [*words, *format_overrides(settings, swept=True)]
+    if asks_for_ranking(words):
+        return rank_recall(*_plan_rank_recall(words))
+    return DatasetReport(describe_dataset(*_plan_stats(words)))
+
+
+@suite_errors()
+def analyze(analysis: str, words: Sequence[str] = (), results_dir: str | Path = "results", **settings: Any) -> Finding:
+    """Analyze the texts of a dataset or the summaries of runs, as `longsumbench analyze` does; nothing is written.
+
+        analyze("locality", dataset="pydoc", sample=50).table()
+
+    Args:
+        analysis: "locality", "fusion" or "coherence".
+        words: settings as typed ("dataset=elife").
+        results_dir: where ids of runs are looked for.
+        settings: the same as arguments; a list is several values.
+
+    Returns:
+        Numbers in `table()`, of fusion in `bars()` and `by_run()`; docs/how-to/analyze.md has their units.
+
+    Raises:
+        UsageError: the analysis or a setting is unknown or invalid, or a run has read other texts.
+        DataError: the texts cannot be used.
+    """
+    if analysis not in ANALYSES:
+        raise UnknownName("analysis", analysis, ANALYSES)
+    texts, own = _dataset_and_own([*words, *format_overrides(settings, swept=True)], "analyze")
+    if "run" in own and analysis == "locality":
+        raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
+    planned = build_settings(ANALYSES[analysis].settings, own, "")
+    return ANALYSES[analysis].find(texts, planned, Results(Path(results_dir).expanduser()))
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:
@@ -33,19 +87,7 @@ def _head_of(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
 
 
-def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    """Compose and check the settings of `longsumbench stats` without rankers.
-
-    Args:
-        words: overrides: `dataset=NAME`, `dataset.*`, `model=NAME[,NAME...]` and other settings of systems, as for
-            `run -m`, and the command's settings.
-
-    Returns:
-        The dataset's settings; the command's settings; settings and variant of each system.
-
-    Raises:
-        UsageError: an override is invalid.
-    """
+def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
     system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
     texts, own = _dataset_and_own([word for word in words if word not in system_overrides], "stats")
     settings: StatsSettings = build_settings(StatsSettings, own, "")
@@ -63,15 +105,7 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, li
     return texts, settings, [(planned.config, planned.variant) for planned in points.values()]
 
 
-def plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
-    """Compose and check the settings of `longsumbench stats` with rankers.
-
-    Args:
-        words: overrides: `dataset=NAME`, `dataset.*`, `rank`, `unit`, `seed`, `device`, `ranker.*`.
-
-    Raises:
-        UsageError: an override is invalid.
-    """
+def _plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
     texts, own = _dataset_and_own(words, "stats")
     ranker = own.pop("ranker", {})
     if not isinstance(ranker, dict):
@@ -83,23 +117,6 @@ def plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallS
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
     return texts, settings, build_settings(RankerSettings, {**inherited, **ranker}, "ranker.")
-
-
-def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, SampleSettings]:
-    """Compose and check the settings of `longsumbench analyze`.
-
-    Args:
-        analysis: "locality", "fusion" or "coherence".
-        words: overrides: `dataset=NAME`, `dataset.*`, and the analysis's settings.
-
-    Raises:
-        UsageError: an override is invalid.
-    """
-    texts, own = _dataset_and_own(words, "analyze")
-    if "run" in own and analysis == "locality":
-        raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
-    settings: SampleSettings = build_settings(ANALYSES[analysis].settings, own, "")
-    return texts, settings
 
 
 def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
@@ -121,7 +138,7 @@ def _read(word: str) -> Mapping[str, Any] | DictConfig:
     """Parse one setting of the command; raise UsageError if its value is not valid YAML."""
     key, _, value = word.partition("=")
     if key == "run":  # ids of runs may look like numbers
-        return {key: value.strip()}
+        return {key: value.replace("'", "").strip()}
     try:
         return OmegaConf.from_dotlist([word])
     except YAMLError as error:

@@ -36,14 +36,12 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.analyses import ANALYSES
-    from longsumbench.analysis.plan import plan_analyze
+    from longsumbench.analysis.plan import analyze
 
-    dataset, asked = plan_analyze(options.what, options.overrides)
-    results, analysis = results_of(options), ANALYSES[options.what]
-    folder = output_folder(options.output, results.root / "analysis" / dataset.name)
-    found = analysis.find(dataset, asked, results)
-    written = analysis.write(found, folder)
-    print_text(found.render(), "", *written)
+    folder = output_folder(options.output, results_of(options).root / "analysis")
+    finding = analyze(options.what, options.overrides, options.results_dir)
+    written = ANALYSES[options.what].write(finding, folder if options.output else folder / finding.dataset)
+    print_text(finding.render(), "", *written)
 
 
 _INTERRUPTED = "nothing was written; the same command starts again"

@@ -37,16 +37,16 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.runs.inspect_page import write_inspection
-    from longsumbench.analysis.runs.inspect_run import inspect_example, inspection_folder
-    from longsumbench.analysis.runs.overlap_page import write_overlap
+    from longsumbench.analysis.runs.inspect_run import inspection_folder
+    from longsumbench.analysis.runs.overlap_page import inspect
+    from longsumbench.report.figures import write_pictures
 
-    results = results_of(options)
-    inspections = [inspect_example(options.run, example, results) for example in options.examples]
-    folder = output_folder(options.output, inspection_folder(results, inspections[0].record))
+    inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
+    folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))
     for inspection in inspections:
         linked = replace(inspection, pages=sorted(one.number for one in inspections))
         if linked.evidence is None:
-            print_text(write_overlap(linked, folder))
+            print_text(*write_pictures(folder, {f"{linked.number}.html": linked.page()}))
             print(escape_line(linked.lacking), file=sys.stderr)
         else:
             print_text(*write_inspection(linked, folder))

@@ -2,15 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
-
-if TYPE_CHECKING:
-    from longsumbench.papers.page import Job, Page
 
 _LIST = "list"
 _HELP = """\
@@ -58,17 +53,14 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     find_artifact(options.artifact)  # before the slow imports
     with phase("loading the libraries"):
         from longsumbench.modeling.processes import first_process
-        from longsumbench.papers.make import make_artifact
+        from longsumbench.papers.make import paper
         from longsumbench.runs.pipeline import take_part
     with first_process(take_part) as first:
         if first:
-            make_artifact(options.artifact, options.overrides, not options.no_run, options.results_dir, _show)
-
-
-def _show(job: "Job", page: "Page", files: Sequence[Path]) -> None:
-    from longsumbench.papers.write import render_terminal
-
-    print_text(render_terminal(job, page), "", *files)
+            chosen = {"run": not options.no_run, "results_dir": options.results_dir}
+            paper(
+                options.artifact, options.overrides, **chosen, show=lambda one: print_text(one.render(), "", *one.files)
+            )
 
 
 _INTERRUPTED = "the page shows the finished runs, and the same command continues"

@@ -46,43 +46,19 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.plan import asks_for_ranking
-
-    if asks_for_ranking(options.overrides):
-        print_text(_ranked_paragraphs(options))
-    else:
-        print_text(_description(options))
-
-
-def _ranked_paragraphs(options: argparse.Namespace) -> str:
-    from longsumbench.analysis.dataset.rank_recall import rank_recall
-    from longsumbench.analysis.plan import plan_rank_recall
-
-    if options.output:
-        raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
-    asked = plan_rank_recall(options.overrides)
-    table = output_file(options.csv, "--csv")
-    found = rank_recall(*asked)
-    if table is not None:
-        found.write_csv(table)
-    return found.render()
-
-
-def _description(options: argparse.Namespace) -> str:
-    from longsumbench.analysis.dataset.page import write_dataset_page
-    from longsumbench.analysis.dataset.stats import describe_dataset
-    from longsumbench.analysis.dataset.tables import render_stats, stats_csv
-    from longsumbench.analysis.plan import plan_stats
+    from longsumbench.analysis.dataset.page import DatasetReport, write_dataset_page
+    from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
 
-    asked = plan_stats(options.overrides)
+    if options.output and asks_for_ranking(options.overrides):
+        raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
     table = output_file(options.csv, "--csv")
     folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
-    stats = describe_dataset(*asked)
+    report = stats(options.overrides)
     if table is not None:
-        write_atomically(table, stats_csv(stats))
-    written = write_dataset_page(stats, folder) if folder is not None else []
-    return "\n".join([render_stats(stats), *([""] if written else []), *map(str, written)])
+        write_atomically(table, report.csv())
+    written = write_dataset_page(report.stats, folder) if folder and isinstance(report, DatasetReport) else []
+    print_text(report.render(), *([""] if written else []), *written)
 
 
 stats_command = Command("stats", "print statistics of a dataset", _HELP, _add_arguments, _execute)

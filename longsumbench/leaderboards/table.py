@@ -4,14 +4,16 @@ Runs are comparable if the texts, the split, the examples and the signature of t
 numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have pictures.
 """
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.blocks import leaderboard_block
-from longsumbench.leaderboards.comparability import ROUGE_PARTS
+from longsumbench.leaderboards.blocks import describe_block, leaderboard_block
+from longsumbench.leaderboards.comparability import ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.csv_rows import runs_frame
 from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
@@ -25,8 +27,16 @@ from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.truncation import ledger_block
 from longsumbench.report import tables
+from longsumbench.report.figures import draw_figure, plain_axes
+from longsumbench.report.palette import system_styles
 from longsumbench.report.tables import Block
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RunRecord, ranking_score
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
+_LABEL_WIDTH = 40  # characters
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,27 @@ class Table:
         if found := self.at_lengths():
             text += f"\n![{title_of(self.dataset, found)}]({self.dataset}-lengths.png)\n"
         return text
+
+    def figure(self) -> "Figure":
+        """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
+        rows, number = self.comparable[0].rows, ranking_score(self.comparable[0].rows[0].first)
+
+        def draw(figure: "Figure") -> None:
+            figure.set_layout_engine("constrained")
+            plot = figure.subplots()
+            for place, (row, style) in enumerate(
+                zip(rows, system_styles([one.first.model for one in rows]), strict=True)
+            ):
+                mean, low, high = row.numbers[number]
+                plot.plot([low, high], [place, place], color=style["color"], linewidth=2.2)
+                plot.plot([mean], [place], **style)
+            plot.set_yticks(range(len(rows)), [textwrap.fill(row.label, _LABEL_WIDTH) for row in rows])
+            plot.set_ylim(len(rows) - 0.5, -0.5)
+            plot.set_xlabel(f"{heading_of(number)}, with 95 % intervals")
+            plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
+            plain_axes(plot, "x")
+
+        return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""

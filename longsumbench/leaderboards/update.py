@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -11,6 +12,9 @@ from longsumbench.leaderboards.rouge_part import take_part_as_f
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.leaderboards.table import Table
 from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @suite_errors()
@@ -31,6 +35,22 @@ def leaderboard(dataset: str | None = None, results_dir: str | Path = "results")
     results = Results(Path(results_dir).expanduser())
     frames = [update_table(results, name).frame() for name in find_datasets(results, dataset)]
     return pd.concat(frames, ignore_index=True).infer_objects()
+
+
+@suite_errors()
+def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Figure":
+    """Draw the ranking score of each system on a dataset with its 95 % interval; nothing is written.
+
+    Returns:
+        A figure of the first block of the table, best first; 0–100, or in the measure's unit.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    results = Results(Path(results_dir).expanduser())
+    find_datasets(results, dataset)
+    return read_table(results, dataset).figure()
 
 
 def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
@@ -64,8 +84,6 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     find_datasets(results, dataset)
     with results.leaderboard_lock(dataset):
         table = read_table(results, dataset)
-        if not table.comparable:
-            raise DataError("no run can be read", results.root / "runs" / dataset)
         csv = results.root / "leaderboard" / f"{dataset}.csv"
         if redraw or not csv.is_file() or csv.read_bytes() != table.csv().encode():
             results.write_leaderboard(table.files())
@@ -97,4 +115,6 @@ def read_table(
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
         records = [replace(record, measures={}, ranked_by=None) for record in records]
+    if not records:
+        raise DataError("no run can be read", results.root / "runs" / dataset)
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

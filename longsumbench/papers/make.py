@@ -1,51 +1,56 @@
-"""Make a table or figure of a paper: run what is missing as an ordinary sweep, then write its files."""
+"""`paper` makes a table or figure of a paper: runs what is missing as an ordinary sweep, then writes its files."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from longsumbench.errors import PointsFailed, SuiteError, UsageError
+from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.papers.artifacts import find_artifact
 from longsumbench.papers.index import write_index
 from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, check_options, make_page
-from longsumbench.papers.page import Job, Page
+from longsumbench.papers.page import Job
 from longsumbench.papers.points import find_finished, plan_artifact
 from longsumbench.papers.typed_words import TypedWords, sort_words, texts_problem
-from longsumbench.papers.write import write_page
+from longsumbench.papers.write import PaperReport, write_page
+from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.tables import updating_tables
 
-_Show = Callable[[Job, Page, Sequence[Path]], None]
 
-
-def make_artifact(
+@suite_errors()
+def paper(
     name: str,
     words: Sequence[str] = (),
     run: bool = True,
     results_dir: str | Path = "results",
-    show: _Show = lambda *_: None,
-) -> list[Path]:
-    """Make a table or figure: run what is missing, then write its files from all that is finished.
+    show: Callable[[PaperReport], None] = lambda _: None,
+    **settings: Any,
+) -> PaperReport:
+    """Make a table or figure of the papers: run what is missing, then write its files from all that is finished.
+
+        paper("seal-table2", run=False).page.numbers
 
     Args:
-        name: the artifact ("seal-table2").
-        words: as typed after it.
+        name: the table or figure ("seal-table2").
+        words: settings as typed ("scale=small").
         run: False to run nothing.
         results_dir: the results folder.
-        show: is given the finished job, the page and its files, also if runs failed.
+        show: is called with the report, also if runs failed.
+        settings: the same as `words`, as arguments.
 
     Returns:
-        The files, the Markdown file first.
+        The report; scores are 0–100.
 
     Raises:
         UsageError: the artifact is unknown, or a word is invalid.
         PointsFailed: some runs failed or could not start; the files show the others.
         EnvironmentProblem: no dataset can be read.
     """
-    artifact = find_artifact(name)
+    artifact, words = find_artifact(name), [*words, *format_overrides(settings)]
     typed = sort_words(artifact, words)
     job = plan_artifact(artifact, typed.scale, typed.page, Results.writable(str(results_dir), "--results-dir"))
     launch, problem = None, None
@@ -58,22 +63,22 @@ def make_artifact(
                 launch.start()
     except BaseException:  # after an interrupt, too: the page of what is there
         with suppress(SuiteError):
-            _finish(job, launch, typed.page, show)
+            show(_finish(job, launch, typed.page))
         raise
-    files = _finish(job, launch, typed.page, show)
+    report = _finish(job, launch, typed.page)
+    show(report)
     if problem is not None:
         raise problem
-    return files
+    return report
 
 
-def _finish(job: Job, launch: Launch | None, words: Sequence[str], show: _Show) -> list[Path]:
-    """Write the files of what is finished by now, and show them; return their paths."""
+def _finish(job: Job, launch: Launch | None, words: Sequence[str]) -> PaperReport:
+    """Write the files of what is finished by now."""
     job = find_finished(job, launch.finished if launch else ())
     page = make_page(job)
-    files = write_page(job, page, words)
+    report = PaperReport(job, page, tuple(write_page(job, page, words)))
     write_index(job.results)
-    show(job, page, files)
-    return files
+    return report
 
 
 def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:

@@ -50,7 +50,7 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
     overrides, launcher, page = [], [], []
     for word in words:
         _check_word(artifact, word)
-        key, _, value = word.lstrip("+").partition("=")
+        key, _, value = word.lstrip("+").replace("='", "=").rstrip("'").partition("=")
         if key.startswith(("hydra/", "hydra.")):
             launcher.append(word)
         elif key != "scale":

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -23,7 +24,15 @@ from longsumbench.papers.kinds import PLANNED_ONLY
 from longsumbench.papers.page import NOT_TESTED, OUTCOMES, Job, Page, Verdict
 from longsumbench.papers.stored_pages import MadePage, files_folder
 from longsumbench.report.html import html_page, html_table
-from longsumbench.report.tables import Block, escape_markdown, markdown, on_one_line, terminal, wrap_text
+from longsumbench.report.tables import (
+    Block,
+    ShownInNotebooks,
+    escape_markdown,
+    markdown,
+    on_one_line,
+    terminal,
+    wrap_text,
+)
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
 _RUNS = "Runs"  # heading
@@ -186,14 +195,22 @@ def verdict_block(verdicts: Sequence[Verdict]) -> Block:
     return block.without_empty_columns()
 
 
-def render_terminal(job: Job, page: Page) -> str:
-    """Render the verdicts, the tables and the state of the runs for the terminal."""
-    tested = [verdict for verdict in page.verdicts if verdict.outcome != NOT_TESTED]
-    verdicts = [verdict_block(tested)] if tested else []
-    lines = describe_state(job)
-    if untested := len(page.verdicts) - len(tested):
-        lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
-    return "\n\n".join([terminal(page_title(job.artifact), [*verdicts, *page.blocks]), *map(wrap_text, lines)])
+@dataclass(frozen=True)
+class PaperReport(ShownInNotebooks):
+    """A table or figure: its runs, what its page shows (`page.numbers`, `page.verdicts`), and its files."""
+
+    job: Job
+    page: Page
+    files: tuple[Path, ...] = ()
+
+    def render(self) -> str:
+        """Render the verdicts, the tables and the state of the runs for the terminal."""
+        tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
+        blocks = [verdict_block(tested), *self.page.blocks] if tested else self.page.blocks
+        lines = describe_state(self.job)
+        if untested := len(self.page.verdicts) - len(tested):
+            lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
+        return "\n\n".join([terminal(page_title(self.job.artifact), blocks), *map(wrap_text, lines)])
 
 
 def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:

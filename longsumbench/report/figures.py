@@ -24,18 +24,32 @@ _GRID = "#E4E4E4"
 _SETTINGS: dict[Any, Any] = {"svg.hashsalt": "longsumbench", "text.parse_math": False}  # names may contain dollar signs
 
 
-def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
-    """Draw a picture of a `size` in inches, on white also on dark pages; return "png" and "svg" → bytes."""
+def draw_figure(size: tuple[float, float], draw: "Callable[[Figure], None]") -> "Figure":
+    """Draw a figure of a `size` in inches, on white also on dark pages; a notebook shows it."""
     import matplotlib as mpl
     import matplotlib.style
     from matplotlib.figure import Figure
 
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:  # notebooks show a plain Figure only after pyplot was imported
+            self.savefig(image := io.BytesIO(), format="png", metadata={"Software": None})
+            return image.getvalue()
+
+    with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
+        draw(figure := ShownFigure(size, dpi=_RESOLUTION))
+    return figure
+
+
+def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
+    """Draw a picture of a `size` in inches, as `draw_figure`; return "png" and "svg" → bytes."""
+    import matplotlib as mpl
+    import matplotlib.style
+
     found = {}
     with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
         for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            figure, image = Figure(size, dpi=_RESOLUTION), io.BytesIO()  # a new one: drawing changes ids
-            draw(figure)
-            figure.savefig(image, format=kind, metadata=known)
+            image = io.BytesIO()
+            draw_figure(size, draw).savefig(image, format=kind, metadata=known)  # a new one: drawing changes ids
             found[kind] = image.getvalue()
     return found
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.analysis.plan import plan_analyze
+from longsumbench.analysis.plan import analyze
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
 from longsumbench.api import DatasetSettings
 from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
 from longsumbench.runs.results import Results
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
@@ -125,9 +126,9 @@ def test_no_such_split(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "has no split 'train'; dataset.split can be: test" in capsys.readouterr().err
 
 
-def test_an_id_that_looks_like_a_number_stays_text() -> None:
-    """Ids such as 12345678 and 80176e73 are not read as numbers; null means all examples."""
+def test_an_id_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
+    """Ids such as 12345678 and 80176e73 are not read as numbers, typed or as arguments."""
     for run in ("12345678", "80176e73", "007"):
-        _, asked = plan_analyze("fusion", [f"run={run}", "sample=null"])
-        assert asked.run == run  # type: ignore[attr-defined]
-        assert asked.sample is None
+        for given in ({"words": [f"run={run}", "sample=null"]}, {"run": run, "sample": None}, {"run": [run]}):
+            with pytest.raises(UsageError, match=f"no finished run is called '{run}'"):
+                analyze("fusion", dataset="pydoc", results_dir=tmp_path, **given)

@@ -11,7 +11,7 @@ from longsumbench.api import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
-from longsumbench.papers.make import make_artifact
+from longsumbench.papers.make import paper
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
@@ -31,7 +31,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def make(folder: Path, words: Sequence[str], name: str = "toy-table1", run: bool = True) -> list[Path]:
     """Make a table with the results folder `folder / "r"`."""
-    return make_artifact(name, words, run, folder / "r")
+    return [*paper(name, words, run, folder / "r").files]
 
 
 def written(folder: Path, name: str = "toy-table1") -> MadePage:
@@ -54,6 +54,17 @@ def test_a_table_runs_what_is_missing_and_writes_its_files(typed: list[str], tmp
     assert set(written(tmp_path).runs) == set(finish_times(tmp_path))
     assert len(finish_times(tmp_path)) == 3
     assert (tmp_path / "r" / "leaderboard" / "toys.md").is_file()
+
+
+def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) -> None:
+    """Both make the same page, also of texts in a folder whose name has a blank; it shows what the command prints."""
+    folder = write_jsonl(tmp_path / "my texts")
+    given = paper("toy-table1", results_dir=tmp_path / "r", path={"toys": folder}, score={"resamples": 100})
+    again = paper("toy-table1", [f"path.toys={folder}", "score.resamples=100"], False, tmp_path / "r")
+    assert given.render() == again.render()
+    assert again.job.missing == ()
+    assert "Lead and Random" in again._repr_html_()
+    assert given.page.numbers.equals(again.page.numbers)
 
 
 def test_tables_share_runs(typed: list[str], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.papers.write import describe_machines, describe_state, render_terminal, write_page
+from longsumbench.papers.write import PaperReport, describe_machines, describe_state, write_page
 from longsumbench.report.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
@@ -170,7 +170,7 @@ def test_folders_of_this_machine_are_not_written(job: Job, tmp_path: Path) -> No
 
 def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
     """The same content as the page, without the notes and the claims that were not tested, which are counted."""
-    text = render_terminal(job, runs_page(job))
+    text = PaperReport(job, runs_page(job)).render()
     assert text.index("reproduced") < text.index("lead00000000")
     assert "Lead > Oracle" not in text
     assert "1 claim not tested; the page has the reasons." in text

@@ -20,7 +20,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.report.tables import Block, Tied, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
@@ -53,7 +53,7 @@ class NextSentences(Coherence):
 
 
 @dataclass(frozen=True)
-class CoherenceFound:
+class CoherenceFound(ShownInNotebooks):
     """The result of `longsumbench analyze coherence`.
 
     Attributes:

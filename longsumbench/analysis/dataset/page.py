@@ -1,8 +1,11 @@
 """Writes the statistics of a dataset as CSV, Markdown and one self-contained HTML page."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+import pandas as pd
 
 from longsumbench.analysis.dataset.figures import dataset_pictures
 from longsumbench.analysis.dataset.stats import DatasetStats
@@ -10,14 +13,15 @@ from longsumbench.analysis.dataset.tables import (
     describe_sample,
     describe_texts,
     format_number,
+    number_rows,
     stats_blocks,
-    stats_csv,
     stats_markdown,
     stats_title,
 )
 from longsumbench.analysis.pages import PAGE_STYLE, html_picture
 from longsumbench.report.figures import write_pictures
 from longsumbench.report.html import html_page, html_table
+from longsumbench.report.tables import ShownInNotebooks, terminal
 
 _STYLE = """
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
@@ -27,9 +31,32 @@ _STYLE = """
 """
 
 
+@dataclass(frozen=True)
+class DatasetReport(ShownInNotebooks):
+    """The statistics of a dataset with their tables; `stats` has the numbers of each example."""
+
+    stats: DatasetStats
+
+    def render(self) -> str:
+        """Return all tables for the terminal."""
+        return f"{terminal(stats_title(self.stats), stats_blocks(self.stats))}\n\n{self.stats.oracle_signature}"
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per number: split, what, name, statistic, value, and the number of examples `n`."""
+        return number_rows(self.stats)
+
+    def csv(self) -> str:
+        """Return `table` as CSV."""
+        return self.table().to_csv(index=False, lineterminator="\n")
+
+
 def write_dataset_page(stats: DatasetStats, folder: Path) -> list[Path]:
     """Write the three files; return their paths."""
-    files = {"stats.csv": stats_csv(stats), "stats.md": stats_markdown(stats), "stats.html": dataset_page(stats)}
+    files = {
+        "stats.csv": DatasetReport(stats).csv(),
+        "stats.md": stats_markdown(stats),
+        "stats.html": dataset_page(stats),
+    }
     return write_pictures(folder, {**files})
 
 

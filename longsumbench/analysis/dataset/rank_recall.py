@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,7 @@ from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranked_systems import find_ranker, order_by
 from longsumbench.progress import track
-from longsumbench.report.tables import Block, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
@@ -68,7 +67,7 @@ class RankRecallSettings:
 
 
 @dataclass(frozen=True)
-class RankRecall:
+class RankRecall(ShownInNotebooks):
     """The recalls of some rankers.
 
     Attributes:
@@ -128,12 +127,12 @@ class RankRecall:
             notes.append(f"{format_count(self.without, 'example')} left out: no reference")
         return notes
 
-    def write_csv(self, path: Path) -> None:
-        """Write the table as CSV, with the dataset and the signature."""
+    def csv(self) -> str:
+        """Return the table as CSV, with the dataset and the signature."""
         table = self.table().assign(dataset=self.dataset, split=self.split, unit=self.unit)
         table = table.assign(n=len(self.texts_of_each), signature=self.signature)
         columns = ["dataset", "split", "unit", "ranker", "best", "recall", "low", "high", "n", "signature"]
-        table[columns].to_csv(path, index=False)
+        return table[columns].to_csv(index=False, lineterminator="\n")
 
 
 def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: RankerSettings) -> RankRecall:

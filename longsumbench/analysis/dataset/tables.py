@@ -20,7 +20,7 @@ from longsumbench.leaderboards.truncation import cut_shares, format_share, ledge
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.report.tables import Block, markdown, terminal
+from longsumbench.report.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
@@ -92,11 +92,6 @@ def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
 def stats_title(stats: DatasetStats) -> str:
     """Return the heading of the page."""
     return f"{stats.dataset}: dataset statistics"
-
-
-def render_stats(stats: DatasetStats) -> str:
-    """Return all tables for the terminal."""
-    return f"{terminal(stats_title(stats), stats_blocks(stats))}\n\n{stats.oracle_signature}"
 
 
 def stats_markdown(stats: DatasetStats) -> str:
@@ -352,8 +347,3 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
     if record.fit.targets:
         yield _Number("train", "run", run_label(record), "targets_cut", record.fit.targets_cut, record.train_examples)
     yield _Number(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)
-
-
-def stats_csv(stats: DatasetStats) -> str:
-    """Return all numbers as CSV."""
-    return number_rows(stats).to_csv(index=False, lineterminator="\n")

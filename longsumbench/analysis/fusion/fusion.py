@@ -21,7 +21,7 @@ from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, samp
 from longsumbench.api import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.report.tables import Block, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 from longsumbench.runs.results import Results
@@ -122,7 +122,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class FusionsFound:
+class FusionsFound(ShownInNotebooks):
     """The result of `longsumbench analyze fusion`.
 
     Attributes:

@@ -22,7 +22,7 @@ from longsumbench.api import BatchSize, Between, DatasetSettings, Device, Exampl
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.report.tables import Block, terminal
+from longsumbench.report.tables import Block, ShownInNotebooks, terminal
 from longsumbench.runs.results import Results
 
 _VERSION = 1  # increase if the same texts give other numbers
@@ -52,7 +52,7 @@ class LocalitySettings(SampleSettings):
 
 
 @dataclass(frozen=True)
-class Locality:
+class Locality(ShownInNotebooks):
     """The result of `longsumbench analyze locality`.
 
     Attributes:

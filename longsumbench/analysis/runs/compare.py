@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -30,11 +31,20 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
+from longsumbench.report.figures import draw_figure, plain_axes
+from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
 from longsumbench.runs.results import Results, split_read_by
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
+_SIZE, _TITLE = (11.0, 3.4), 0.4  # inches of a pair's picture, and the height of its title
+_MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
 _DECIMALS = 6  # of numbers in the CSV
 _IDS_PRINTED = 5  # of the examples compared, on the terminal
 _NOTHING = "–"  # in a cell: no difference can be detected
@@ -158,6 +168,21 @@ class RunPair:
         """Heading of the pair."""
         return f"{self.run.label} minus {self.baseline.label}"
 
+    @property
+    def picture_size(self) -> tuple[float, float]:
+        """Width and height of its picture in inches."""
+        return _SIZE[0], max(_SIZE[1], 0.45 * len(self._drawn_rows))
+
+    @property
+    def _drawn_rows(self) -> list[ComparisonRow]:
+        return [row for row in self.rows if row.measure in HEADINGS or row is self.main]
+
+    def draw(self, figure: "Figure | SubFigure") -> None:
+        """Draw the mean differences, and the examples' differences in the main measure."""
+        left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+        _draw_means(left, self._drawn_rows)
+        _draw_examples(right, self)
+
     def extremes(self, most: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples with the greatest gains and those with the greatest losses, at most `most` of each."""
         gains = tuple(change for change in self.moved[:most] if change.difference > 0)
@@ -256,10 +281,62 @@ class Comparison(ShownInNotebooks):
             rows += [{**named, **asdict(row)} for row in pair.rows]
         return pd.DataFrame(rows)
 
+    def examples(self) -> pd.DataFrame:
+        """Return one row per pair and example: scores and difference in the main measure, greatest gain first.
+
+        Scores are 0–100, or in the measure's unit. Examples to which the measure does not apply are left out.
+        """
+        rows = []
+        for pair in self.pairs:
+            named = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
+            named |= {"measure": pair.main.measure}
+            rows += [{**named, **asdict(change), "difference": change.difference} for change in pair.moved]
+        return pd.DataFrame(rows)
+
+    def figure(self) -> "Figure":
+        """Return each pair's picture: mean differences with 95 % intervals, and every example's difference."""
+        heights = [pair.picture_size[1] + _TITLE for pair in self.pairs]
+
+        def draw(figure: "Figure") -> None:
+            figure.set_layout_engine("constrained")
+            parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+            for part, pair in zip(parts, self.pairs, strict=True):
+                part.suptitle(pair.title)
+                pair.draw(part)
+
+        return draw_figure((_SIZE[0], sum(heights)), draw)
+
     def csv(self) -> str:
         """Return `frame` as CSV."""
         table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
         return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
+
+
+def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
+    for place, row in enumerate(rows):
+        better = _RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR
+        colour = better if row.distinguishable else GREY
+        plot.plot([row.low, row.high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
+        plot.plot([row.difference], [place], "o", color=colour, markersize=7)
+    plot.axvline(0, color=GREY, linewidth=1.0)
+    plot.set_yticks(range(len(rows)), [row.heading for row in rows])
+    plot.set_ylim(len(rows) - 0.4, -0.6)
+    plain_axes(plot, "x")
+    plot.set_xlabel("mean difference, points")
+
+
+def _draw_examples(plot: "Axes", pair: RunPair) -> None:
+    gaps = np.array([change.difference for change in pair.moved])
+    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
+    gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
+    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=_RUN_COLOUR)
+    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=_BASELINE_COLOUR)
+    plot.axhline(0, color=GREY, linewidth=1.0)
+    plot.set_xlim(0, edges[-1])
+    plain_axes(plot)
+    row, counted = pair.main, format_count(pair.main.n, "example")
+    plot.set_xlabel(f"{counted}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
+    plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")
 
 
 def _pair_block(pair: RunPair) -> Block:
@@ -351,15 +428,21 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         results_dir: where ids are looked for.
 
     Returns:
-        A row for each scored example, indexed by id: `prediction`, then its scores (ROUGE from 0 to 1).
+        A row for each scored example, indexed by id: `prediction`, `words` (its length), `references` (a list of
+        texts; None if the texts are not on this machine), then its scores (ROUGE from 0 to 1).
 
     Raises:
         UsageError: no run, or several, match.
         DataError: a file of the run is missing or damaged.
     """
     opened = open_run(run, Results(Path(results_dir).expanduser()))
-    predictions = pd.DataFrame({"prediction": opened.predictions})
-    return predictions.join(opened.scores, how="right")
+    references = _references([opened], opened.predictions.keys())
+    rows = {
+        name: (text, len(text.split()), [" ".join(one) for one in references[name]] if name in references else None)
+        for name, text in opened.predictions.items()
+    }
+    outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
+    return outputs.join(opened.scores, how="right")
 
 
 def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:

@@ -10,9 +10,6 @@ import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from longsumbench.analysis.pages import (
     PAGE_STYLE,
@@ -25,10 +22,8 @@ from longsumbench.analysis.pages import (
 from longsumbench.analysis.runs.compare import (
     COMPARISON_ALIGNMENT,
     COMPARISON_COLUMNS,
-    HEADINGS,
     ComparedRun,
     Comparison,
-    ComparisonRow,
     RunPair,
     ScoreChange,
     format_row,
@@ -36,21 +31,13 @@ from longsumbench.analysis.runs.compare import (
 )
 from longsumbench.api import Sentences
 from longsumbench.formatting import format_count, format_interval
-from longsumbench.report.figures import plain_axes, write_pictures
+from longsumbench.report.figures import write_pictures
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.marked_words import mark_words, shared_by
-from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, split_variant
 from longsumbench.runs.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
-_SIZE = (11.0, 3.4)  # inches
-_MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
 _NO_REFERENCES = (
     "The references are not shown: the texts of these runs are not on this machine (their work/corpus leads to "
     "no folder of the cache)."
@@ -139,7 +126,7 @@ def _section(pair: RunPair, comparison: Comparison) -> str:
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
         html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows)),
-        html_picture(draw_comparison(pair), caption),
+        html_picture(transparent_svg(pair.picture_size, pair.draw), caption),
     ]
     if comparison.references:
         kinds = {"both": "both outputs", "other": f"only {pair.baseline.label}", "one": f"only {pair.run.label}"}
@@ -184,42 +171,3 @@ def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -
         f'<code>{escape(change.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
         f'<div class="texts">{columns}</div></details>'
     )
-
-
-def draw_comparison(pair: RunPair) -> bytes:
-    """Draw the mean differences and the examples' differences in the main measure as an SVG."""
-    shown = [row for row in pair.rows if row.measure in HEADINGS or row is pair.main]
-
-    def draw(figure: "Figure") -> None:
-        left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-        _draw_means(left, shown)
-        _draw_examples(right, pair)
-
-    return transparent_svg((_SIZE[0], max(_SIZE[1], 0.45 * len(shown))), draw)
-
-
-def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
-    for place, row in enumerate(rows):
-        better = _RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR
-        colour = better if row.distinguishable else GREY
-        plot.plot([row.low, row.high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
-        plot.plot([row.difference], [place], "o", color=colour, markersize=7)
-    plot.axvline(0, color=GREY, linewidth=1.0)
-    plot.set_yticks(range(len(rows)), [row.heading for row in rows])
-    plot.set_ylim(len(rows) - 0.4, -0.6)
-    plain_axes(plot, "x")
-    plot.set_xlabel("mean difference, points")
-
-
-def _draw_examples(plot: "Axes", pair: RunPair) -> None:
-    gaps = np.array([change.difference for change in pair.moved])
-    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
-    gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
-    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=_RUN_COLOUR)
-    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=_BASELINE_COLOUR)
-    plot.axhline(0, color=GREY, linewidth=1.0)
-    plot.set_xlim(0, edges[-1])
-    plain_axes(plot)
-    row, counted = pair.main, format_count(pair.main.n, "example")
-    plot.set_xlabel(f"{counted}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
-    plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")

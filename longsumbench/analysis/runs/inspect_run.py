@@ -52,11 +52,11 @@ class Inspection:
         return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
 
-def inspect_example(run: str, example: str, results: Results) -> Inspection:
+def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:
     """Read an example of a finished run.
 
     Args:
-        run: the run's folder, its id or a unique prefix of the id.
+        run: the run's folder, its id, a unique prefix of the id, or its record.
         example: the example's id, or its index in the split.
         results: where ids of runs are looked up.
 

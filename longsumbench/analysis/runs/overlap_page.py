@@ -1,7 +1,6 @@
-"""The page of an example without evidence: what its output has in common with the source and the references.
+"""`inspect`, and the page of an example without evidence: what its output shares with the source and the references.
 
 Inspection --overlap_page--> HTML: the facts; each output sentence with the nearest source sentence; the texts
-           --write_overlap--> <n>.html
 
 Outputs of systems are escaped.
 """
@@ -18,15 +17,19 @@ from longsumbench.analysis.runs.inspect_page import (
     NO_TEXTS,
     content_policy,
     inspection_facts,
+    inspection_page,
     text_read,
 )
-from longsumbench.analysis.runs.inspect_run import Inspection
+from longsumbench.analysis.runs.inspect_run import Inspection, inspect_example
 from longsumbench.api import Example
-from longsumbench.files import write_atomically
+from longsumbench.errors import suite_errors
+from longsumbench.report.evidence.views import views
 from longsumbench.report.html import html_page
 from longsumbench.report.marked_words import mark_words, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
 _STYLE = """
@@ -56,11 +59,35 @@ class NearestSentence(NamedTuple):
     score: float
 
 
-def write_overlap(inspection: Inspection, folder: Path) -> Path:
-    """Write the page; return its path."""
-    path = folder / f"{inspection.number}.html"
-    write_atomically(path, overlap_page(inspection))
-    return path
+class InspectedExample(Inspection):
+    """An example of a finished run; a notebook shows its page."""
+
+    def page(self) -> str:
+        """Return the HTML page: the evidence, or what the output shares with the source."""
+        return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 45rem; border: 0"
+        return f'<iframe srcdoc="{escape(self.page())}" sandbox="allow-scripts" style="{style}"></iframe>'
+
+
+@suite_errors()
+def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results") -> InspectedExample:
+    """Read an example of a finished run with its evidence, as `longsumbench inspect` does; nothing is written.
+
+    Args:
+        run: the run's folder, its id, the beginning of its id, or its record.
+        example: the example's id, or its index in the split, from 0.
+        results_dir: where ids are looked for.
+
+    Returns:
+        The example: its summary, evidence, texts, and ROUGE F1, 0–100. A notebook shows its page.
+
+    Raises:
+        UsageError: no run, or several, match, or the example is unknown.
+        DataError: a file of the run is missing or damaged.
+    """
+    return InspectedExample(**vars(inspect_example(run, str(example), Results(Path(results_dir).expanduser()))))
 
 
 def overlap_page(inspection: Inspection) -> str:

@@ -12,10 +12,10 @@ from support.run_records import record
 from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
-from longsumbench.analysis.dataset.page import dataset_page, write_dataset_page
+from longsumbench.analysis.dataset.page import DatasetReport, dataset_page, write_dataset_page
 from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
-from longsumbench.analysis.dataset.tables import number_rows, render_stats, stats_blocks, stats_markdown
+from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown
 from longsumbench.api import Cut, Document, Example, Section, Truncation
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
@@ -69,7 +69,7 @@ def test_the_page_of_little(tmp_path: Path) -> None:
     stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
     paths = write_dataset_page(stats, tmp_path)
     assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
-    assert "There is only one split." in render_stats(stats)
+    assert "There is only one split." in DatasetReport(stats).render()
     assert Reading(paths[2].read_text(encoding="utf-8")).open == []
 
 

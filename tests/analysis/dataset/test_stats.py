@@ -12,6 +12,7 @@ import pytest
 from support.run_records import record
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
+from longsumbench.analysis.dataset.page import DatasetReport
 from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import (
     DatasetStats,
@@ -26,7 +27,6 @@ from longsumbench.analysis.dataset.tables import (
     ledger_entries,
     lengths,
     oracle_scores,
-    render_stats,
     summarize_lengths,
 )
 from longsumbench.api import Cut, DatasetSettings, Document, Example, Section, Truncation
@@ -242,12 +242,12 @@ def test_what_runs_have_recorded() -> None:
 
 def test_what_is_printed_in_papers_stands_beside() -> None:
     """PageSum's and SEAL's Table 1, on the datasets they name."""
-    shown = render_stats(described(ToySplit("test", [SECOND]), dataset="arxiv"))
+    shown = DatasetReport(described(ToySplit("test", [SECOND]), dataset="arxiv")).render()
     line = next(line for line in shown.splitlines() if line.startswith("PageSum"))
     assert line.split()[-4:] == ["8154.3", "–", "197.8", "–"]
     line = next(line for line in shown.splitlines() if line.startswith("SEAL"))
     assert line.split()[-5:] == ["215k", "10k", "24.2k", "460", "754"]
-    assert "Published sizes" not in render_stats(described(ToySplit("test", [SECOND])))
+    assert "Published sizes" not in DatasetReport(described(ToySplit("test", [SECOND]))).render()
 
 
 @pytest.mark.parametrize(

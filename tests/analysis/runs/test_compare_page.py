@@ -11,8 +11,9 @@ import pytest
 from support.pages import HOSTILE, Reading
 from support.run_records import record
 
+from longsumbench.analysis.pages import transparent_svg
 from longsumbench.analysis.runs.compare import ComparedRun, Comparison, compare_measures, compare_pair
-from longsumbench.analysis.runs.compare_page import comparison_page, draw_comparison, verdict, write_comparison
+from longsumbench.analysis.runs.compare_page import comparison_page, verdict, write_comparison
 from longsumbench.api import Sentences
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
@@ -132,7 +133,8 @@ def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
     assert comparison_page(two()) == first
     higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
-    assert draw_comparison(higher.pairs[0]) != draw_comparison(two().pairs[0])
+    pictures = [transparent_svg(pair.picture_size, pair.draw) for pair in (*higher.pairs, *two().pairs)]
+    assert pictures[0] != pictures[1]
 
 
 @pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
@@ -142,6 +144,6 @@ def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
     after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
     texts = dict.fromkeys(ids, "text")
     (pair,) = comparison((made("lead", ids, texts), made("trunc", after, texts))).pairs
-    image = draw_comparison(pair)
+    image = transparent_svg(pair.picture_size, pair.draw)
     assert b"<svg" in image
     assert len(image) < 200_000
