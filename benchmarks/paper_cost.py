@@ -5,24 +5,29 @@
 
 Without an option, it compares estimates with the papers: an epoch of PageSum, and ETADS's training. --write estimates
 every table and figure (some minutes), and writes results/reference/papers/cost.csv, which docs/papers.md shows.
+
+The counts are of texts as long as the papers' mean, without validation and without training a ranker. A rate of 40 % is
+that of large networks on long texts. Compared with PageSum's paper, hours are right within a factor of about two there,
+and up to five times too low for short texts.
 """
 
 import argparse
+import csv
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.papers.artifacts import find_artifact, read_artifacts
-from longsumbench.papers.cost import (
-    A100,
-    estimate_artifact,
-    estimate_run,
-    forward_of,
-    read_costs,
-    read_sizes,
-    write_costs,
-)
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
+from longsumbench.api import RunConfig, registry
+from longsumbench.errors import DataError
+from longsumbench.modeling.flops import ForwardCount
+from longsumbench.papers.artifacts import PAPER, Artifact, find_artifact, read_artifacts
+from longsumbench.papers.page import PLANNED_ONLY
+from longsumbench.papers.points import plan_artifact
 from longsumbench.progress import track
+from longsumbench.runs.estimate import A100, RunCost, TextSizes, count_text, estimate_cost
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results
 
@@ -30,6 +35,9 @@ RESULTS = Path(__file__).parents[1] / "results/reference"
 A6000 = 155e12  # FLOP/s of dense float16 products
 TITAN_XP = 12.1e12  # FLOP/s in float32: it has no tensor cores
 PAGESUM = {"arXiv": "arxiv", "PubMed": "pubmed", "GovReport": "gov_report", "Multi-News": "multi_news"}
+
+_COSTS = "papers/cost.csv"  # in the results folder
+_NOT_GIVEN = {"source": 50_000, "target": 5_000, "train": 100_000, "test": 10_000}  # lengths that fill all limits
 
 
 def main() -> None:
@@ -73,6 +81,87 @@ def compare() -> str:
         rows.append(["ETADS, all steps", count.parameters / 1e6, cost.training / 1e18, gpu, hours, said])
     names = ["training", "million parameters", "EFLOP", "GPU", "hours at 40 %", "the paper says"]
     return tabulate(rows, names, floatfmt=("", ".1f", ".2f", "", ".1f", ""))
+
+
+class ArtifactCost(NamedTuple):
+    """What all runs of a table or figure cost at paper scale.
+
+    Attributes:
+        runs: different ones.
+        uncounted: runs of these whose network a checkpoint decides.
+        hours: of the others, on one A100.
+    """
+
+    runs: int
+    uncounted: int
+    hours: float
+
+
+def estimate_artifact(artifact: Artifact) -> ArtifactCost | None:
+    """Estimate all runs of a table or figure at paper scale, finished or not; None if it has no paper scale."""
+    if PAPER not in artifact.scales:
+        return None
+    job = plan_artifact(artifact, PAPER, (), Results(Path()))
+    points = () if artifact.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
+    configs = {point.identity: point.config for point in points}
+    costs = [estimate_run(config) for config in configs.values()]
+    counted = [cost.hours() for cost in costs if cost is not None]
+    runs = len(costs) + len(job.unreachable)
+    return ArtifactCost(runs, runs - len(counted), sum(counted))
+
+
+def read_costs(results: Results) -> dict[str, ArtifactCost]:
+    """Return the estimated costs by name, as `write_costs` wrote them; empty if there is no such file.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = results.root / _COSTS
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return {
+            row["name"]: ArtifactCost(int(row["runs"]), int(row["uncounted"]), float(row["gpu_hours"])) for row in rows
+        }
+    except FileNotFoundError:
+        return {}
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"not a table of costs ({error}); benchmarks/paper_cost.py --write makes it", path) from error
+
+
+def write_costs(costs: Mapping[str, ArtifactCost], results: Results) -> Path:
+    """Write estimated costs, with hours of two digits, for `read_costs`."""
+    path = results.root / _COSTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [f"{name},{cost.runs},{cost.uncounted},{float(f'{cost.hours:.2g}'):g}" for name, cost in costs.items()]
+    path.write_text("\n".join(["name,runs,uncounted,gpu_hours", *rows, ""]), encoding="utf-8")
+    return path
+
+
+def estimate_run(config: RunConfig) -> RunCost | None:
+    """Estimate a run on a dataset of published sizes; None if a checkpoint decides its network."""
+    if hasattr(config.model, "checkpoint"):
+        return None
+    dataset = str(config.dataset.reader)
+    return estimate_cost(config, read_sizes(dataset), registry.corpora.load(dataset).multi_document)
+
+
+def forward_of(config: RunConfig) -> ForwardCount:
+    """Count a forward pass of a run's network on a text of the dataset's mean length."""
+    dataset = str(config.dataset.reader)
+    return count_text(config.model, read_sizes(dataset), registry.corpora.load(dataset).multi_document)
+
+
+def read_sizes(dataset: str) -> TextSizes:
+    """Return the published sizes of a dataset, of several the largest; sizes that no paper gives fill all limits."""
+    found: dict[str, list[int]] = {name: [] for name in TextSizes._fields}
+    for _, _, examples, source, _, target, _ in PUBLISHED_SIZES.get(dataset, ()):
+        train, *others = examples.split(" / ")
+        given = {"source": source, "target": target, "train": train, "test": others[-1] if others else "–"}
+        for name, printed in given.items():
+            if (size := read_printed_size(printed)) is not None:
+                found[name].append(round(size))
+    return TextSizes(**{name: max(values, default=_NOT_GIVEN[name]) for name, values in found.items()})
 
 
 if __name__ == "__main__":

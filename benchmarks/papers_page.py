@@ -8,19 +8,28 @@ results/reference/papers, and the costs that benchmarks/paper_cost.py --write es
 """
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
 
-from longsumbench.papers.make import paper
-from longsumbench.papers.overview import papers_page
+from paper_cost import ArtifactCost, read_costs
+
+from longsumbench.formatting import format_count
+from longsumbench.papers.artifacts import PAPER, read_artifacts
+from longsumbench.papers.index import PICTURE, claims_table
+from longsumbench.papers.make import describe_status, paper, scales_of
+from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.papers.stored_pages import read_all_written
+from longsumbench.report.tables import escape_markdown
 from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"
-
-
+_LINKED = "../results/reference/papers"  # from docs/
+_OTHER_NUMBERS = {"sizes": "sizes", "dimensions": "settings"}  # kind → what is printed instead of scores
+_COLUMNS = ("", "shows", "scales", "printed numbers", "run here", "at paper scale")
+_GENERATED = re.compile(r"(<!-- made of results: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FOLDERS = {"peer_reviews": "neurips_metareview", "openstax_modules": "openstax"}  # dataset → folder of its texts
 
 
@@ -59,6 +68,66 @@ def main() -> None:
         sys.exit(None if before == text else "docs/papers.md is not current: use --write")
     else:
         print(text)
+
+
+def papers_page(text: str, results: Results) -> str:
+    """Return the text of docs/papers.md with its generated parts.
+
+    Args:
+        text: the page, with other or without generated parts.
+        results: the results folder of the published pages and estimated costs.
+
+    Raises:
+        DataError: a file of the results folder is damaged.
+    """
+    parts = {"tables": _list_artifacts, "claims": _show_claims}
+    return _GENERATED.sub(lambda found: f"{found[1]}\n{parts[found[2]](results)}\n", text)
+
+
+def _show_claims(results: Results) -> str:
+    picture = f"![The claims of each paper by outcome]({_LINKED}/{PICTURE})"
+    return f"{picture}\n\n{claims_table(results, f'{_LINKED}/')}"
+
+
+def describe_cost(cost: ArtifactCost | None) -> str:
+    """Describe runs and hours at paper scale: "12 runs, about 680 h on one A100"."""
+    if cost is None:
+        return "not estimated"
+    if not cost.runs:
+        return "no runs of systems"
+    counted = cost.runs - cost.uncounted
+    parts = [format_count(cost.runs, "run")]
+    if counted and cost.hours:
+        parts.append(f"{_format_hours(cost.hours)} on one A100")
+    elif counted:
+        parts.append("minutes")
+    if cost.uncounted:
+        parts.append(f"without {cost.uncounted} of public checkpoints")
+    return ", ".join(parts)
+
+
+def _list_artifacts(results: Results) -> str:
+    costs = read_costs(results)
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
+    for name, artifact in read_artifacts().items():
+        status = describe_status(results, artifact)
+        cells = [
+            f"[{name}]({_LINKED}/{name}.md)" if status else name,
+            escape_markdown(f"{artifact.prints}: {artifact.title}"),
+            ", ".join(scales_of(artifact)),
+            _OTHER_NUMBERS.get(artifact.kind) or str(len(read_printed_table(artifact)) or "none"),
+            status or "not yet",
+            describe_cost(costs.get(name)) if PAPER in artifact.scales else "",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _format_hours(hours: float) -> str:
+    if hours < 1:
+        return "an hour or less"
+    days = f" ({hours / 24:,.0f} days)" if hours >= 48 else ""
+    return f"about {hours:,.0f} h{days}"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tabulate import tabulate
 import longsumbench
 from longsumbench.api import Example
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.leaderboards.update import read_table
+from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
 
 SPLITS = {"train": 2_000, "validation": 100, "test": 200}  # examples of a real corpus

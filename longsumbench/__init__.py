@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from longsumbench.analysis.runs.compare import compare, load_outputs
     from longsumbench.analysis.runs.overlap_page import inspect
     from longsumbench.analysis.score.score import score
-    from longsumbench.leaderboards.update import leaderboard, leaderboard_figure
+    from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
     from longsumbench.papers.make import paper
     from longsumbench.runs.load import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
@@ -24,8 +24,8 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "compare": "analysis.runs.compare",
     "import_outputs": "analysis.imports.import_outputs",
     "inspect": "analysis.runs.overlap_page",
-    "leaderboard": "leaderboards.update",
-    "leaderboard_figure": "leaderboards.update",
+    "leaderboard": "leaderboards.table",
+    "leaderboard_figure": "leaderboards.table",
     "load_dataset": "runs.load",
     "load_outputs": "analysis.runs.compare",
     "load_run": "runs.load",

@@ -1,15 +1,15 @@
 """The numbers that README.md and docs/findings.md state are those of the committed results."""
 
-import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import extractive_claims as extracts
 import pandas as pd
+import probe_claims as claims
 import pytest
 from support.paths import ROOT
 from support.run_records import record
@@ -21,40 +21,28 @@ from longsumbench.metrics.aggregate import Estimate, write_scores
 from longsumbench.runs.record import RunRecord, measured_mean, source_seen
 from longsumbench.runs.results import Results
 
-
-def benchmark(name: str) -> ModuleType:
-    """Return a script of benchmarks/, which others can import from then on."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CLAIMS, EXTRACTS = benchmark("probe_claims"), benchmark("extractive_claims")
-RESULTS = Results(CLAIMS.RESULTS)
-FINDINGS = (ROOT / CLAIMS.FINDINGS).read_text(encoding="utf-8")
+RESULTS = Results(claims.RESULTS)
+FINDINGS = (ROOT / claims.FINDINGS).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def seal_runs() -> dict[object, list[Any]]:
     """The runs of SEAL's family and of PageSum."""
-    runs: dict[object, list[Any]] = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
+    runs: dict[object, list[Any]] = claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
     return runs
 
 
 def test_probe_in_the_readme(seal_runs: dict[object, list[Any]]) -> None:
-    """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/probe_claims.py computes."""
-    tables = [CLAIMS.readme_table(seal_runs), CLAIMS.seal_table(seal_runs)]
-    assert CLAIMS.differences(tables, CLAIMS.seal_sentences(seal_runs)) == []
+    """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/claims.py computes."""
+    tables = [claims.readme_table(seal_runs), claims.seal_table(seal_runs)]
+    assert claims.differences(tables, claims.seal_sentences(seal_runs)) == []
 
 
 def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: dict[object, list[Any]]) -> None:
     """The same runs with the same means; grey are those that the table says did not learn."""
-    rows = {row.first.model: row for row in CLAIMS.readme_rows(seal_runs)}
-    names = (CLAIMS.SINGLE, CLAIMS.RELAYED, CLAIMS.SILENT, CLAIMS.ALL)
-    assert {row[0]: row[2:] for row in CLAIMS.readme_table(seal_runs).rows} == {
+    rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
+    names = (claims.SINGLE, claims.RELAYED, claims.SILENT, claims.ALL)
+    assert {row[0]: row[2:] for row in claims.readme_table(seal_runs).rows} == {
         f"`{model}`": (*(f"{row.numbers[name].mean:.1f}" for name in names), "yes" if row.learned.comparable else "no")
         for model, row in rows.items()
     }
@@ -64,28 +52,28 @@ def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: dict[obj
 
 def test_the_title_of_the_readmes_picture_is_computed(seal_runs: dict[object, list[Any]]) -> None:
     """It names another system if that finds most single facts, and does not name one that did not learn."""
-    rows = {row.first.model: row for row in CLAIMS.readme_rows(seal_runs)}
-    most = {CLAIMS.SINGLE: Estimate(90, 85, 95)}
-    assert CLAIMS.readme_title([*rows.values()]).endswith("only seal and pagesum find most of them")
+    rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
+    most = {claims.SINGLE: Estimate(90, 85, 95)}
+    assert claims.readme_title([*rows.values()]).endswith("only seal and pagesum find most of them")
     ahead = [replace(row, numbers=most) if name in ("ea", "trunc") else row for name, row in rows.items()]
-    assert CLAIMS.readme_title(ahead) == "Single facts: all systems that learned find most of them"
+    assert claims.readme_title(ahead) == "Single facts: all systems that learned find most of them"
 
 
 def test_check_prints_the_readmes_table_twice(
     seal_runs: dict[object, list[Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--check` prints every row of the README's table: the computed numbers, then those that the README states."""
-    monkeypatch.setattr(sys, "argv", ["probe_claims.py", "--check"])
+    monkeypatch.setattr(sys, "argv", ["claims.py", "--check"])
     with pytest.raises(SystemExit):
-        CLAIMS.main()
+        claims.main()
     lines = [re.split(r" {2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
-    for system, _, *numbers in CLAIMS.readme_table(seal_runs).rows:
+    for system, _, *numbers in claims.readme_table(seal_runs).rows:
         assert [system, *numbers, *numbers] in lines
 
 
 def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
     """Another number and a missing row can be seen; the second column is left out."""
-    table = CLAIMS.Table("README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")])
+    table = claims.Table("README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")])
     stated = "text\n| system | how | facts |\n|---|---|---|\n| `ea` | once | 9.0 |\ntext\n"
     lines = [re.split(r" {2,}", line.strip()) for line in table.next_to(stated).splitlines()]
     assert lines[0] == ["system", "computed: facts", "README.md"]
@@ -94,29 +82,38 @@ def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
 
 def test_probe_in_the_findings() -> None:
     """So are those of docs/findings.md."""
-    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.ETADS, *CLAIMS.HIERARCHICAL])
-    tables = [CLAIMS.etads_table(runs), CLAIMS.hierarchical_table(runs), CLAIMS.lengths_table(RESULTS)]
-    assert CLAIMS.differences(tables, CLAIMS.other_sentences(runs)) == []
+    runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL])
+    tables = [
+        claims.etads_table(runs),
+        claims.hierarchical_table(runs),
+        claims.lengths_table(RESULTS),
+    ]
+    assert claims.differences(tables, claims.other_sentences(runs)) == []
 
 
 def test_what_is_concluded_from_probe(seal_runs: dict[object, list[Any]]) -> None:
     """SEAL finds more single facts than EA with as many tokens, twice as many with 128; both and PageSum learned."""
-    rows = CLAIMS.seal_table(seal_runs).rows
+    rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
     seal, ea, seal_128, ea_128 = (cells[f"`{name}`", size] for size in ("256", "128") for name in ("seal", "ea"))
     assert bounds(seal)[0] > bounds(ea)[1]
     assert bounds(seal_128)[0] > bounds(ea_128)[1]
     assert float(seal_128.partition(" ")[0]) / float(ea_128.partition(" ")[0]) == pytest.approx(2, abs=0.1)
     assert [row[0] for row in rows if "learn" in row[0]] == ["`ca`, not learned", "`trunc`, not learned"]
-    past = next(words for _, words in CLAIMS.seal_sentences(seal_runs) if "in the last seven" in words)
+    past = next(words for _, words in claims.seal_sentences(seal_runs) if "in the last seven" in words)
     low, high, chance = map(float, re.findall(r"\d+\.\d", past)[1:])
     assert low < chance < high
 
 
 def test_which_systems_learned() -> None:
     """docs/findings.md concludes from rows without a mark, and its sentences name the others."""
-    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.ETADS, *CLAIMS.HIERARCHICAL, *CLAIMS.SAME_SIZE, *CLAIMS.PROSE])
-    tables = (CLAIMS.etads_table, CLAIMS.hierarchical_table, CLAIMS.same_size_table, CLAIMS.prose_table)
+    runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL, *claims.SAME_SIZE, *claims.PROSE])
+    tables = (
+        claims.etads_table,
+        claims.hierarchical_table,
+        claims.same_size_table,
+        claims.prose_table,
+    )
     marked = [row[0] for table in tables for row in table(runs).rows if "learn" in row[0]]
     assert marked == [
         "`flat_transformer`, not learned in 1 of 3 seeds, still learning in 2 of 3 seeds",
@@ -125,13 +122,13 @@ def test_which_systems_learned() -> None:
         "`seq2seq`: LED, window of 128, not learned",
         "`trunc`, one seed, not learned",
     ]
-    at_lengths = [row[0] for row in CLAIMS.lengths_table(RESULTS).rows if "not learned" in row[0]]
+    at_lengths = [row[0] for row in claims.lengths_table(RESULTS).rows if "not learned" in row[0]]
     assert at_lengths == ["`ca`, not learned", "`trunc`, `etads`, `flat_transformer`, not learned: the highest of them"]
 
 
 def test_three_of_four_single_facts_in_long_texts() -> None:
     """At 65,536 tokens only PageSum and the Hierarchical Transformer find so many, as docs/findings.md says."""
-    found = {row[0].split("`")[1]: float(row[-1].split(" / ")[0]) for row in CLAIMS.lengths_table(RESULTS).rows}
+    found = {row[0].split("`")[1]: float(row[-1].split(" / ")[0]) for row in claims.lengths_table(RESULTS).rows}
     assert {name for name, single in found.items() if 70 <= single <= 80} == {"pagesum", "hierarchical_transformer"}
     assert max(single for name, single in found.items() if name not in ("pagesum", "hierarchical_transformer")) < 20
 
@@ -177,14 +174,14 @@ def write_run(run: RunRecord, root: Path) -> Path:
 )
 def test_runs_that_differ_in_anything_are_not_meant(change: Callable[[RunRecord], RunRecord], tmp_path: Path) -> None:
     """A claim rests on runs that are exactly its own; another setting makes its seed missing, in one line."""
-    claim = CLAIMS.Claim("seal")
+    claim = claims.Claim("seal")
     for run in (made(1), change(made(2)), made(3)):
         write_run(run, tmp_path)
     with pytest.raises(SystemExit) as told:
-        CLAIMS.read_runs(Results(tmp_path), [claim])
+        claims.read_runs(Results(tmp_path), [claim])
     assert str(told.value).endswith(f"are missing in {tmp_path}: seal (1,500 steps), seed 2")
     write_run(made(2, run_id="another00000"), tmp_path)
-    runs = CLAIMS.read_runs(Results(tmp_path), [claim])[claim]
+    runs = claims.read_runs(Results(tmp_path), [claim])[claim]
     assert [run.record.seed for run in runs] == [1, 2, 3]
 
 
@@ -195,7 +192,7 @@ def test_runs_without_scores_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         SystemExit, match=r"seal \(1,500 steps\), seed 1, 2, 3; ea a=1 \(6,000 steps, 256 tokens\), seed 1"
     ):
-        CLAIMS.read_runs(Results(tmp_path), [CLAIMS.Claim("seal"), CLAIMS.Claim("ea", "a=1", 6_000, 256)])
+        claims.read_runs(Results(tmp_path), [claims.Claim("seal"), claims.Claim("ea", "a=1", 6_000, 256)])
 
 
 def bounds(cell: str) -> tuple[float, float]:
@@ -245,7 +242,7 @@ def chosen(dataset: str, **facts: object) -> list[RunRecord]:
 
 
 def trained_to_write(dataset: str, **facts: object) -> list[RunRecord]:
-    trained = (record for record in RESULTS.records(dataset) if record.fit.steps and record.scale != EXTRACTS.SCALE)
+    trained = (record for record in RESULTS.records(dataset) if record.fit.steps and record.scale != extracts.SCALE)
     return [record for record in trained if all(getattr(record, name) == value for name, value in facts.items())]
 
 
@@ -302,18 +299,18 @@ def test_no_system_that_writes_is_ahead_of_lead_on_real_texts() -> None:
 
 
 def test_extracts_in_the_findings() -> None:
-    """The tables of the extractive track are what benchmarks/extractive_claims.py computes."""
-    compared = EXTRACTS.read_comparisons(RESULTS)
-    assert EXTRACTS.differences(EXTRACTS.all_tables(compared), []) == []
+    """The tables of the extractive track are what benchmarks/extracts.py computes."""
+    compared = extracts.read_comparisons(RESULTS)
+    assert extracts.differences(extracts.all_tables(compared), []) == []
 
 
 def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
     """In both measures and all seeds, from Lead, Random and LexRank, on all datasets but one; from `ranker`, too."""
-    compared = EXTRACTS.read_comparisons(RESULTS)
+    compared = extracts.read_comparisons(RESULTS)
     assert len(compared) >= 3
     not_ahead, behind_ranker = set(), set()
-    for measure in EXTRACTS.MEASURES:
-        for name, _, _, *cells in EXTRACTS.table(compared, measure).rows:
+    for measure in extracts.MEASURES:
+        for name, _, _, *cells in extracts.table(compared, measure).rows:
             ahead = [re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells]
             assert all(ahead[1:3]), (name, cells)
             not_ahead |= {(name, measure)} if not ahead[0] else set()

@@ -1,26 +1,58 @@
-"""`stats` and `analyze`: composes and checks their settings, and carries them out.
+"""`stats`, and `analyze` with its analyses by name: composes and checks their settings, and carries them out.
 
 The dataset's settings are composed as for `run`. The command's settings are checked against their dataclasses.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.analyses import ANALYSES, Finding
-from longsumbench.analysis.dataset.page import DatasetReport
+from longsumbench.analysis.coherence.coherence import (
+    CoherenceFound,
+    CoherenceSettings,
+    analyze_coherence,
+    write_coherence,
+)
+from longsumbench.analysis.dataset.figures import DatasetReport
 from longsumbench.analysis.dataset.rank_recall import RankRecall, RankRecallSettings, rank_recall
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
+from longsumbench.analysis.fusion import page as fusion_page
+from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion
+from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, write_locality
+from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.runs.compose import translate_hydra_error
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.results import Results
+
+Finding = Locality | FusionsFound | CoherenceFound
+
+
+class Analysis(NamedTuple):
+    """An analysis.
+
+    Attributes:
+        settings: dataclass of its settings.
+        find: settings of the dataset, settings of the analysis, results → what was found.
+        write: that object, a folder → the files written.
+    """
+
+    settings: type[SampleSettings]
+    find: Callable[..., Finding]
+    write: Callable[[Any, Path], list[Path]]
+
+
+ANALYSES: Mapping[str, Analysis] = {
+    "locality": Analysis(LocalitySettings, analyze_locality, write_locality),
+    "fusion": Analysis(FusionSettings, analyze_fusion, fusion_page.write_fusion),
+    "coherence": Analysis(CoherenceSettings, analyze_coherence, write_coherence),
+}
 
 _RANKING_SETTINGS = ("rank", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")

@@ -35,8 +35,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.analyses import ANALYSES
-    from longsumbench.analysis.plan import analyze
+    from longsumbench.analysis.plan import ANALYSES, analyze
 
     folder = output_folder(options.output, results_of(options).root / "analysis")
     finding = analyze(options.what, options.overrides, options.results_dir)

@@ -60,7 +60,7 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.api import Between, check_value
     from longsumbench.api.config import check_choice
-    from longsumbench.leaderboards import update as leaderboard
+    from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.report import tables

@@ -43,7 +43,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.artifact == _LIST:
         if options.overrides:
             raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
-        from longsumbench.papers.listing import render_artifacts
+        from longsumbench.papers.make import render_artifacts
 
         print_text(render_artifacts(results_of(options)))
         return

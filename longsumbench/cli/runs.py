@@ -26,9 +26,8 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.leaderboards.update import update_or_delete_table
-    from longsumbench.runs.results import Results
-    from longsumbench.runs.run_files import remove_run
+    from longsumbench.leaderboards.table import update_or_delete_table
+    from longsumbench.runs.results import Results, remove_run
 
     *names, last = options.runs
     moves = options.action == "move"

@@ -46,7 +46,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.dataset.page import DatasetReport, write_dataset_page
+    from longsumbench.analysis.dataset.figures import DatasetReport, write_dataset_page
     from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
 

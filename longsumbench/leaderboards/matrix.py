@@ -20,7 +20,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
-from longsumbench.leaderboards.update import find_datasets, read_table
+from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import ranking_score

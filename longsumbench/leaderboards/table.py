@@ -2,19 +2,22 @@
 
 Runs are comparable if the texts, the split, the examples and the signature of the scores agree. Oracles and published
 numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have pictures.
+
+    Results --read_table--> Table --update_table--> CSV, Markdown, LaTeX, pictures; they are rebuilt after every run
 """
 
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.blocks import describe_block, leaderboard_block
-from longsumbench.leaderboards.comparability import ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.csv_rows import runs_frame
+from longsumbench.leaderboards.columns import PREFIX, cut_shares, ledger_block, ledger_columns
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.figures.lengths import (
     LengthCurves,
     draw_lengths,
@@ -25,15 +28,100 @@ from longsumbench.leaderboards.figures.lengths import (
 from longsumbench.leaderboards.figures.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows
-from longsumbench.leaderboards.truncation import ledger_block
 from longsumbench.report import tables
 from longsumbench.report.figures import draw_figure, plain_axes
 from longsumbench.report.palette import system_styles
-from longsumbench.report.tables import Block
-from longsumbench.runs.record import RunRecord, ranking_score
+from longsumbench.report.tables import Block, rounded_frame, with_bounds
+from longsumbench.runs.record import RunRecord, length_ratio, ranking_score, source_copied, source_seen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
+from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
+from longsumbench.metrics.aggregate import intervals_of
+from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
+_COLUMNS = (
+    *("model", "variant", "dataset", "split", "n"),
+    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
+    *("source_seen", "targets_cut", "outputs_cut", "parameters"),
+    *(f"train_{name}" for name in _TRAINING_COLUMNS),
+    *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
+    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
+    *("path", "fingerprint", "train_split"),
+)
+_SYSTEM_COLUMNS = (  # left out if no record has facts about its system
+    *("trained", "checkpoint", "revision", "weights", "context", "engine"),
+    *("prompt", "prompt_hash", "released", "release_order", "length_ratio"),
+)
+_OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
+    "output_words": "words",
+    "reference_words": "reference_words",
+    "outputs_compared": "compared",
+    "outputs_distinct": "distinct",
+    "outputs_repetitive": "repetitive",
+}
+
+
+def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
+    """Return a row per run: the common columns, then other measures, truncation by cause, and facts of some runs."""
+    measured = dict.fromkeys(name for record in records for name in record.measures)
+    columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+    columns += ["source_copied"] if any(source_copied(record) is not None for record in records) else []
+    columns += ledger_columns(records)
+    columns += ["measured_by"] if any(record.measured_by for record in records) else []
+    columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
+    columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
+    columns += ["imported_from"] if any(record.imported for record in records) else []
+    columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
+    columns += dict.fromkeys(name for record in records for name in record.counts)
+    return rounded_frame(map(_row, records), columns)
+
+
+def _row(record: RunRecord) -> dict[str, Any]:
+    """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
+    fit = record.fit
+    values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
+    for kind in ROUGE_HEADINGS:
+        score = record.scores[kind]
+        values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
+    values |= {
+        "source_seen": source_seen(record),
+        "source_copied": source_copied(record),
+        "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
+        "outputs_cut": percent(record.outputs_cut, record.num_outputs),
+        "parameters": record.parameters,
+        **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
+        "tokens_per_second": record.decode_tokens_per_second,
+        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
+        "path": (path := record.settings.dataset.path) and PurePath(path).name,
+        "train_split": record.train_examples,
+    }
+    for name, measure in record.measures.items():
+        values |= with_bounds(name, measure.estimate)
+    values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
+    values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
+    values["measured_by"] = "; ".join(record.measured_by.values())
+    values["checkpoints"] = len(record.checkpoints) or 1
+    facts = {**asdict(record.facts), "release_order": record.release_order}
+    facts |= {"trained": record.trained_here, "length_ratio": length_ratio(record)}
+    values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
+    values |= record.counts
+    if record.imported:  # how it was trained and decoded is unknown
+        values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
+        values["imported_from"] = record.imported.origin or record.imported.file
+    return values
+
 
 _WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
 _LABEL_WIDTH = 40  # characters
@@ -173,3 +261,139 @@ class Table:
             return [ours[self.block - 1]]
         ours += [self.ledger()] if ledger else []
         return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)
+
+
+def take_part_as_f(
+    records: Iterable[RunRecord], part: str, scores: Mapping[str, pd.DataFrame]
+) -> tuple[list[RunRecord], dict[str, pd.DataFrame]]:
+    """Return records and scores with a part of ROUGE in the place of F1.
+
+    Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
+
+    Args:
+        records: of some runs.
+        part: "p" (precision) or "r" (recall).
+        scores: run id → per-example scores, 0–1, of the runs that have them.
+    """
+    columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
+    taken = {
+        run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
+        for run, table in scores.items()
+    }
+    return [_with_part_as_f(record, part, taken.get(record.run_id)) for record in records], taken
+
+
+def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
+    bounds: Mapping[str, tuple[float, float]] = {}
+    if scores is not None:
+        scoring = record.settings.score
+        columns = scores[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
+        bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
+    means = {}
+    for kind, score in record.scores.items():
+        low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
+        means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
+    return replace(record, scores=means)
+
+
+@suite_errors()
+def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> pd.DataFrame:
+    """Rebuild the table of a dataset, or of all, from their finished runs, as `longsumbench leaderboard` does.
+
+    Args:
+        dataset: its name; None for all datasets.
+        results_dir: where the runs are.
+
+    Returns:
+        A row for each run, with the columns of `leaderboard/<dataset>.csv`: comparable runs together, the best first.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    results = Results(Path(results_dir).expanduser())
+    frames = [update_table(results, name).frame() for name in find_datasets(results, dataset)]
+    return pd.concat(frames, ignore_index=True).infer_objects()
+
+
+@suite_errors()
+def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Figure":
+    """Draw the ranking score of each system on a dataset with its 95 % interval; nothing is written.
+
+    Returns:
+        A figure of the first block of the table, best first; 0–100, or in the measure's unit.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    results = Results(Path(results_dir).expanduser())
+    find_datasets(results, dataset)
+    return read_table(results, dataset).figure()
+
+
+def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
+    """Return the datasets with finished runs; of these only `dataset`, if it is given.
+
+    Raises:
+        UsageError: there are no runs, or none on the dataset.
+    """
+    found = results.datasets()
+    if not found:
+        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
+    if dataset and dataset not in found:
+        raise UnknownName("dataset with results", dataset, found)
+    return [dataset] if dataset else found
+
+
+def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
+    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
+
+    A lock serializes simultaneous jobs, so the last table has all runs.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        redraw: False to leave the files as they are if the CSV is the same; drawing takes a second.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read; the files stay unchanged.
+    """
+    find_datasets(results, dataset)
+    with results.leaderboard_lock(dataset):
+        table = read_table(results, dataset)
+        csv = results.root / "leaderboard" / f"{dataset}.csv"
+        if redraw or not csv.is_file() or csv.read_bytes() != table.csv().encode():
+            results.write_leaderboard(table.files())
+    return table
+
+
+def update_or_delete_table(results: Results, dataset: str) -> None:
+    """Rebuild the table of a dataset after runs were removed; without any run left, delete it."""
+    if dataset in results.datasets():
+        update_table(results, dataset)
+    else:
+        results.write_leaderboard(dict.fromkeys(f"{dataset}.{ending}" for ending in ("csv", "md", "tex")))
+
+
+def read_table(
+    results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
+) -> Table:
+    """Return the table of all readable finished runs on a dataset.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        part: the part of ROUGE, a key of `ROUGE_PARTS`.
+        by_run: make a row of each run; by default, a row has all seeds of a system.
+        names: the numbers that are tested; default: those that tables show.
+    """
+    records = list(results.records(dataset))
+    scores = read_all_scores(results, records)
+    if part != "f":
+        records, scores = take_part_as_f(records, part, scores)
+        records = [replace(record, measures={}, ranked_by=None) for record in records]
+    if not records:
+        raise DataError("no run can be read", results.root / "runs" / dataset)
+    return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

@@ -93,7 +93,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table or figure of a paper.
 
     Attributes:
-        kind: what is computed and shown, a key of `longsumbench.papers.kinds.ARTIFACT_KINDS`.
+        kind: what is computed and shown, a key of `longsumbench.papers.page.ARTIFACT_KINDS`.
         title: what it shows.
         default: the scale if none is typed.
         scales: scale → overrides of all rows, as typed after `longsumbench run -m`.

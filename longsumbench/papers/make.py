@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
-from longsumbench.formatting import format_count
-from longsumbench.papers.artifacts import find_artifact
+from longsumbench.formatting import format_count, format_duration, plain_table
+from longsumbench.papers.artifacts import Artifact, find_artifact, read_artifacts
 from longsumbench.papers.index import write_index
-from longsumbench.papers.kinds import PLANNED_ONLY, SHOWS_OUTPUTS, check_options, make_page
-from longsumbench.papers.page import Job
-from longsumbench.papers.points import find_finished, plan_artifact
-from longsumbench.papers.typed_words import TypedWords, sort_words, texts_problem
+from longsumbench.papers.numbers.printed import read_printed_table
+from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, make_page
+from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.papers.write import PaperReport, write_page
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.results import Results
@@ -108,3 +108,46 @@ def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tupl
     if not blocked:
         return launch, None
     return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
+
+
+_REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
+
+
+def render_artifacts(results: Results) -> str:
+    """Render the list for the terminal: two lines for each artifact, with its page here, or that of the suite.
+
+    Raises:
+        DataError: a file of `conf/paper`, or of the results, is damaged.
+    """
+    rows = list[list[str]]()
+    for name, artifact in read_artifacts().items():
+        printed = len(read_printed_table(artifact))
+        status = describe_status(results, artifact)
+        facts = [f"scale={'|'.join(scales_of(artifact))}"]
+        facts += [format_count(printed, "printed number")] if printed else []
+        published = "" if status else describe_status(Results(results.root / _REFERENCE), artifact)
+        facts += [f"made here: {status}"] if status else []
+        facts += [f"published: {published}"] if published else []
+        rows += [[name, artifact.title], ["", "; ".join(facts)]]
+    return plain_table(rows)
+
+
+def describe_status(results: Results, artifact: Artifact) -> str:
+    """Describe the files of an artifact in a results folder: scale, runs, verdicts; empty without files."""
+    written = read_written(results, artifact.name)
+    if written is None:
+        return ""
+    return ", ".join(filter(None, [written.scale, _runs(artifact, written), written.describe_verdicts()]))
+
+
+def _runs(artifact: Artifact, written: MadePage) -> str:
+    finished, every = len(written.runs), len(written.runs) + len(written.missing)
+    if artifact.kind in PLANNED_ONLY or not every:
+        return ""
+    counted = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+    return f"{counted}, {format_duration(sum(written.runs.values()))}" if finished else counted
+
+
+def scales_of(artifact: Artifact) -> list[str]:
+    """Return the scales of an artifact, its default first."""
+    return [artifact.default, *(scale for scale in artifact.scales if scale != artifact.default)]

@@ -1,14 +1,21 @@
-"""What a kind of artifact receives and returns; the page is written as Markdown, CSV and HTML."""
+"""The kinds of tables and figures: what each receives and returns, and the function that makes its page.
 
-from collections.abc import Mapping
+Each function is imported when it is first used: some need torch or matplotlib. The page is written as Markdown, CSV and
+HTML.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
 from typing import NamedTuple
 
 import msgspec
 import pandas as pd
 
 from longsumbench.api import DatasetSettings
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, UnknownName
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.report.palette import GREY
@@ -140,3 +147,54 @@ class Page:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     details: str = ""
     text: str = ""
+
+
+ARTIFACT_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
+    **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
+    **dict.fromkeys(("sizes", "similarity", "fusions", "rank_recall"), "texts"),
+    **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
+}
+PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
+# Kinds that show outputs or evidence: a finished run can lack them
+SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study"})
+
+
+def make_page(job: Job) -> Page:
+    """Make the page of a table or figure from the runs that are finished.
+
+    Raises:
+        UnknownName: there is no such kind.
+    """
+    kind = job.artifact.kind
+    page: Callable[[Job], Page] = getattr(_module_of(kind), f"{kind}_page")
+    return page(job)
+
+
+def check_options(job: Job) -> None:
+    """Check the settings of a kind before runs start; many kinds have none to check.
+
+    Raises:
+        SuiteError: a file or a model that the page needs cannot be used.
+    """
+    check = getattr(_module_of(job.artifact.kind), f"check_{job.artifact.kind}", None)
+    if check is not None:
+        check(job)
+
+
+def _module_of(kind: str) -> ModuleType:
+    if kind not in ARTIFACT_KINDS:
+        raise UnknownName("kind of artifact", kind, ARTIFACT_KINDS)
+    return import_module(f"longsumbench.papers.{ARTIFACT_KINDS[kind]}.{kind}")
+
+
+_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def picture_name(artifact: Artifact, shown: str) -> str:
+    """Return the file name of a picture: "seal-figure5-seal.png".
+
+    Args:
+        artifact: the figure.
+        shown: the dataset or the row that the picture shows.
+    """
+    return f"{artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', shown.lower()).strip('-')}.png"

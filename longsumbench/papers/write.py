@@ -20,8 +20,7 @@ from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact
-from longsumbench.papers.kinds import PLANNED_ONLY
-from longsumbench.papers.page import NOT_TESTED, OUTCOMES, Job, Page, Verdict
+from longsumbench.papers.page import NOT_TESTED, OUTCOMES, PLANNED_ONLY, Job, Page, Verdict
 from longsumbench.papers.stored_pages import MadePage, files_folder
 from longsumbench.report.html import html_page, html_table
 from longsumbench.report.tables import (

@@ -12,7 +12,7 @@ from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
 from longsumbench.runs.predictions import Writer, read_summaries, summarize_split
 from longsumbench.runs.record import RunRecord, output_files, ranking_score
-from longsumbench.runs.run_files import is_fitted_by
+from longsumbench.runs.results import is_fitted_by
 from longsumbench.runs.scoring import (
     asked_metrics,
     measured,

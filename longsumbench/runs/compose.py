@@ -19,8 +19,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.api import dataset_files, read_dataset_file, registry
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.errors import SuiteError, UnknownName, UsageError
-from longsumbench.runs.override_advice import unknown_choice
-from longsumbench.runs.typed_overrides import format_override, sets_value
+from longsumbench.runs.typed_overrides import format_override, sets_value, unknown_choice
 
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL = "all"  # the settings of all systems that have them

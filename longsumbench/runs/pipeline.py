@@ -1,6 +1,7 @@
 """One run: read → fit → summarize → score → record.
 
-Every step writes its result to disk. An interrupted run continues from there.
+Every step writes its result to disk. An interrupted run continues from there. The first run on some texts
+also scores the baselines.
 """
 
 import logging
@@ -22,6 +23,7 @@ from longsumbench.api import (
     Summary,
     System,
     deciding_parts,
+    registry,
     sees_reference,
     total_truncation,
 )
@@ -30,12 +32,13 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs.additions import add_missing, is_incomplete
+from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
 from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
-from longsumbench.runs.results import Results
-from longsumbench.runs.run_files import (
+from longsumbench.runs.results import (
+    Results,
     delete_run_files,
     is_finished,
     keep_predictions_of,
@@ -44,7 +47,7 @@ from longsumbench.runs.run_files import (
     report_torn_record,
     write_run_config,
 )
-from longsumbench.runs.run_id import run_spec
+from longsumbench.runs.run_id import config_identity, run_spec
 from longsumbench.runs.scoring import RunScores, score_run, warn_of_other_scripts
 
 _log = logging.getLogger(__name__)
@@ -272,3 +275,49 @@ def _summarize_each(
             system.use_kept(number)
         written.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
     return written
+
+
+BASELINES = ("lead", "random", "oracle")
+
+
+def score_baselines(point: Point, taken: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
+    """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
+
+    Args:
+        point: the run.
+        taken: identities of baselines that need not be scored; those that are scored here are added.
+        failed: a baseline that fails is added here with its reason; without it, the error is raised.
+    """
+    records: list[RunRecord] = []
+    for name in BASELINES if point.config.baselines else ():
+        try:
+            if name != point.config.model.name:
+                records.extend(score_baseline(point, name, taken))
+        except Exception as error:
+            if failed is None:
+                raise
+            failed[name] = f"{as_reported_error(error)}"
+            _log.warning(f"failed: {name}: {failed[name]}")
+    return records
+
+
+def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
+    """Score a baseline on the examples of a run.
+
+    Lead and Random need a training split for their length; without one they are skipped with a line. The seed is the
+    default, so that a sweep over seeds adds no rows.
+    """
+    seed = RunConfig.seed
+    decode = replace(point.config.decode, seed=seed)
+    train = replace(point.config.train, seed=seed)
+    system = registry.systems.load(name)
+    model = system.Config()
+    config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False, name=None)
+    key = config_identity(config, system(model))
+    if key in taken:
+        return
+    taken.add(key)
+    try:
+        yield run_point(Point(config, command=point.command, quiet=True))
+    except DataError as error:
+        _log.warning(f"{name} is not in the table: {error}")

@@ -14,8 +14,14 @@ from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, parse_json, write_atomically
 from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
-from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
-from longsumbench.runs.inputs import append_inputs, merge_kept_inputs, read_kept_inputs
+from longsumbench.runs.evidence import (
+    append_inputs,
+    kept_places,
+    merge_kept_inputs,
+    num_wanted,
+    read_kept_inputs,
+    write_evidence,
+)
 
 
 class _BatchLine(TypedDict):

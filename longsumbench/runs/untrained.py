@@ -9,7 +9,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import UsageError
 from longsumbench.runs.pipeline import system_and_texts
 from longsumbench.runs.plan import plan
-from longsumbench.runs.run_files import read_run_config
+from longsumbench.runs.results import read_run_config
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from longsumbench.api import settings_without_effect
 from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
-from longsumbench.runs.baselines import BASELINES, score_baselines
-from longsumbench.runs.pipeline import Point, needs_no_work, run_point
+from longsumbench.runs.pipeline import BASELINES, Point, needs_no_work, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results

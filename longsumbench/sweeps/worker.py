@@ -15,9 +15,8 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.interrupts import time_limit
 from longsumbench.modeling.processes import first_process
 from longsumbench.progress import Progress, watching_progress
-from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.bug_report import as_reported_error
-from longsumbench.runs.pipeline import Point, run_point, take_part
+from longsumbench.runs.pipeline import Point, run_point, score_baselines, take_part
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import measured_mean, ranking_score
 from longsumbench.runs.results import Results

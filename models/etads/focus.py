@@ -15,7 +15,7 @@ from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import at_least_single
 
 _NARROWEST = 0.5  # tokens; see `Focus`
 # Keys with a bias below −64 are masked. The nearest key has a bias of −8 or more, so at equal scores such a key has at

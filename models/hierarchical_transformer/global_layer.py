@@ -13,8 +13,7 @@ from transformers import PegasusConfig
 from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.dropout import dropout
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.modeling.nn.masks import never_empty
-from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import at_least_single, never_empty
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 

@@ -20,8 +20,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGe
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.masks import at_least_single
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder
 from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, PackedParagraphs, normalized
 

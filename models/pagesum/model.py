@@ -21,7 +21,7 @@ from transformers.models.bart.modeling_bart import (
 
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
-from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import at_least_single
 from longsumbench.modeling.nn.unit_encoder import Memory, TokenTable, UnitEncoder, pieces, spread_units
 
 # Approximate share of a piece that may be padding: pages differ in length more than snippets do. Most of the decoder's

@@ -12,9 +12,8 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.masks import attention_mask, never_empty
+from longsumbench.modeling.nn.masks import at_least_single, attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
 
 

@@ -13,7 +13,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 from longsumbench.api import Decoding, Example, FitContext, FitReport, Recipe, Summary
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.models.seq2seq.config import Seq2SeqConfig

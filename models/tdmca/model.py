@@ -38,9 +38,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.nn.dropout import dropout
-from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
 from longsumbench.modeling.nn.initialization import StartsParts
-from longsumbench.modeling.nn.losses import token_cross_entropy
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache

@@ -10,9 +10,9 @@ import pytest
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import tiny_overrides, write_jsonl
 
-from longsumbench.analysis.analyses import ANALYSES
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
+from longsumbench.analysis.plan import ANALYSES
 from longsumbench.api import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
 from longsumbench.api.bounds import Date
 from longsumbench.api.registry import config_of

@@ -190,7 +190,7 @@ def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_settings_of_models_are_known_without_a_network() -> None:
     """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
     code = (
-        "import sys; from longsumbench.runs.override_advice import unknown_setting as u; print(u('num_snippets', []))"
+        "import sys; from longsumbench.runs.typed_overrides import unknown_setting as u; print(u('num_snippets', []))"
     )
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True

@@ -1,10 +1,9 @@
 """Every real corpus at hand is read, with the structure that its authors gave it."""
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import read_corpora
 from support.paths import ROOT
 from support.requirements import SHARED_FOLDER
 
@@ -20,18 +19,7 @@ NAMED = {"elife", "proposals", "sumpubmed", "wiki_sections", "openstax", "openst
 QUERIED = {"qmsum", "squality", "newts"}
 
 
-def benchmark() -> ModuleType:
-    """Return the benchmark that reads all corpora."""
-    spec = importlib.util.spec_from_file_location("read_corpora", ROOT / "benchmarks" / "read_corpora.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-READ_CORPORA = benchmark()
-DATASETS = dict(READ_CORPORA.datasets_in(SHARED)) if SHARED.is_dir() else {}
+DATASETS = dict(read_corpora.datasets_in(SHARED)) if SHARED.is_dir() else {}
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -56,7 +44,7 @@ def test_a_real_corpus_keeps_its_structure(name: str, stages: ArtifactCache) -> 
 def test_the_table_of_a_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmark prints a row for a dataset, whose counts are those of the texts."""
     monkeypatch.setattr("sys.argv", ["read_corpora.py", str(SHARED), "--only", "fewsum", "--limit", "2"])
-    READ_CORPORA.main()
+    read_corpora.main()
     row = next(line for line in capsys.readouterr().out.splitlines() if "fewsum" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[:4] == ["fewsum", "6", "48", "48"]
@@ -71,7 +59,7 @@ def test_counts_by_hand(stages: ArtifactCache, tmp_path: Path) -> None:
         ' "summary": "E."}\n'
     )
     examples: list[Example] = list(load_texts(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"])
-    assert READ_CORPORA.counted(examples) == {
+    assert read_corpora.counted(examples) == {
         "documents": 3,
         "sections": 4,
         "paragraphs": 5,

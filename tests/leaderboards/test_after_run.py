@@ -10,7 +10,7 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
-from longsumbench.leaderboards.update import read_table
+from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results

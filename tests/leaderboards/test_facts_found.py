@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.run_records import measured, record
 
-from longsumbench.leaderboards.facts_found import describe_facts_found
+from longsumbench.leaderboards.after_run import describe_facts_found
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned, group_by_seed
 from longsumbench.runs.record import RunRecord
 

@@ -9,7 +9,7 @@ import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.corpora.probe.probe import reports
 from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, Learned
-from longsumbench.leaderboards.update import read_table
+from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
 
 REPORTS = list(reports([128], seed=3, number=60))

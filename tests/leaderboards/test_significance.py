@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from support.run_records import record
 
-from longsumbench.leaderboards import update as leaderboard
+from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table

@@ -16,7 +16,7 @@ from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_duration
-from longsumbench.leaderboards import update as leaderboard
+from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.notes import (
     caution,

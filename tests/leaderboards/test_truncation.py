@@ -9,8 +9,8 @@ from support.run_records import TRAINED, record
 
 from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
-from longsumbench.leaderboards import update as leaderboard
-from longsumbench.leaderboards.truncation import cut_shares, ledger_block
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.columns import cut_shares, ledger_block
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 

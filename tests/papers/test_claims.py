@@ -1,14 +1,12 @@
 """Verdicts on differences: hand-worked cases, the correction for several tests, and the agreement with intervals."""
 
-import importlib.util
 import math
-import sys
 from itertools import combinations
 
+import equivalence
 import numpy as np
 import pytest
 import scipy.stats
-from support.paths import ROOT
 from support.run_records import record
 
 from longsumbench.metrics.statistics import MeanOverSeeds, holm, mean_over_seeds
@@ -147,19 +145,13 @@ def test_intervals_agree_with_outcomes() -> None:
 
 
 @pytest.mark.parametrize(("rows", "seeds"), [(2, 3), (2, 5), (4, 3)])
-def test_rows_at_the_margin(rows: int, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_at_the_margin(rows: int, seeds: int) -> None:
     """Exactly at the margin, two rows are called alike in about 5 % of simulations, and not alike in 5 %.
 
     Of several rows both errors are rarer. benchmarks/equivalence.py has more cases and simulations.
     """
-    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
-    spec = importlib.util.spec_from_file_location("equivalence", ROOT / "benchmarks" / "equivalence.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    rates = module.error_rates("like ROUGE", rows, seeds, 60, 0.7, 1.0, simulations=400, seed=3)
-    assert not module.is_wrong(rates, rows, 400)
-    assert not module.is_wrong((0.05, 0.05), rows, 400)
-    assert module.is_wrong((0.05, 0.12), rows, 400)
+    rates = equivalence.error_rates("like ROUGE", rows, seeds, 60, 0.7, 1.0, simulations=400, seed=3)
+    assert not equivalence.is_wrong(rates, rows, 400)
+    assert not equivalence.is_wrong((0.05, 0.05), rows, 400)
+    assert equivalence.is_wrong((0.05, 0.12), rows, 400)
     assert max(rates) < 0.08

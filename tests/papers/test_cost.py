@@ -4,12 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
-
-from longsumbench.api import Recipe, RunConfig, registry
-from longsumbench.errors import DataError
-from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
-from longsumbench.papers.cost import (
+from paper_cost import (
     ArtifactCost,
     estimate_artifact,
     estimate_run,
@@ -18,7 +13,12 @@ from longsumbench.papers.cost import (
     read_sizes,
     write_costs,
 )
-from longsumbench.papers.overview import describe_cost
+from papers_page import describe_cost
+from support.paths import ROOT
+
+from longsumbench.api import Recipe, RunConfig, registry
+from longsumbench.errors import DataError
+from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
 from longsumbench.runs.estimate import RunCost, examples_in_batch
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results

@@ -8,7 +8,7 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench.api import registry
-from longsumbench.papers.finished_runs import FinishedRuns
+from longsumbench.papers.points import FinishedRuns
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord

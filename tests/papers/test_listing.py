@@ -6,7 +6,7 @@ import pytest
 from support.artifacts import offer, toy_artifact
 
 from longsumbench.files import write_atomically
-from longsumbench.papers.listing import describe_status, render_artifacts
+from longsumbench.papers.make import describe_status, render_artifacts
 from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, Verdict
 from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results

@@ -10,8 +10,8 @@ from support.toys import write_jsonl
 from longsumbench.api import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.artifacts import ArtifactRow
-from longsumbench.papers.kinds import ARTIFACT_KINDS, make_page
 from longsumbench.papers.make import paper
+from longsumbench.papers.page import ARTIFACT_KINDS, make_page
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
@@ -138,7 +138,7 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
     def unreachable(*_: object) -> None:
         raise EnvironmentProblem("no network")
 
-    monkeypatch.setattr("longsumbench.papers.typed_words.check_copy_or_network", unreachable)
+    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
     far = {"arXiv": {"probe": "dataset=arxiv"}}
     offer(monkeypatch, toy_artifact("both", datasets={**TOYS, **far}), toy_artifact("far", datasets=far))
     with pytest.raises(PointsFailed, match=r"4 runs not started: .*add path.arxiv=FOLDER"):

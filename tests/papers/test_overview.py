@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import msgspec
+from paper_cost import ArtifactCost, write_costs
+from papers_page import papers_page
 from support.paths import ROOT
 
 from longsumbench.papers.artifacts import find_artifact, read_artifacts
-from longsumbench.papers.cost import ArtifactCost, write_costs
-from longsumbench.papers.listing import describe_status
-from longsumbench.papers.overview import papers_page
+from longsumbench.papers.make import describe_status
 from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, Verdict
 from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results

@@ -12,11 +12,9 @@ from support.toys import write_jsonl
 from longsumbench.api import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
-from longsumbench.papers.numbers.orderings import decide_claims
-from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.numbers.printed import decide_claims, read_ours
 from longsumbench.papers.page import NOT_TESTED, Job
-from longsumbench.papers.points import find_finished, plan_artifact
-from longsumbench.papers.typed_words import sort_words, texts_problem
+from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.papers.write import describe_state, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
@@ -218,7 +216,7 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
     def unreachable(*_: object) -> None:
         raise EnvironmentProblem("no network")
 
-    monkeypatch.setattr("longsumbench.papers.typed_words.check_copy_or_network", unreachable)
+    monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
     assert texts_problem(DatasetSettings("probe")) is None
     assert texts_problem(DatasetSettings("sumpubmed", path=str(tmp_path))) is None
     problems: Sequence[tuple[DatasetSettings, str, int]] = [

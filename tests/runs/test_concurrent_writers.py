@@ -13,7 +13,7 @@ from support.run_records import measured, record
 from support.toys import next_line, start_python
 from support.waiting import PATIENCE
 
-from longsumbench.leaderboards import update as leaderboard
+from longsumbench.leaderboards import table as leaderboard
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -45,7 +45,7 @@ UPDATERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench.leaderboards.update import update_table
+from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 

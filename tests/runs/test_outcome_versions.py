@@ -1,31 +1,17 @@
 """The outcome of a system changes only if a version rises: short runs of all built-in systems, compared with a file."""
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import outcome_versions
 import pytest
 import torch
-from support.paths import ROOT
 
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 
-
-def load_script() -> ModuleType:
-    """Return benchmarks/outcome_versions.py."""
-    spec = importlib.util.spec_from_file_location("outcome_versions", ROOT / "benchmarks" / "outcome_versions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
-OUTCOMES = load_script()
-STORED = json.loads(OUTCOMES.FILE.read_text(encoding="utf-8"))
+STORED = json.loads(outcome_versions.FILE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +28,16 @@ def stages_of_this_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_every_system_has_a_case() -> None:
     """The cases are those of the file, and all built-in systems have one."""
-    assert STORED["outcomes"].keys() == OUTCOMES.CASES.keys()
-    assert {words.split()[0] for words in OUTCOMES.CASES.values()} == registry.systems.built_in.keys()
+    assert STORED["outcomes"].keys() == outcome_versions.CASES.keys()
+    assert {words.split()[0] for words in outcome_versions.CASES.values()} == registry.systems.built_in.keys()
 
 
-@pytest.mark.parametrize("name", OUTCOMES.CASES)
+@pytest.mark.parametrize("name", outcome_versions.CASES)
 def test_the_outcome_is_that_of_its_version(name: str, folder: Path) -> None:
     """The same versions give the same losses, outputs and scores on any machine."""
-    change = OUTCOMES.describe_change(name, OUTCOMES.run_case(name, folder))
-    if change and STORED["libraries"] != OUTCOMES.libraries():
-        pytest.skip(f"the libraries of {OUTCOMES.FILE.name}: {STORED['libraries']}")
+    change = outcome_versions.describe_change(name, outcome_versions.run_case(name, folder))
+    if change and STORED["libraries"] != outcome_versions.libraries():
+        pytest.skip(f"the libraries of {outcome_versions.FILE.name}: {STORED['libraries']}")
     assert change == ""
 
 
@@ -60,7 +46,7 @@ def test_a_change_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     uniform = torch.nn.init.xavier_uniform_
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("longsumbench.modeling.nn.initialization.nn.init.xavier_uniform_", lambda w: uniform(w, 1.001))
-    assert OUTCOMES.describe_change("trunc", OUTCOMES.run_case("trunc", tmp_path)) == (
+    assert outcome_versions.describe_change("trunc", outcome_versions.run_case("trunc", tmp_path)) == (
         "the outcome of 'trunc' changed (losses): raise Trunc.version (models/seal/system.py) or that"
         " of the changed step (CONTRIBUTING.md), or find the cause; then write the file again with"
         " `python benchmarks/outcome_versions.py`"
@@ -72,7 +58,7 @@ def test_a_change_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_a_raised_version_needs_a_new_file(change: dict[str, Any]) -> None:
     """With other versions or settings the outcomes are not compared."""
-    assert OUTCOMES.describe_change("etads", {**STORED["outcomes"]["etads"], **change}) == (
+    assert outcome_versions.describe_change("etads", {**STORED["outcomes"]["etads"], **change}) == (
         "'etads' has other versions or settings than in tests/runs/outcome_versions.json: write the file again with"
         " `python benchmarks/outcome_versions.py`"
     )

@@ -12,7 +12,7 @@ from longsumbench.api import DatasetSettings
 from longsumbench.api.catalogue import own_dataset_rows
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.update import read_table
+from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord

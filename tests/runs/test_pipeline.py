@@ -21,14 +21,11 @@ from longsumbench.api import DatasetSettings, Decoding, Example, RunConfig, Scor
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-from longsumbench.runs import pipeline, run_files
-from longsumbench.runs.baselines import BASELINES, score_baseline
-from longsumbench.runs.evidence import kept_places
-from longsumbench.runs.inputs import read_kept_inputs
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs import pipeline
+from longsumbench.runs.evidence import kept_places, read_kept_inputs
+from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results
-from longsumbench.runs.run_files import read_run_config, write_run_config
+from longsumbench.runs.results import Results, delete_run_files, read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, run_spec
 
 PREDICTIONS = "predictions.jsonl"
@@ -237,7 +234,7 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
 
     def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
         if not looked:
-            run_files.delete_run_files(folder)
+            delete_run_files(folder)
         looked.append(where)
         return False
 

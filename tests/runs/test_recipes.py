@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from support.paths import ROOT
 
 from longsumbench.api import Decoding, build_settings, catalogue, registry, resolve_config
-from longsumbench.cli.completers import complete_override
+from longsumbench.cli.completion import complete_override
 from longsumbench.cli.main import main
 from longsumbench.conf import CONF
 from longsumbench.errors import UnknownName, UsageError

@@ -9,10 +9,9 @@ from support.toys import write_jsonl
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main, parse_words
-from longsumbench.leaderboards.update import update_table
+from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.plan import plan
-from longsumbench.runs.results import Results
-from longsumbench.runs.run_files import write_run_config
+from longsumbench.runs.results import Results, write_run_config
 from longsumbench.runs.run_list import list_runs, render_runs
 
 

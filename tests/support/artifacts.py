@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longsumbench.papers import artifacts, listing, stored_pages
+from longsumbench.papers import artifacts, make, stored_pages
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.report.tables import Block
@@ -35,7 +35,7 @@ def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
 def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
     """Let the suite have these artifacts only, with a page that lists the runs."""
     found = {artifact.name: artifact for artifact in offered}
-    for module in (artifacts, listing, stored_pages):
+    for module in (artifacts, make, stored_pages):
         monkeypatch.setattr(module, "read_artifacts", lambda: found)
     kind = ModuleType("longsumbench.papers.numbers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]

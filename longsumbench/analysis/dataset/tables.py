@@ -16,7 +16,7 @@ from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
 from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
 from longsumbench.api import Cut, Truncation
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block
+from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams

@@ -21,9 +21,8 @@ from longsumbench.api import RunConfig, bounds_of, check_folder_name, check_valu
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.runs.baselines import score_baselines
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import Point, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps.sweep import Launch

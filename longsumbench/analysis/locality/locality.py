@@ -1,4 +1,4 @@
-"""Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1).
+"""Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1); writes CSV, PNG, SVG.
 
     source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, one column per bin
 
@@ -9,7 +9,8 @@ sentences in a source, E the number of examples, B the number of bins.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,19 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.locality.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
+from longsumbench.analysis.pages import add_title_and_caption
 from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
 from longsumbench.api import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
+from longsumbench.report.figures import plain_axes, render_picture, write_pictures
+from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, ShownInNotebooks, terminal
 from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
 _RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
@@ -316,3 +323,46 @@ def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _F
     across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
     found = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
     return {name: both for name, both in found.items() if both[:, 1].any()}
+
+
+_SIZE = (7.4, 4.4)  # inches
+_FEWEST = 5  # examples; points of fewer are not drawn, unless there are fewer in all
+_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+
+
+def write_locality(found: Locality, folder: Path) -> list[Path]:
+    """Write `locality.csv`, `.png` and `.svg`; return their paths."""
+    drawn = {f"locality.{kind}": image for kind, image in draw_locality(found).items()}
+    return write_pictures(folder, {"locality.csv": found.csv(), **drawn})
+
+
+def draw_locality(found: Locality) -> dict[str, bytes]:
+    """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
+    return render_picture(_SIZE, lambda figure: _draw(figure, found))
+
+
+def _draw(figure: "Figure", found: Locality) -> None:
+    table = found.table()
+    (mean,) = table[table["pairs of"] == ALL].to_dict("records")
+    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST, len(found.sums)))]
+    places = (curve["from"] * curve["to"]) ** 0.5  # the middle, on an axis of ratios
+    plot = figure.subplots()
+    figure.subplots_adjust(left=0.1, right=0.975, top=0.875, bottom=0.225)
+    plot.fill_between(places, curve["low"], curve["high"], color=COLOURS[0], alpha=0.2, linewidth=0)
+    plot.plot(places, curve["similarity"], color=COLOURS[0], linewidth=1.8, marker="o", markersize=3)
+    plot.axhline(mean["similarity"], color=GREY, linestyle="--", linewidth=1.2)
+    last = float(places.iloc[-1]) if len(places) else 1.0
+    plot.set_xscale("log")
+    plot.set_xlim(0.9, max(2.0, last * 1.12))
+    right, height = plot.get_xlim()[1] / 1.01, mean["similarity"]
+    placed: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "right"}
+    plot.annotate(f"all pairs: {height:.3f}", (right, height), color=GREY, fontsize=9, **placed)
+    plot.set_xticks([tick for tick in _TICKS if tick <= max(2.0, last)])
+    plot.set_xticks([], minor=True)
+    plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
+    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5)
+    plain_axes(plot)
+    heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
+    about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
+    add_title_and_caption(figure, plot.get_position().x0, heading, about, 115)

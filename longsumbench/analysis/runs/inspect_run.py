@@ -13,8 +13,7 @@ from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence
-from longsumbench.runs.inputs import read_kept_inputs
+from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by

@@ -1,4 +1,4 @@
-"""Base of networks from units to text: one `forward` around a system's encoder and decoder.
+"""Base of networks from units to text: one `forward` around a system's encoder and decoder; its losses.
 
 Letters: B examples, K beams, Q = B·K query rows, R memory rows, U units, L unit tokens, T target tokens, S memory
 tokens, D width, V vocabulary.
@@ -8,13 +8,36 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
 from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
-from longsumbench.modeling.nn.losses import token_cross_entropy
-from longsumbench.modeling.nn.masks import attention_mask
+from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
+
+
+def token_cross_entropy(
+    logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None = None, smoothing: float = 0.0
+) -> Tensor:
+    """Return the mean cross-entropy over real target tokens, in nats per token.
+
+    Args:
+        logits: [B, T, V].
+        labels: [B, T], -100 where there is no target token.
+        num_tokens: the divisor of the sum; None: the real tokens of `labels`. Under gradient accumulation the Trainer
+            passes the count of the whole step, so that all tokens have the same weight.
+        smoothing: ε of label smoothing, ε/V for each entry of the vocabulary.
+    """
+    sums = F.cross_entropy(
+        at_least_single(logits.flatten(0, -2)),
+        labels.flatten(),
+        ignore_index=-100,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
+    count = num_tokens if num_tokens is not None else labels.ne(-100).sum().clamp(min=1)
+    return sums / count
 
 
 class Decoded(NamedTuple):

@@ -11,8 +11,7 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.masks import masked_scores
-from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
 
 class FoldedAttention(PegasusAttention):

@@ -1,4 +1,4 @@
-"""Attention masks: True where something is real.
+"""Attention masks, True where something is real; sums in float32.
 
 Letters: R rows, H heads, T query tokens, S key tokens.
 """
@@ -37,3 +37,8 @@ def masked_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask.dtype != torch.bool:
         return scores + mask
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+
+
+def at_least_single(numbers: Tensor) -> Tensor:
+    """Convert half precision to float32; keep float32 and float64."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))

@@ -16,10 +16,10 @@ from longsumbench.analysis.pages import MARK_STYLE, marks_legend
 from longsumbench.api import build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.papers.examples.row_examples import describe_problem, keep_first_runs
-from longsumbench.papers.long_table import OURS, TableNumber, long_table
+from longsumbench.papers.claims import OURS, TableNumber, long_table
+from longsumbench.papers.examples.examples import describe_problem, keep_first_runs
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.numbers.printed import read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.report.tables import Block
 

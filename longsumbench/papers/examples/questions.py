@@ -4,25 +4,223 @@ In the paper people answered the questions. Here there are two ways:
 
     generated reports               each planted fact is a question ("Who gets the bridge?"): measure fact_recall
     questions=FILE qa_model=NAME    a question-answering model reads each summary: measure qa
+
+    questions --read_questions--> Questions; a summary --AnswerFinder--> answers --score_answer--> 1, 0.5 or 0
 """
 
-from collections.abc import Iterator
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pandas as pd
 
-from longsumbench.errors import UsageError
-from longsumbench.leaderboards.notes import PLANTED
-from longsumbench.papers.examples.answers import read_questions
-from longsumbench.papers.examples.question_scores import QA, answer_questions
-from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import BadFile, parse_json, read_text
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.notes import PLANTED, checkpoint_name
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, estimate_share
+from longsumbench.modeling.checkpoints import check_vocabulary, load_network, model_folder, read_tokenizer
+from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
+from longsumbench.papers.examples.examples import describe_problem
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.orderings import decide_claims
-from longsumbench.papers.numbers.ours import LEARNED_COLUMNS, LEARNED_NOTE, Ours, read_ours
-from longsumbench.papers.numbers.printed import find_printed_row
+from longsumbench.papers.numbers.printed import (
+    LEARNED_COLUMNS,
+    LEARNED_NOTE,
+    Ours,
+    decide_claims,
+    find_printed_row,
+    read_ours,
+)
 from longsumbench.papers.page import Job, Page
+from longsumbench.progress import track
 from longsumbench.report.tables import Block
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord
+
+_LONGEST_ANSWER = 30  # tokens
+_LONGEST_INPUT = 512  # tokens, of models that do not say it
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PARTLY_RIGHT = 0.5  # least token F1 of a partly right answer, and its score
+_FORM = '{"id": "the example\'s id", "question": "…", "answer": "…"}'
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question about the reference of the example `id`, and its answer."""
+
+    id: str
+    question: str
+    answer: str
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Read a file of JSON lines.
+
+    Raises:
+        DataError: the file is missing or has no question, a line is not a question, or an answer has no words.
+    """
+    try:
+        lines = read_text(path).splitlines()
+    except (FileNotFoundError, BadFile) as error:
+        raise DataError(f"cannot read the questions ({error}); give questions=FILE", path) from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            question = parse_json(line, Question)
+        except BadFile as error:
+            raise DataError(f"not a question ({error}); each line is {_FORM}", path, number) from error
+        if not _normalized(question.answer):
+            raise DataError(f"the answer '{question.answer}' has no words except articles; correct it", path, number)
+        found.append(question)
+    if not found:
+        raise DataError(f"no question; each line is {_FORM}", path)
+    return found
+
+
+class AnswerFinder:
+    """Finds the span of a text that answers a question, with a model from the hub or a folder.
+
+    Raises:
+        UsageError: it is not a question-answering model, or has no fast tokenizer.
+        DataError: a file of the model is damaged.
+        EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
+    """
+
+    def __init__(self, name: str) -> None:
+        from transformers import AutoModelForQuestionAnswering
+
+        from longsumbench.modeling.nn.device import choose_device
+
+        folder, named = model_folder(name, "qa_model"), f"qa_model={name}"
+        self._tokenizer = read_tokenizer(folder, named)
+        network, missing, _ = load_network(AutoModelForQuestionAnswering, folder, named)
+        if missing:
+            lacking = ", ".join(sorted(missing)[:3])
+            raise UsageError(f"{named} is not a question-answering model: it lacks {lacking}; give another")
+        if not self._tokenizer.is_fast:
+            raise UsageError(f"{named} has no fast tokenizer, which finds the places of tokens; give another")
+        check_vocabulary(self._tokenizer, network.config.vocab_size, named)
+        self._network = network.to(choose_device("auto")).eval()
+        limit = getattr(network.config, "max_position_embeddings", _LONGEST_INPUT)
+        self._longest = min(self._tokenizer.model_max_length, limit)
+
+    def find(self, question: str, text: str) -> str:
+        """Return the answer in a text, at most 30 tokens; empty if the text is empty. Long texts are read in windows.
+
+        Raises:
+            DataError: the question has more than half of the tokens that the model reads.
+        """
+        import torch
+
+        if not text.strip():
+            return ""
+        if len(self._tokenizer(question)["input_ids"]) > self._longest // 2:
+            raise DataError(f"the question '{question[:40]}…' is too long for the model; shorten it")
+        windows = {"truncation": "only_second", "return_overflowing_tokens": True, "stride": self._longest // 4}
+        form = {"padding": True, "return_offsets_mapping": True, "return_tensors": "pt"}
+        read = self._tokenizer(question, text, max_length=self._longest, **windows, **form)
+        spans = read.pop("offset_mapping").tolist()
+        del read["overflow_to_sample_mapping"]
+        with torch.inference_mode():
+            found = self._network(**read.to(self._network.device))
+        best, answer = float("-inf"), ""
+        for place, (starts, ends) in enumerate(
+            zip(found.start_logits.double(), found.end_logits.double(), strict=True)
+        ):
+            inside = torch.tensor([number == 1 for number in read.sequence_ids(place)], device=starts.device)
+            sums = (starts[:, None] + ends[None, :]).masked_fill(~(inside[:, None] & inside[None, :]), float("-inf"))
+            sums = sums.masked_fill(~torch.ones_like(sums).triu().tril(_LONGEST_ANSWER - 1).bool(), float("-inf"))
+            first, last = divmod(int(sums.argmax()), len(starts))
+            if float(sums[first, last]) > best:
+                best, answer = float(sums[first, last]), text[spans[place][first][0] : spans[place][last][1]]
+        return answer
+
+
+def score_answer(given: str, expected: str) -> float:
+    """Return 1 for a right answer, 0.5 for a partly right one (token F1 of 0.5 or more), else 0.
+
+    Case, punctuation and articles are ignored.
+    """
+    words, right = _normalized(given), _normalized(expected)
+    if words == right:
+        return 1.0
+    shared = (Counter(words) & Counter(right)).total()
+    return _PARTLY_RIGHT if 2 * shared >= _PARTLY_RIGHT * (len(words) + len(right)) else 0.0
+
+
+def _normalized(text: str) -> list[str]:
+    """Return the words of an answer, as the evaluation script of SQuAD does."""
+    kept = "".join(character for character in text.lower() if character not in string.punctuation)
+    return _ARTICLES.sub(" ", kept).split()
+
+
+QA = "qa"
+
+
+def answer_questions(job: Job, ours: Ours) -> tuple[Ours, list[str]]:
+    """Answer the questions of the option `questions` from the summaries of all runs with the model `qa_model`.
+
+    Returns:
+        The numbers of the runs with `qa`, and sentences about the questions and about runs without summaries.
+
+    Raises:
+        UsageError: it is not a model for question answering.
+        DataError: the questions or the model are damaged, or no question is about a summarized example.
+        EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
+    """
+    path, name = Path(str(job.options["questions"])).expanduser(), str(job.options["qa_model"])
+    questions, finder = read_questions(path), AnswerFinder(name)
+    scores, asked, notes = dict(ours.scores), set[str](), list[str]()
+    runs = [record for row in job.rows for record in row.finished]
+    for record in track(runs, "answering questions", len(runs), "runs"):
+        try:
+            summaries = _read_outputs(job, record)
+        except DataError as error:
+            notes.append(f"{record.label}: {describe_problem(error)}.")
+            continue
+        found = score_summaries(questions, summaries, finder)
+        if found.empty:
+            raise DataError(f"no question is about an example that {record.label} summarized; correct the ids", path)
+        others = scores.get(record.run_id, pd.DataFrame()).drop(columns=QA, errors="ignore")
+        scores[record.run_id] = others.join(found, how="outer")
+        asked.update(map(str, found.index))
+    number = sum(question.id in asked for question in questions)
+    about = (
+        f"Ours: {checkpoint_name(name)} reads each summary and answers {format_count(number, 'question')} about "
+        f"{format_count(len(asked), 'example')}. A right answer counts 1, a partly right one (token F1 of 0.5 or more) "
+        "0.5. The number is the mean over the examples, in percent."
+    )
+    groups = {key: _with_answers(group, scores) for key, group in ours.groups.items()}
+    return Ours(groups, scores), [about, *notes]
+
+
+def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
+    """Return id → summary of a run."""
+    folder = job.results.run_folder(record)
+    record.check_written(folder, ["predictions.jsonl"])
+    return {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
+
+
+def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str], finder: AnswerFinder) -> pd.DataFrame:
+    """Return `qa` of each summary, the mean score of its answers, 0–1; examples without questions are left out."""
+    found: dict[str, list[float]] = {}
+    for question in questions:
+        if question.id in summaries:
+            answer = finder.find(question.question, summaries[question.id])
+            found.setdefault(question.id, []).append(score_answer(answer, question.answer))
+    means = [sum(scores) / len(scores) for scores in found.values()]
+    return pd.DataFrame({QA: means}, index=pd.Index(list(found), name="id", dtype=object), dtype=float).sort_index()
+
+
+def _with_answers(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
+    number = estimate_share(group.runs, QA, scores)
+    return replace(group, numbers={**group.numbers, QA: number}) if number else group
+
 
 _RATING = "bws"
 _COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *LEARNED_COLUMNS, "rating,\nprinted")

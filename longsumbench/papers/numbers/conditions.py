@@ -12,7 +12,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.artifacts import PAPER
-from longsumbench.papers.numbers.ours import Ours
+from longsumbench.papers.numbers.printed import Ours
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.points import plan_artifact
 

@@ -8,15 +8,15 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.figures.curves_layout import Axis
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.papers.long_table import OURS, long_table
+from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
-from longsumbench.papers.numbers.orderings import decide_claims
-from longsumbench.papers.numbers.ours import (
+from longsumbench.papers.numbers.printed import (
     FACTS_HEADING,
     LEARNED_COLUMNS,
     LEARNED_NOTE,
     Ours,
     count_runs,
+    decide_claims,
     measures_shown,
     read_ours,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from longsumbench.papers.artifacts import PAPER
-from longsumbench.papers.long_table import OURS, PRINTED, TableNumber
+from longsumbench.papers.claims import OURS, PRINTED, TableNumber
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
 from longsumbench.report.tables import Block

@@ -1,15 +1,43 @@
-"""The numbers that a paper prints in a table: the rows of `published.csv` with its source and its table."""
+"""The numbers that a paper prints in a table, those of our runs, and whether the paper's claims hold in ours.
 
-from collections.abc import Collection, Hashable, Mapping
+    published.csv --read_printed_table--> printed numbers
+    Job --read_ours--> Ours: a group of seeds for each row and dataset, and whether it learned
+
+Before a test, each row passes a gate: its system has learned to summarize, and has three seeds. Each claim is tested
+once on each dataset, on the paper's measure.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference, heading_of
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
-from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.papers.artifacts import Artifact, ArtifactRow
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NO_INTERVAL,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+    average_seeds,
+    latest_per_seed,
+)
+from longsumbench.leaderboards.significance import read_all_scores
+from longsumbench.leaderboards.table import take_part_as_f
+from longsumbench.metrics.aggregate import PERCENT, Estimate
+from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, PaperClaim
+from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
 from longsumbench.report.tables import Block
+from longsumbench.runs.record import RunRecord
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
@@ -128,3 +156,198 @@ def _rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") 
         how, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
         found.append(PrintedRow(named, dataset, system, variant, input_tokens, how, numbers, doubted))
     return found
+
+
+FACTS_HEADING = "facts stated right, %"  # heading of planted facts
+LEARNED_COLUMNS = ("learned", "floor", "lift, %")
+LEARNED_NOTE = (
+    "Floor: what the outputs score without their sources, by the measure that ranks systems on these texts. Lift: the "
+    "gain over the floor, in percent of the possible gain. Nothing is concluded from rows that did not learn."
+)
+
+
+class Ours(NamedTuple):
+    """The finished runs of an artifact's rows.
+
+    Attributes:
+        groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
+            artifact's part, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the artifact's part of ROUGE is in the
+            columns of F1.
+    """
+
+    groups: Mapping[tuple[str, str], SeedGroup]
+    scores: ScoresOfRuns
+
+    def number(self, row: str, dataset: str, measure: str) -> Estimate | None:
+        """Return the mean of a measure over examples and seeds; None if the row has no run, or did not measure it."""
+        group = self.groups.get((row, dataset))
+        return group.numbers.get(measure) if group else None
+
+    def table_number(self, kind: str, row: str, dataset: str, measure: str, number: Estimate) -> TableNumber:
+        """Return a number of a row for the CSV, or its difference from the printed one."""
+        group = self.groups[row, dataset]
+        n = group.first.measures[measure].n if measure in group.first.measures else group.first.n
+        runs = " ".join(run.run_id for run in group.runs)
+        return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
+
+    def learned_cells(self, row: str, dataset: str) -> list[str]:
+        """Return the cells of `LEARNED_COLUMNS` for a row."""
+        learned = self.groups[row, dataset].learned if (row, dataset) in self.groups else Learned()
+        floor = "" if learned.floor is None else f"{learned.floor:.1f}"
+        return [learned.word, floor, "" if learned.lift is None else f"{learned.lift:.0f}"]
+
+    def learned_numbers(self) -> Iterator[TableNumber]:
+        """Yield floor and lift of each row for the CSV; the outcome is the word."""
+        for (row, dataset), group in self.groups.items():
+            for measure, value in (("floor", group.learned.floor), ("lift", group.learned.lift)):
+                if value is not None:
+                    number = self.table_number(OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL))
+                    yield number._replace(outcome=group.learned.word)
+
+    @property
+    def facts(self) -> bool:
+        """True if any run measured planted facts."""
+        return any(PLANTED in group.numbers for group in self.groups.values())
+
+
+def read_ours(job: Job) -> Ours:
+    """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
+    rows = [row for row in job.rows if row.finished]
+    records = {run.run_id: run for row in rows for run in row.finished}
+    scores = read_all_scores(job.results, records.values())
+    learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
+    if job.artifact.part != "f":
+        taken, scores = take_part_as_f(records.values(), job.artifact.part, scores)
+        records = {run.run_id: run for run in taken}
+    groups = {(row.label, row.dataset): _average(row, records, scores) for row in rows}
+    return Ours({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
+
+
+def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    """Return key of a group → whether its system learned, judged among the rows that are comparable with it."""
+    members: dict[object, dict[str, SeedGroup]] = {}
+    for group in groups:
+        members.setdefault(comparison_key(group.first), {})[group.key] = group
+    return {key: found for rows in members.values() for key, found in judge_learning([*rows.values()], scores).items()}
+
+
+def _average(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
+    return average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
+
+
+def count_runs(row: RowRuns) -> str:
+    """Return the number of finished runs, "3"; if some are missing, "1 of 3"."""
+    finished, wanted = len(row.finished), len(row.records)
+    return str(finished) if finished == wanted else f"{finished} of {wanted}"
+
+
+def measures_shown(job: Job, ours: Ours) -> list[str]:
+    """Return the artifact's measures; also planted facts, if the runs measured them."""
+    return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if ours.facts else [])]))
+
+
+_FEWEST_SEEDS = 3  # of a test of systems with seeds
+# Word → outcome of a claim about such a system, the worst first
+_GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
+
+
+def decide_claims(job: Job, ours: Ours) -> tuple[Verdict, ...]:
+    """Return a verdict for each claim of the paper on each dataset.
+
+    Args:
+        job: the artifact and its runs.
+        ours: the numbers of its runs. A kind can add columns to `ours.scores`, to test other measures.
+    """
+    claims = {
+        (paper.claim, paper.on, dataset): _compare_rows(job, ours, paper, dataset)
+        for paper in job.artifact.claims
+        for dataset in paper.datasets or job.artifact.datasets
+        if dataset in job.datasets and all(_prints(job.artifact, label, dataset) for label in paper.rows)
+    }
+    return judge_claims([*claims.values()])
+
+
+def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
+    """Return True if the paper has a row on a dataset."""
+    named = artifact.rows[label].datasets
+    return not named or dataset in named
+
+
+def _compare_rows(job: Job, ours: Ours, paper: PaperClaim, dataset: str) -> Claim:
+    """Return a claim with the differences of its rows, or with the reason why it is not tested."""
+    if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
+        return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
+    groups = {label: ours.groups[label, dataset] for label in paper.rows}
+    runs = [run for group in groups.values() for run in group.runs]
+    claim = Claim(paper, dataset, runs=runs, facts=_compare_facts([*groups.values()], paper))
+    if unlike := _incomparable(runs):
+        return claim._replace(obstacle=NOT_TESTED, reason=f"not comparable: {unlike}")
+    pairs = [compare_groups(*pair, paper.on, ours.scores) for pair in combinations(groups.values(), 2)]
+    comparisons = [pair for pair in pairs if pair]
+    if len(comparisons) < len(pairs):
+        reason = f"the runs have no {heading_of(paper.on)} of each example"
+        return claim._replace(obstacle=NOT_TESTED, reason=reason)
+    claim = claim._replace(comparisons=comparisons)
+    if isinstance(paper, AlikeRows):
+        claim = claim._replace(margin=_margin(job.artifact, paper, dataset))
+        if not claim.margin:
+            reason = "prints equal numbers" if claim.margin == 0 else f"prints no {heading_of(paper.on)} of all rows"
+            return claim._replace(obstacle=NOT_TESTED, reason=f"the paper {reason}, which gives no margin")
+    return pass_gate(claim, groups)
+
+
+def pass_gate(claim: Claim, groups: Mapping[str, SeedGroup]) -> Claim:
+    """Return a claim; with an obstacle if a system did not learn, or too few seeds are compared.
+
+    Args:
+        claim: with its comparisons and runs.
+        groups: label of each row → its runs.
+    """
+    words = [group.learned.word for group in groups.values()]
+    claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
+    if obstacle := _GATE.get(claim.learned, ""):
+        failed = {label: group.learned for label, group in groups.items() if group.learned.word == claim.learned}
+        reasons = [f"{label}: {learned.reason}" for label, learned in failed.items()]
+        return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
+    seeds = min(comparison.seeds for comparison in claim.comparisons)
+    if seeds >= _FEWEST_SEEDS or all(run.seed is None for run in claim.runs):
+        return claim
+    return claim._replace(obstacle={1: ONE_SEED, 2: TWO_SEEDS}.get(seeds, NOT_TESTED))
+
+
+def _compare_facts(groups: Sequence[SeedGroup], paper: PaperClaim) -> float | None:
+    """Return the difference in planted facts, of rows that are alike the largest; None if not all measured them."""
+    facts = [group.numbers[PLANTED].mean for group in groups if PLANTED in group.numbers]
+    if paper.on == PLANTED or len(facts) < len(groups):
+        return None
+    return facts[0] - facts[1] if len(facts) == 2 else max(facts) - min(facts)
+
+
+def _margin(artifact: Artifact, paper: AlikeRows, dataset: str) -> float | None:
+    """Return the stated margin, or the largest difference of the printed numbers; None if a row prints none."""
+    if paper.margin is not None:
+        return paper.margin
+    printed = [find_printed_row(artifact, label, dataset) for label in paper.rows]
+    texts = [row.numbers.get(column_of(paper.on)) for row in printed if row]
+    numbers = [float(text) for text in texts if text]
+    return round(max(numbers) - min(numbers), 4) if len(numbers) == len(paper.rows) else None
+
+
+def describe_missing(job: Job, label: str, dataset: str) -> str:
+    """Describe the missing runs of a row; empty if it has all."""
+    if (problem := job.unreachable.get((label, dataset))) is not None:
+        return f"no runs of {label}: {problem}"
+    for row in job.rows:
+        if (row.label, row.dataset) == (label, dataset):
+            missing, older = row.records.count(None), ", made by older code" if row.outdated else ""
+            return f"runs of {label} missing: {missing} of {len(row.records)}{older}" if missing else ""
+    return f"{label} has no runs at scale={job.scale}"
+
+
+def _incomparable(runs: Sequence[RunRecord]) -> str:
+    """Describe how the first two runs that are not comparable differ; empty if all are."""
+    for run in runs:
+        if comparison_key(run) != comparison_key(runs[0]):
+            return describe_difference(runs[0], run)
+    return ""

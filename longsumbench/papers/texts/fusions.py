@@ -9,8 +9,15 @@ from longsumbench.api import build_settings
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.papers.artifacts import Ordering
-from longsumbench.papers.claims import Claim, PairDifference, claim_about_texts, judge_claims
-from longsumbench.papers.long_table import OURS, TableNumber, long_table
+from longsumbench.papers.claims import (
+    OURS,
+    Claim,
+    PairDifference,
+    TableNumber,
+    claim_about_texts,
+    judge_claims,
+    long_table,
+)
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block

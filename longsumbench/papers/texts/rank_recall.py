@@ -14,8 +14,16 @@ from longsumbench.api.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers.artifacts import Ordering
-from longsumbench.papers.claims import Claim, claim_about_texts, compare_examples, judge_claims
-from longsumbench.papers.long_table import OURS, PRINTED, TableNumber, long_table
+from longsumbench.papers.claims import (
+    OURS,
+    PRINTED,
+    Claim,
+    TableNumber,
+    claim_about_texts,
+    compare_examples,
+    judge_claims,
+    long_table,
+)
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block

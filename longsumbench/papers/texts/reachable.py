@@ -9,9 +9,8 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.papers.numbers.conditions import compare_texts, describe_unread
-from longsumbench.papers.page import Job
-from longsumbench.papers.picture_names import picture_name
-from longsumbench.papers.typed_words import texts_problem
+from longsumbench.papers.page import Job, picture_name
+from longsumbench.papers.points import texts_problem
 
 
 class ReadableDataset(NamedTuple):

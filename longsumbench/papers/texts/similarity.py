@@ -2,12 +2,18 @@
 
 from msgspec import structs
 
-from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality
-from longsumbench.analysis.locality.plot import draw_locality
+from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, draw_locality
 from longsumbench.api import build_settings
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.papers.claims import Claim, claim_about_texts, compare_examples, judge_claims
-from longsumbench.papers.long_table import OURS, TableNumber, long_table
+from longsumbench.papers.claims import (
+    OURS,
+    Claim,
+    TableNumber,
+    claim_about_texts,
+    compare_examples,
+    judge_claims,
+    long_table,
+)
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.report.tables import Block

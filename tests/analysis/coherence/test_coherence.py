@@ -15,10 +15,10 @@ from longsumbench.analysis.coherence.coherence import (
     SHUFFLED,
     CoherenceSettings,
     NextSentences,
+    draw_coherence,
     score_texts,
     shuffled,
 )
-from longsumbench.analysis.coherence.plot import draw_coherence
 from longsumbench.api import Example, Scoring
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence

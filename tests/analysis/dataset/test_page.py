@@ -11,8 +11,8 @@ from support.pages import HOSTILE, Reading
 from support.run_records import record
 from support.toys import ToySplit
 
+from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page, write_dataset_page
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
-from longsumbench.analysis.dataset.page import DatasetReport, dataset_page, write_dataset_page
 from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown

@@ -7,8 +7,15 @@ import pytest
 from support.drawn import drawn, example
 
 from longsumbench.analysis.locality import locality
-from longsumbench.analysis.locality.locality import ACROSS, ALL, WITHIN, bins, compare_sentences, similarity_by_distance
-from longsumbench.analysis.locality.plot import draw_locality
+from longsumbench.analysis.locality.locality import (
+    ACROSS,
+    ALL,
+    WITHIN,
+    bins,
+    compare_sentences,
+    draw_locality,
+    similarity_by_distance,
+)
 from longsumbench.analysis.locality.sentence_vectors import TfIdf
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities

@@ -16,8 +16,7 @@ from longsumbench.api import Evidence, Summary
 from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import ROUGE_TYPES
-from longsumbench.runs.evidence import write_evidence
-from longsumbench.runs.inputs import append_inputs
+from longsumbench.runs.evidence import append_inputs, write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.results import Results
 

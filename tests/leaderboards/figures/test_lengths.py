@@ -14,7 +14,7 @@ from support.run_records import measured, record
 
 from longsumbench.api import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
-from longsumbench.leaderboards import update as leaderboard
+from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.figures.lengths import (
     FACT_PANELS,
     draw_lengths,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 
 pytestmark = pytest.mark.usefixtures("float64")
 

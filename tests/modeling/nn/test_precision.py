@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import at_least_single
 
 
 @pytest.mark.parametrize("given", [torch.bfloat16, torch.float16, torch.float32, torch.float64])

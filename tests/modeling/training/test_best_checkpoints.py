@@ -27,7 +27,7 @@ from longsumbench.modeling.training.state import TrainingState
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import CheckpointMeans, RunRecord, output_files
-from longsumbench.runs.run_files import training_key
+from longsumbench.runs.results import training_key
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 MODEL = "model.safetensors"

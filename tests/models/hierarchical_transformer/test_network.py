@@ -8,7 +8,7 @@ from support.hierarchical_networks import PAD, VARIANTS, batch, labels, network
 from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 
-from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (

@@ -17,8 +17,13 @@ from support.toys import TINY_FOR_ALL, write_jsonl
 from longsumbench.api import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
-from longsumbench.papers.examples.evidence import evidence_page
-from longsumbench.papers.examples.evidence_numbers import compare_steps, measure_examples, measure_view, number_blocks
+from longsumbench.papers.examples.evidence import (
+    compare_steps,
+    evidence_page,
+    measure_examples,
+    measure_view,
+    number_blocks,
+)
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, UNDECIDED, Job
 from longsumbench.report.evidence.views import Selections, Weights
 from longsumbench.report.tables import markdown
@@ -172,7 +177,7 @@ def test_a_system_that_did_not_learn_shows_nothing(
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "3 %") for row in rows}
 
-    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    monkeypatch.setattr("longsumbench.papers.numbers.printed.judge_learning", judged)
     (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(mixed=True))).verdicts
     assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
 

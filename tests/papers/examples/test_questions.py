@@ -15,8 +15,7 @@ from support.toys import one_line
 from longsumbench.api import Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.papers.examples.answers import AnswerFinder, read_questions, score_answer
-from longsumbench.papers.examples.questions import questions_page
+from longsumbench.papers.examples.questions import AnswerFinder, questions_page, read_questions, score_answer
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, Job
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries

@@ -11,7 +11,7 @@ from longsumbench.api import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
-from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.numbers.printed import read_ours
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
 from longsumbench.runs.results import Results

@@ -90,7 +90,7 @@ def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytes
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "3 %", 4.2, 3.4) for row in rows}
 
-    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    monkeypatch.setattr("longsumbench.papers.numbers.printed.judge_learning", judged)
     found = curves_page(figure(tmp_path / "not"))
     assert found.pictures != learned
     assert {row[-4:-1] for block in found.blocks for row in map(tuple, block.rows)} == {(NOT_LEARNED, "4.2", "3")}

@@ -8,7 +8,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
 from longsumbench.papers.artifacts import ArtifactRow
-from longsumbench.papers.numbers.dimensions import PRINTED_DIMENSIONS, dimensions_page
+from longsumbench.papers.numbers.scores import PRINTED_DIMENSIONS, dimensions_page
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
 from longsumbench.runs.results import Results

@@ -14,9 +14,8 @@ from longsumbench.leaderboards.learned import LEARNED, NOT_LEARNED, STILL_LEARNI
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference
 from longsumbench.metrics.statistics import holm
 from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, Ordering
-from longsumbench.papers.long_table import long_table
-from longsumbench.papers.numbers.orderings import decide_claims
-from longsumbench.papers.numbers.ours import read_ours
+from longsumbench.papers.claims import long_table
+from longsumbench.papers.numbers.printed import decide_claims, read_ours
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -68,7 +67,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
             key: Learned(word, "" if word == LEARNED else f"it is {word}", 40.0, 8.0) for key, word in found.items()
         }
 
-    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    monkeypatch.setattr("longsumbench.papers.numbers.printed.judge_learning", judged)
 
 
 def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:

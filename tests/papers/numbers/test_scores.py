@@ -151,7 +151,7 @@ def test_rows_that_did_not_learn_are_marked(tmp_path: Path, monkeypatch: pytest.
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
         return {row.key: Learned(NOT_LEARNED, "2 %", 41.23, -1.7) for row in rows}
 
-    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    monkeypatch.setattr("longsumbench.papers.numbers.printed.judge_learning", judged)
     (block, *_) = page(tmp_path, seal()).blocks
     names = ("learned", "floor", "lift, %")
     assert [row_of(block, "SEAL")[name] for name in names] == [NOT_LEARNED, "41.2", "-2"]
@@ -166,7 +166,7 @@ def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         seen.extend([(row.first.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()) for row in rows])
         return {row.key: Learned() for row in rows}
 
-    monkeypatch.setattr("longsumbench.papers.numbers.ours.judge_learning", judged)
+    monkeypatch.setattr("longsumbench.papers.numbers.printed.judge_learning", judged)
     page(tmp_path, seal(part="p"))
     assert seen == [(pytest.approx(40), pytest.approx(0.4))]
 
