@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from tabulate import tabulate
 
-from longsumbench.api import Scores
+from longsumbench.core import Scores
 from longsumbench.modeling.ranking import lexrank, similarities, tfidf_with_title
 
 VOCABULARY = 30_000

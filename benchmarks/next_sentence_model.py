@@ -24,9 +24,9 @@ import torch
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForNextSentencePrediction, BertTokenizerFast
 
-from longsumbench.analysis.coherence.coherence import shuffled
-from longsumbench.api import Example
+from longsumbench.analysis.coherence import shuffled
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Example
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.runs.plan import plan_dataset
 

@@ -37,8 +37,8 @@ import numpy as np
 import torch
 from transformers import BartConfig, BartForConditionalGeneration, Qwen2Config, Qwen2ForCausalLM
 
-from longsumbench.api import DatasetSettings, registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE, user_cache
+from longsumbench.core import DatasetSettings, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.files import digest
 from longsumbench.modeling.tokenizer import train_tokenizer

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
-from longsumbench.api import RunConfig, registry
+from longsumbench.core import RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.modeling.flops import ForwardCount
 from longsumbench.papers.artifacts import PAPER, Artifact, find_artifact, read_artifacts

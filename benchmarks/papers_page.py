@@ -21,7 +21,7 @@ from longsumbench.papers.index import PICTURE, claims_table
 from longsumbench.papers.make import describe_status, paper, scales_of
 from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.papers.stored_pages import read_all_written
-from longsumbench.report.tables import escape_markdown
+from longsumbench.render.tables import escape_markdown
 from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]

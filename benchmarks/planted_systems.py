@@ -19,7 +19,7 @@ import numpy as np
 from tabulate import tabulate
 
 import longsumbench
-from longsumbench.api import Example
+from longsumbench.core import Example
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results

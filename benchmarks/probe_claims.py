@@ -39,7 +39,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.api import DatasetSettings, names_deciding
+from longsumbench.core import DatasetSettings, names_deciding
 from longsumbench.leaderboards.figures.lengths import (
     FACT_PANELS as LENGTH_KINDS,
     WHOLE,

@@ -24,8 +24,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.api import DatasetSettings, Example
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.corpora.reading.load import load_texts

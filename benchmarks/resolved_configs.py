@@ -25,8 +25,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from longsumbench.api import registry
 from longsumbench.conf import CONF
+from longsumbench.core import registry
 from longsumbench.errors import SuiteError
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.run_id import run_spec_on

@@ -17,7 +17,7 @@ from measuring import in_turns, ratio
 from tabulate import tabulate
 from torch import Tensor
 
-from longsumbench.api import registry
+from longsumbench.core import registry
 from longsumbench.modeling.training.optimization import build_optimizer, make_dense
 from longsumbench.modeling.training.trainer import Objective
 from longsumbench.runs.plan import plan

@@ -30,8 +30,8 @@ from transformers import (
     Seq2SeqTrainingArguments,
 )
 
-from longsumbench.api import DatasetSettings, Decoding, Example, FitContext, Recipe
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
+from longsumbench.core import DatasetSettings, Decoding, Example, FitContext, Recipe
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.training.trainer import train

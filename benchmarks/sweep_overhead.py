@@ -102,9 +102,9 @@ def steps(folder: Path) -> dict[str, float]:
 
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
-    from longsumbench.api import registry
-    from longsumbench.api.system import FitContext
     from longsumbench.cache.artifacts import ArtifactCache
+    from longsumbench.core import registry
+    from longsumbench.core.system import FitContext
     from longsumbench.corpora.reading.load import load_texts
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
     from longsumbench.runs.plan import plan

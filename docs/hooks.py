@@ -17,8 +17,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from omegaconf import OmegaConf
 
-from longsumbench.api import catalogue, registry
 from longsumbench.conf import CONF
+from longsumbench.core import catalogue, registry
 
 ROOT = Path(__file__).parents[1]
 SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's

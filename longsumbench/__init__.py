@@ -5,12 +5,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longsumbench.analysis.imports.import_outputs import import_outputs
     from longsumbench.analysis.plan import analyze, stats
-    from longsumbench.analysis.runs.compare import compare, load_outputs
-    from longsumbench.analysis.runs.overlap_page import inspect
-    from longsumbench.analysis.score.score import score
     from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
+    from longsumbench.outputs.compare import compare, load_outputs
+    from longsumbench.outputs.import_outputs import import_outputs
+    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.outputs.score import score
     from longsumbench.papers.make import paper
     from longsumbench.runs.load import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
@@ -21,18 +21,18 @@ __all__ = ["analyze", "compare", "import_outputs", "inspect", "leaderboard", "le
 __all__ += ["load_outputs", "load_run", "load_system", "paper", "run", "score", "stats", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "analyze": "analysis.plan",
-    "compare": "analysis.runs.compare",
-    "import_outputs": "analysis.imports.import_outputs",
-    "inspect": "analysis.runs.overlap_page",
+    "compare": "outputs.compare",
+    "import_outputs": "outputs.import_outputs",
+    "inspect": "outputs.overlap_page",
     "leaderboard": "leaderboards.table",
     "leaderboard_figure": "leaderboards.table",
     "load_dataset": "runs.load",
-    "load_outputs": "analysis.runs.compare",
+    "load_outputs": "outputs.compare",
     "load_run": "runs.load",
     "load_system": "runs.summarize",
     "paper": "papers.make",
     "run": "sweeps.run",
-    "score": "analysis.score.score",
+    "score": "outputs.score",
     "stats": "analysis.plan",
     "sweep": "sweeps.run",
 }

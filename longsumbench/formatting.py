@@ -82,6 +82,11 @@ def format_interval(low: float, high: float, spec: str = "+.1f") -> str:
     return "unknown" if isnan(low) or isnan(high) else f"{low:{spec}} to {high:{spec}}"
 
 
+def format_p(p: float | None) -> str:
+    """Return a p-value as text; the number of resamples does not resolve values below 0.001. None: empty."""
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def percent(part: float, whole: float | None) -> float | None:
     """Return `part` in percent of `whole`; None if `whole` is 0 or None."""
     return 100.0 * part / whole if whole else None

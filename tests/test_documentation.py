@@ -8,9 +8,9 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-from longsumbench.api import SECTIONS, RankerSettings, registry
 from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
+from longsumbench.core import SECTIONS, RankerSettings, registry
 from longsumbench.errors import UsageError
 from longsumbench.runs.typed_overrides import as_hydra
 

@@ -10,18 +10,19 @@ from pathlib import Path
 from support.paths import ROOT
 
 SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
-PACKAGES = ["cache", "api", "rouge", "modeling", "metrics", "corpora", "models", "report", "runs", "leaderboards"]
+PACKAGES = ["cache", "core", "rouge", "modeling", "metrics", "corpora", "models", "render", "runs", "leaderboards"]
 ORDER = [
     "conf",
     *SMALL,
     *PACKAGES,
     "sweeps",
+    "outputs",
     "analysis",
     "papers",
     "cli",
     "__main__",
 ]  # each imports only what is before it
-SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "api", "rouge", "modeling", "models"}
+SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models"}
 
 
 def module_name(path: Path) -> str:
@@ -67,9 +68,9 @@ def test_no_module_imports_itself_by_others() -> None:
 
 def test_what_is_light_imports_no_torch() -> None:
     """The contracts, the datasets and the baselines load neither torch nor transformers."""
-    light = [name for name in MODULES if name.split(".")[1:2] in ([one] for one in (*SMALL, "cache", "api"))]
+    light = [name for name in MODULES if name.split(".")[1:2] in ([one] for one in (*SMALL, "cache", "core"))]
     code = (
-        "import sys\nfrom importlib import import_module\nfrom longsumbench.api import registry\n"
+        "import sys\nfrom importlib import import_module\nfrom longsumbench.core import registry\n"
         f"for name in {[*light, 'longsumbench.models.baselines.system']}:\n    import_module(name)\n"
         "    assert not {'torch', 'transformers'} & set(sys.modules), name\n"
         "for name in registry.corpora.targets():\n    registry.corpora.load(name)\n"

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.coherence.coherence import (
+from longsumbench.analysis.coherence import (
     CoherenceFound,
     CoherenceSettings,
     analyze_coherence,
@@ -24,7 +24,7 @@ from longsumbench.analysis.fusion import page as fusion_page
 from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, write_locality
 from longsumbench.analysis.sampled import SampleSettings
-from longsumbench.api import DatasetSettings, RankerSettings, RunConfig, build_settings
+from longsumbench.core import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.runs.compose import translate_hydra_error
 from longsumbench.runs.overrides import format_overrides

@@ -13,7 +13,7 @@ from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
-from longsumbench.report.tables import terminal_block, wrap_text
+from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.record import RunRecord, ranking_score, source_seen
 from longsumbench.runs.results import Results

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from longsumbench.api import Count, DatasetSettings, Example, Seed, Split, setting
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Count, DatasetSettings, Example, Seed, Split, setting
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count

@@ -33,8 +33,8 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.compare import compare
-    from longsumbench.analysis.runs.compare_page import comparison_folder, write_comparison
+    from longsumbench.outputs.compare import compare
+    from longsumbench.outputs.compare_page import comparison_folder, write_comparison
 
     chosen = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
     comparison = compare(*options.runs, **chosen)

@@ -14,10 +14,10 @@ from typing import Any, get_type_hints
 import argcomplete
 from argcomplete.completers import FilesCompleter
 
-from longsumbench.api import SECTIONS, OneOf, RunConfig, bounds_of, dataset_files, registry
 from longsumbench.cli.list import FILTERS, STATES
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF, user_config_folder
+from longsumbench.core import SECTIONS, OneOf, RunConfig, bounds_of, dataset_files, registry
 from longsumbench.formatting import print_text
 
 _Found = Iterable[str]

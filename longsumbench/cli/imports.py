@@ -42,9 +42,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.analysis.imports.import_outputs import plan_import, run_import
-        from longsumbench.analysis.imports.outputs import OutputsToImport
         from longsumbench.leaderboards.after_run import describe_runs
+        from longsumbench.outputs.import_outputs import plan_import, run_import
+        from longsumbench.outputs.imported import OutputsToImport
 
     about = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
     outputs = OutputsToImport(Path(options.outputs).expanduser(), **about)

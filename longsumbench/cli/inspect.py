@@ -36,10 +36,10 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.inspect_page import write_inspection
-    from longsumbench.analysis.runs.inspect_run import inspection_folder
-    from longsumbench.analysis.runs.overlap_page import inspect
-    from longsumbench.report.figures import write_pictures
+    from longsumbench.outputs.inspect_page import write_inspection
+    from longsumbench.outputs.inspect_run import inspection_folder
+    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.render.figures import write_pictures
 
     inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
     folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))

@@ -58,12 +58,12 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.api import Between, check_value
-    from longsumbench.api.config import check_choice
+    from longsumbench.core import Between, check_value
+    from longsumbench.core.config import check_choice
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
-    from longsumbench.report import tables
+    from longsumbench.render import tables
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
     check_choice("--measure", options.measure, tuple(parts))
@@ -113,7 +113,7 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
         )
     from longsumbench.leaderboards.figures.matrix import MATRIX_HEADING, update_matrix
     from longsumbench.leaderboards.matrix import matrix_blocks
-    from longsumbench.report import tables
+    from longsumbench.render import tables
 
     matrix = update_matrix(results, options.matrix or None)
     heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)

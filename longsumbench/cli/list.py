@@ -38,7 +38,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.api import catalogue, registry
+    from longsumbench.core import catalogue, registry
 
     if options.what == "runs":
         print_text(_runs(options))
@@ -56,7 +56,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _runs(options: argparse.Namespace) -> str:
-    from longsumbench.api import check_choice
+    from longsumbench.core import check_choice
     from longsumbench.runs.run_list import list_runs, render_runs
 
     chosen = dict(word.partition("=")[::2] for word in options.filters)

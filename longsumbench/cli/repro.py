@@ -26,7 +26,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.reproduce import reproduction_page
+    from longsumbench.outputs.reproduce import reproduction_page
     from longsumbench.runs.record import RunRecord
 
     folder = results_of(options).find(options.run)
@@ -34,8 +34,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
-    from longsumbench.analysis.imports.outputs import score_again
-    from longsumbench.analysis.runs.repeat import check_repeat
+    from longsumbench.outputs.imported import score_again
+    from longsumbench.outputs.repeat import check_repeat
 
     print_text(check_repeat(folder, record, score_again if record.imported else None))
 

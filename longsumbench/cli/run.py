@@ -12,7 +12,7 @@ FIRST_COMPARISON = ("experiment=first-probe,first-text", "hydra/launcher=joblib"
 _FIRST_LINES = (
     "This compares summarizers, to show what the suite measures: which facts do four",
     "systems find in short generated reports, and how good are extracts of real",
-    "texts? It trains the systems here. Two tables, a picture and findings follow.",
+    "texts? It trains the systems here. Two tables, two pictures and findings follow.",
 )
 _HELP = """\
 Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.

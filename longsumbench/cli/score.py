@@ -49,8 +49,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             raise UsageError(f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}")
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
-    from longsumbench.analysis.score.files import find_predictions
-    from longsumbench.analysis.score.score import ScoreOptions, score_files
+    from longsumbench.outputs.files import find_predictions
+    from longsumbench.outputs.score import ScoreOptions, score_files
 
     how = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
     table = output_file(options.per_example, "--per-example")

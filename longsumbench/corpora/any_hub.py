@@ -1,6 +1,6 @@
 """Any dataset of the Hugging Face hub, with the fields of own texts (`jsonl`) or other columns (`dataset.columns`)."""
 
-from longsumbench.api import Corpus, Hub
+from longsumbench.core import Corpus, Hub
 from longsumbench.corpora.jsonl import jsonl_example
 
 CORPUS = Corpus(

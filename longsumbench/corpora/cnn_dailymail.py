@@ -12,7 +12,7 @@ Paper: https://aclanthology.org/P17-1099. Hermann et al. (2015) collected the st
 Each highlight is one sentence of the reference. Articles are not cleaned ("By . Associated Press . PUBLISHED: …").
 """
 
-from longsumbench.api import Corpus, Example, Hub, Row
+from longsumbench.core import Corpus, Example, Hub, Row
 from longsumbench.corpora.formats.cnn_stories import example_of, stories_source
 from longsumbench.corpora.reading.fields import id_in, paragraphs_in, text_in
 

@@ -5,7 +5,7 @@ so use `dataset.split=train` to summarize them. To train a system, use `dataset.
 file into three splits. This is a separate dataset, so no table mixes its scores with those of the whole.
 """
 
-from longsumbench.api import Corpus
+from longsumbench.core import Corpus
 from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 
 CORPUS = Corpus(

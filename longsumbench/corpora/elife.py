@@ -4,7 +4,7 @@ Read from `dataset.path=`. Fields outside that layout (digest, subjects, license
 abstract, not the digest in plain language.
 """
 
-from longsumbench.api import Corpus
+from longsumbench.core import Corpus
 from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 
 CORPUS = Corpus(

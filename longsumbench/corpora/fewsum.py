@@ -10,7 +10,7 @@ so the scores of the two domains can be separated. Grades are ignored: they are 
 `train` has 58 examples: enough to adapt a system, not to train one.
 """
 
-from longsumbench.api import Corpus, Example, Row
+from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
 
 _REVIEWS, _SUMMARIES = 8, 3

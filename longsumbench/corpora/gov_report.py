@@ -25,7 +25,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from longsumbench.api import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
+from longsumbench.core import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
 from longsumbench.corpora.formats.gov_report_files import reports_source
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,

@@ -7,7 +7,7 @@
 Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
-from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences
+from longsumbench.core import Corpus, Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import (
     given_field,
     id_in,

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.api import Corpus, Entry, Example, Hub, Row, Source
+from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
 from longsumbench.corpora.reading.files import (
     SPLITS,

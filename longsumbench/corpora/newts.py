@@ -10,7 +10,7 @@ is the topic's words, one of the paper's prompts; `phrases` and `sentences` stat
 stories appear two or three times, each time with another writer's summary.
 """
 
-from longsumbench.api import Corpus, Example, Row
+from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, words_in
 from longsumbench.sentences import split_summary
 

@@ -11,7 +11,7 @@ the section below it. A heading without text is left out and counted. The refere
 
 from itertools import chain
 
-from longsumbench.api import Corpus, Document, Example, Row, Section, Sentences, Thinned
+from longsumbench.core import Corpus, Document, Example, Row, Section, Sentences, Thinned
 from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 

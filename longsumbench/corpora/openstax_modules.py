@@ -5,7 +5,7 @@ example's id joins the ids of chapter and module. This is a separate dataset bec
 as long as those of `openstax`.
 """
 
-from longsumbench.api import Corpus, Example, Row, Thinned
+from longsumbench.core import Corpus, Example, Row, Thinned
 from longsumbench.corpora.openstax import BARE, document_of, summary_of
 from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, words_in
 

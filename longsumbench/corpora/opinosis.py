@@ -10,7 +10,7 @@ each is a paragraph, as given and in the order of the file. The title is the top
 have one summary twice, and two topics have all of theirs twice. There is only a test split.
 """
 
-from longsumbench.api import Corpus, Example, Row
+from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.api import Document, Entry, Example, Row
+from longsumbench.core import Document, Entry, Example, Row
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source

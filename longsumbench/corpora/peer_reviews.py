@@ -11,7 +11,7 @@ paper. Grades, confidences and the decision are ignored: they are not text, and 
 
 import re
 
-from longsumbench.api import Corpus, Document, Example, Row, Section
+from longsumbench.core import Corpus, Document, Example, Row, Section
 from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, paragraphs_in, text_in
 from longsumbench.sentences import split_sentences
 

@@ -6,7 +6,7 @@ field `url`), because several licences require it. The texts have no abstracts, 
 
 from dataclasses import replace
 
-from longsumbench.api import Corpus, Example, Row
+from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 from longsumbench.corpora.reading.fields import text_in
 

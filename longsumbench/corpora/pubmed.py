@@ -3,7 +3,7 @@
 The hub's copy has no section names. The files of the release, read with `dataset.path=`, have them.
 """
 
-from longsumbench.api import Corpus, Hub
+from longsumbench.core import Corpus, Hub
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 
 CORPUS = Corpus(

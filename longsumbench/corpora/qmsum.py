@@ -27,7 +27,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
+from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, objects_in, text_in, words_in
 from longsumbench.corpora.reading.files import local_source, one_per_split, row_in_file
 from longsumbench.sentences import split_sentences

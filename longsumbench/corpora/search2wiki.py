@@ -14,7 +14,7 @@ than 50 % of a section's words. Use "none" for results without clones.
 
 from itertools import chain
 
-from longsumbench.api import Corpus, Document, Example, Row, Section, Thinned
+from longsumbench.core import Corpus, Document, Example, Row, Section, Thinned
 from longsumbench.corpora.reading.clones import PAGE_RULES
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,

@@ -10,7 +10,7 @@ reference. The first question asks for the plot of the whole story. The story is
 paragraphs. The note by Project Gutenberg above it ("Produced by …") stays.
 """
 
-from longsumbench.api import Corpus, Document, Example, Row
+from longsumbench.core import Corpus, Document, Example, Row
 from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,

@@ -6,7 +6,7 @@ conclusions); the last one repeats much of the abstract. This is a separate data
 those published for PubMed.
 """
 
-from longsumbench.api import Corpus
+from longsumbench.core import Corpus
 from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 
 CORPUS = Corpus(

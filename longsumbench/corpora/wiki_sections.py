@@ -9,7 +9,7 @@ article's address, as the licence requires.
 
 from itertools import chain
 
-from longsumbench.api import Corpus, Document, Example, Row, Section
+from longsumbench.core import Corpus, Document, Example, Row, Section
 from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"

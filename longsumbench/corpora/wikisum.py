@@ -19,7 +19,7 @@ because two pages can share one.
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from longsumbench.api import Corpus, Document, Example, Row, Sentences, Thinned
+from longsumbench.core import Corpus, Document, Example, Row, Sentences, Thinned
 from longsumbench.corpora.formats.wikisum_ranked import ranked_source
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.fields import (

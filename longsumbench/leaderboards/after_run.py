@@ -26,11 +26,13 @@ from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, diffe
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.tables import Block, on_one_line, terminal_block, terminal_width
+from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
 from longsumbench.runs.results import Results
 
-_SINGLE, _SAME, _OTHER = "fact_recall_single", "fact_recall_silent_same", "fact_recall_silent_other"
+_SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
+_SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
+_GUESS_OF_TWO = 50.0  # percent of silent facts that a guess between both bids states right
 _TENTHS = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
 _MOST_NAMED = 3  # pairs, or systems with their numbers, in a sentence
 
@@ -71,9 +73,14 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
         if _has_interval(row, _SAME) and _has_interval(row, _OTHER)
     ]
     sentences = [
-        _by_system(systems, scores),
+        _by_system(systems, scores, _SINGLE, "Single facts (in one place)"),
         _describe_contrasts("Single facts, in the first half of the source against the second", halves),
-        _describe_contrasts("Silent facts (in two places), in one section against several", distances),
+        _by_system(systems, scores, _RELAYED, "Relayed facts (in two places, told which bid won)"),
+        _describe_contrasts(
+            "Silent facts (in two places, not told which bid won), in one section against several",
+            distances,
+            _GUESS_OF_TWO,
+        ),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -101,40 +108,49 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
     return estimate_share(row.runs, _SINGLE, means)
 
 
-def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns) -> str:
-    """Describe which systems state single facts right, the best first."""
-    found = sorted(((row.numbers[_SINGLE], name) for name, row in systems.items()), key=lambda one: -one[0].mean)
+def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns, measure: str, facts: str) -> str:
+    """Describe which systems state some facts right, the best first; empty without intervals."""
+    known = {name: row.numbers[measure] for name, row in systems.items() if _has_interval(row, measure)}
+    found = sorted(((number, name) for name, number in known.items()), key=lambda one: -one[0].mean)
     if not found:
         return ""
     stated = ", ".join(f"{name} {_percent(number)}" for number, name in found)
     chance = next((row.numbers[CHANCE].mean for row in systems.values() if CHANCE in row.numbers), None)
     guesses = "" if chance is None else f" (guesses: right in {chance:.0f} %)"
-    text = f"Single facts (in one place), stated right{guesses}: {stated}."
+    text = f"{facts}, stated right{guesses}: {stated}."
     if len(found) == 1:
         return text
     names = [name for _, name in found]
     equal = [
-        f"{one} and {other}" for one, other in combinations(names, 2) if _alike(systems[one], systems[other], scores)
+        f"{one} and {other}"
+        for one, other in combinations(names, 2)
+        if _alike(systems[one], systems[other], scores, measure)
     ]
     return f"{text} {f'Not distinguished: {_listed(equal)}' if equal else 'All are distinguished'}."
 
 
-def _describe_contrasts(topic: str, found: Sequence[_Contrast]) -> str:
-    """Describe the systems that state more facts right in one of two places; empty without systems."""
-    if not found:
+def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float = 0.0) -> str:
+    """Describe the systems that state more facts right in one of two places; empty without systems.
+
+    Systems whose intervals do not lie above `guess` percent in either place are only named.
+    """
+    if not contrasts:
         return ""
+    found = [one for one in contrasts if not guess or max(one.one.low, one.other.low) > guess]
+    guessing = _enumerated([one.system for one in contrasts if one not in found])
     stated = [f"{one.system} {_percent(one.one)} against {_percent(one.other)}" for one in found if one.differs]
     equal = _enumerated([one.system for one in found if not one.differs])
     texts = [_listed(stated)] if stated else []
     texts += [f"no difference is found for {equal}"] if equal else []
+    texts += [f"not shown to beat a guess of two ({guess:.0f} %): {guessing}"] if guessing else []
     return f"{topic}: {'; '.join(texts)}."
 
 
-def _alike(one: SeedGroup, other: SeedGroup, scores: ScoresOfRuns) -> bool:
-    """Return True if two systems are not distinguished in single facts."""
-    paired = difference(one, other, _SINGLE, scores, resamples=1_000)
+def _alike(one: SeedGroup, other: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
+    """Return True if two systems are not distinguished in a measure."""
+    paired = difference(one, other, measure, scores, resamples=1_000)
     if paired is None:
-        return _overlap(one.numbers[_SINGLE], other.numbers[_SINGLE])
+        return _overlap(one.numbers[measure], other.numbers[measure])
     return not (paired.low > 0 or paired.high < 0)
 
 
@@ -168,7 +184,7 @@ _MEANINGS = {  # of words in the table
     _OWN: "a run of this command",
     "facts": "planted facts that the summaries state right, in percent",
     "R-Lsum": "ROUGE-Lsum, 0–100",
-    "±": "half the 95 % interval",
+    "±": "half the 95 % interval (of one seed: over examples only)",
     "words / reference": "mean words of a summary / of its reference",
     "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
 }
@@ -334,12 +350,14 @@ def _next_commands(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator
     run = next((run for run in row.runs if run.run_id in ids), row.first)
     others = [other.key for other in block.rows if other is not row]
     results, own = updated.results, run.run_id[:SHORT_ID]
-    commands = [_command("leaderboard", updated.table.dataset, results=results)]
+    commands = {_command("leaderboard", updated.table.dataset, results=results): "the whole table"}
     if others:
-        commands.append(_command("compare", others[0][:SHORT_ID], own, results=results))
-    commands.append(_command("inspect", own, "0", results=results))
-    for number, command in enumerate(commands):
-        yield break_command(f"{'Next:' if number == 0 else '':6}{command}", terminal_width())
+        commands[_command("compare", others[0][:SHORT_ID], own, results=results)] = "do these two differ?"
+    commands[_command("inspect", own, "0", results=results)] = "what it read and wrote"
+    for number, (command, purpose) in enumerate(commands.items()):
+        line = f"{'Next:' if number == 0 else '':6}{command}"
+        explained = f"{line}  # {purpose}"
+        yield explained if len(explained) <= terminal_width() else break_command(line, terminal_width())
 
 
 def _command(*words: str, results: Results) -> str:

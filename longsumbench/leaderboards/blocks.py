@@ -10,7 +10,7 @@ from longsumbench.leaderboards.comparability import describe_difference, numbers
 from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, best_rows
-from longsumbench.report.tables import Block, Stressed, Tied
+from longsumbench.render.tables import Block, Stressed, Tied
 from longsumbench.runs.record import SHORT_ID, ranking_score
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longsumbench.api import registry
+from longsumbench.core import registry
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_duration, format_plain_value, percent, plain_table
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 from longsumbench.runs.record import (
     SHORT_ID,
     RunRecord,

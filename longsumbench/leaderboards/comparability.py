@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.api import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
+from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
 from longsumbench.formatting import format_plain_value
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, measured_mean, ranking_score
 

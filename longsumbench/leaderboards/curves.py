@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.api import Recipe, names_deciding
+from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import (

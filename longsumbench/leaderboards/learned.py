@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longsumbench.api import FitReport
+from longsumbench.core import FitReport
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,

@@ -22,7 +22,7 @@ from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.tables import Block, Stressed, Tied, rounded_frame, with_bounds
+from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import ranking_score
 from longsumbench.runs.results import Results
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from pathlib import PurePath
 
-from longsumbench.api import Recipe, names_deciding
+from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, SeedGroup

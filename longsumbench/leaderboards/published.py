@@ -10,7 +10,7 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
 
 PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}  # how a source got a number

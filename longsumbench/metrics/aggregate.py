@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api import Example, Metric, Scored
+from longsumbench.core import Example, Metric, Scored
 from longsumbench.errors import DataError
 from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals

@@ -4,7 +4,7 @@ import math
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from longsumbench.api import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import (
     SAFE_LOADING,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from longsumbench import sentences
-from longsumbench.api import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_finite,

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from longsumbench.api import Document, Example, Scoring
+from longsumbench.core import Document, Example, Scoring
 from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary

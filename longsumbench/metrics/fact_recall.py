@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.api import Example, Fact, Metric
+from longsumbench.core import Example, Fact, Metric
 
 _REACH = 10  # the value must be among so many words after the subject
 _DECILES = 10  # of a fact's position

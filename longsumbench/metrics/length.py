@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.api import Example
+from longsumbench.core import Example
 from longsumbench.metrics.words import WordMetric
 
 

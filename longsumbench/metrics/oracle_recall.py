@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.api import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences

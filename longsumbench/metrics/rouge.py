@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from longsumbench.api import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
 from longsumbench.sentences import split_summary
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from longsumbench.api import Example, Metric, Sentences
+from longsumbench.core import Example, Metric, Sentences
 from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST_NGRAM = 4  # words of an n-gram

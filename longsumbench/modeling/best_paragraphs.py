@@ -7,8 +7,8 @@ from typing import Any
 
 import datasets
 
-from longsumbench.api import RANKABLE_UNITS, Example, Split
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import RANKABLE_UNITS, Example, Split
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
 from longsumbench.modeling.ranked_systems import RankedConfig

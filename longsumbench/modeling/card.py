@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Decoding, build_settings
+from longsumbench.core import Decoding, build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files, read_object
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
+from longsumbench.core import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank, similarities
 from longsumbench.sentences import sentence_key

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import datasets
 
-from longsumbench.api import Cut, FitReport, Truncation
+from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.files import read_json, write_atomically
 
 _REPORT = "fit.json"  # written last

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers.initialization import no_init_weights
 
-from longsumbench.api import Document, Example, Section, registry
+from longsumbench.core import Document, Example, Section, registry
 from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import EncoderNoRepeatNGramLogitsProcessor, GenerationConfig, LogitsProcessorList, PreTrainedModel
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration

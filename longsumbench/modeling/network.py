@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.api import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
+from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.checkpoints import (

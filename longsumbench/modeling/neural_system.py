@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import reading_artifact
+from longsumbench.core import (
     Decoding,
     Document,
     Evidence,
@@ -31,7 +32,6 @@ from longsumbench.api import (
     names_deciding,
     outcome_settings,
 )
-from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words, score_spans

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from longsumbench.api import Cut, Example, Sentences, Truncation
+from longsumbench.core import Cut, Example, Sentences, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 
 _Place = tuple[int, int]  # a paragraph's document, and its number in that document

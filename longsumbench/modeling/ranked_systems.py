@@ -1,7 +1,7 @@
 """The order in which a system reads an example's texts, and the settings of systems with one. Imports no torch.
 
 A plain ranker is a function (`ranking`). A learned one is a class: it is fitted once for the same texts and settings,
-cached as the stage "ranker", and then called like a function. `longsumbench.api.registry.rankers` lists both by name.
+cached as the stage "ranker", and then called like a function. `longsumbench.core.registry.rankers` lists both by name.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
     RANKABLE_UNITS,
     UNRANKED,
     BatchSize,
@@ -37,7 +38,6 @@ from longsumbench.api import (
     registry,
     setting,
 )
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank
 

@@ -1,7 +1,7 @@
 """Rankers of paragraphs: by similarity with the title (tf-idf, word counts), or with one another (LexRank).
 
 A ranker is a function (title, paragraphs) → one score per paragraph, higher is better. `rank` turns scores into an
-order. `longsumbench.api.registry.rankers` lists rankers by name.
+order. `longsumbench.core.registry.rankers` lists rankers by name.
 """
 
 import re
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from longsumbench.api import Scores
+from longsumbench.core import Scores
 from longsumbench.errors import UsageError
 
 _WORD = re.compile(r"\w+")  # words of one letter count too

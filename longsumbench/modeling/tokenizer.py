@@ -16,9 +16,9 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from longsumbench.api import Example, Split
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.cache.hub import unreachable
+from longsumbench.core import Example, Split
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.checkpoints import SAFE_LOADING, describe_error, read_tokenizer, reading_checkpoint

@@ -8,8 +8,8 @@ import datasets
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import Cut, Example, FitContext, Split, Truncation, settings_deciding
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Cut, Example, FitContext, Split, Truncation, settings_deciding
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.ranked_systems import Ranking

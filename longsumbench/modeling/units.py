@@ -10,7 +10,7 @@ from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from longsumbench.api import Cut, Truncation
+from longsumbench.core import Cut, Truncation
 
 QUERIES_VERSION = 1  # rises when units with queries change
 

@@ -25,7 +25,7 @@ from longsumbench.metrics.statistics import (
 )
 from longsumbench.papers.artifacts import PaperClaim
 from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
-from longsumbench.report.tables import rounded_frame
+from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 
 

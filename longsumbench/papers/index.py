@@ -15,9 +15,9 @@ from longsumbench.papers.artifacts import Artifact, find_artifact
 from longsumbench.papers.page import OUTCOMES, Verdict
 from longsumbench.papers.stored_pages import MadePage, files_folder, read_all_written
 from longsumbench.papers.write import PAPER_STYLE, embedded_picture, html_block, page_title
-from longsumbench.report.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
-from longsumbench.report.html import html_page
-from longsumbench.report.tables import Block, escape_markdown
+from longsumbench.render.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
+from longsumbench.render.html import html_page
+from longsumbench.render.tables import Block, escape_markdown
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:

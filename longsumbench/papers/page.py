@@ -14,12 +14,12 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UnknownName
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
-from longsumbench.report.palette import GREY
-from longsumbench.report.tables import Block
+from longsumbench.render.palette import GREY
+from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results

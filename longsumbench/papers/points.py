@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.api import SECTIONS, DatasetSettings, RunConfig, names_deciding, registry
-from longsumbench.api.settings import SAME_RUN
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import SECTIONS, DatasetSettings, RunConfig, names_deciding, registry
+from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
 from longsumbench.files import digest

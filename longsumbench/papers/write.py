@@ -16,14 +16,14 @@ import msgspec
 from msgspec.structs import asdict
 
 from longsumbench.files import writable_folder, write_atomically
-from longsumbench.formatting import format_count, format_duration
+from longsumbench.formatting import format_count, format_duration, format_p
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.page import NOT_TESTED, OUTCOMES, PLANNED_ONLY, Job, Page, Verdict
 from longsumbench.papers.stored_pages import MadePage, files_folder
-from longsumbench.report.html import html_page, html_table
-from longsumbench.report.tables import (
+from longsumbench.render.html import html_page, html_table
+from longsumbench.render.tables import (
     Block,
     ShownInNotebooks,
     escape_markdown,
@@ -182,7 +182,7 @@ def verdict_block(verdicts: Sequence[Verdict]) -> Block:
             one.dataset,
             one.outcome,
             _format_difference(one),
-            _format_p(one.p),
+            format_p(one.p),
             "" if one.facts is None else f"{one.facts:+.1f}",
             one.reason,
         ]
@@ -295,12 +295,6 @@ def _format_difference(verdict: Verdict) -> str:
         return ""
     interval = "" if verdict.low is None or verdict.high is None else f" ({verdict.low:+.2f} to {verdict.high:+.2f})"
     return f"{verdict.difference:+.2f}{interval}"
-
-
-def _format_p(p: float | None) -> str:
-    if p is None:
-        return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _public_word(word: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import check_minimum
+from longsumbench.core import check_minimum
 
 PAIR_MEASURES = ("f1", "precision", "recall")
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import check_choice
+from longsumbench.core import check_choice
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
 from longsumbench.rouge.lcs import Lengths, lengths_of_prefixes
 

@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import Example, check_choice, check_minimum
+from longsumbench.core import Example, check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
 from longsumbench.rouge.scorer import RougeScorer
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from longsumbench.api import FitContext, Metric, RunConfig, Split, System
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import FitContext, Metric, RunConfig, Split, System
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all

@@ -4,8 +4,8 @@ import os
 import time
 import traceback
 
-from longsumbench.api import registry
 from longsumbench.cache.artifacts import cache_folder
+from longsumbench.core import registry
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 
 _ADVICE = "please report it, with that file"

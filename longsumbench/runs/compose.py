@@ -16,8 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import dataset_files, read_dataset_file, registry
 from longsumbench.conf import CONF, user_config_folder
+from longsumbench.core import dataset_files, read_dataset_file, registry
 from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.typed_overrides import format_override, sets_value, unknown_choice
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.api import Recipe, RunConfig, registry
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_bytes, format_rough_time

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from longsumbench.api import AXES, REFERENCE_AXIS, Evidence, Summary
+from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError, naming_path
 from longsumbench.files import BadFile, parse_json, read_json, write_atomically
 

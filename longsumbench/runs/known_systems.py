@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 import longsumbench
-from longsumbench.api import TRAINED_TOKENIZERS, UNRANKED, System, registry
 from longsumbench.cache.artifacts import cache_folder
+from longsumbench.core import TRAINED_TOKENIZERS, UNRANKED, System, registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 

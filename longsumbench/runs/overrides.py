@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import SECTIONS, RunConfig, registry
+from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UsageError
 from longsumbench.files import read_text
 from longsumbench.runs.compose import first_error_line

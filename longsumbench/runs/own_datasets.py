@@ -7,9 +7,9 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
-from longsumbench.api import dataset_files, registry
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.conf import CONFIG_VARIABLE, user_config_folder
+from longsumbench.core import dataset_files, registry
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import writable_folder, write_atomically

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
+from longsumbench.core import (
     Decoding,
     FitContext,
     FitReport,
@@ -27,7 +28,6 @@ from longsumbench.api import (
     sees_reference,
     total_truncation,
 )
-from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.processes import process_index, share_run, started_processes

@@ -1,4 +1,4 @@
-"""Turn a command line into points: Hydra composes the settings, `longsumbench.api.config` checks them.
+"""Turn a command line into points: Hydra composes the settings, `longsumbench.core.config` checks them.
 
 The variant of a point is its settings that differ from the recipe.
 
@@ -17,7 +17,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache, cache_folder
+from longsumbench.core import (
     SAME_SYSTEM,
     DatasetSettings,
     Decoding,
@@ -32,7 +33,6 @@ from longsumbench.api import (
     resolve_config,
     settings_without_effect,
 )
-from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
 
-from longsumbench.api import Decoding, Split, Summary, System, Truncation
+from longsumbench.core import Decoding, Split, Summary, System, Truncation
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, parse_json, write_atomically
 from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone

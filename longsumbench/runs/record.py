@@ -13,13 +13,13 @@ from typing import Annotated, Any, Self, TypedDict
 
 import msgspec
 
-from longsumbench.api import FitReport, Truncation
+from longsumbench.core import FitReport, Truncation
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.report.html import html_table
+from longsumbench.render.html import html_table
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
 

@@ -18,9 +18,9 @@ from typing import Any, Self, TypedDict
 
 from omegaconf import OmegaConf
 
-from longsumbench.api import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.locks import exclusive_lock, lock_holder
+from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json, writable_folder, write_atomically

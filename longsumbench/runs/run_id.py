@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import (
+from longsumbench.core import (
     UNRANKED,
     DatasetSettings,
     RunConfig,

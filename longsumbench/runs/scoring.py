@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from longsumbench.api import Example, FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
+from longsumbench.core import Example, FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
 from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.files import digest

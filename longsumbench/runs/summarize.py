@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
-from longsumbench.api import (
+from longsumbench.core import (
     SAME_SYSTEM,
     SECTIONS,
     Decoding,

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from longsumbench.api import (
+from longsumbench.core import (
     SAME_SYSTEM,
     Decoding,
     Summary,

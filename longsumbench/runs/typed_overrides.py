@@ -14,7 +14,7 @@ from pathlib import Path
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from longsumbench.api import SECTIONS, RunConfig, registry
+from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
 _RUN_HELP = "(see longsumbench run --help)"

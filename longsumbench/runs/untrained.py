@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.api import FitContext, RunConfig, System, deciding_parts, registry
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import FitContext, RunConfig, System, deciding_parts, registry
 from longsumbench.errors import UsageError
 from longsumbench.runs.pipeline import system_and_texts
 from longsumbench.runs.plan import plan

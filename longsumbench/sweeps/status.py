@@ -8,7 +8,7 @@ from pathlib import Path
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import UsageError
 from longsumbench.formatting import break_command, escape_line, format_duration, plain_table
-from longsumbench.report.tables import terminal_width
+from longsumbench.render.tables import terminal_width
 from longsumbench.sweeps.state import DONE, ENDED, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
 
 

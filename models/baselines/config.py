@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longsumbench.api import (
+from longsumbench.core import (
     BatchSize,
     Count,
     Fraction,

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.api import (
+from longsumbench.core import (
     UNRANKED,
     Cut,
     Decoding,

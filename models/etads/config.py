@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longsumbench.api import (
+from longsumbench.core import (
     Depth,
     FractionBelowOne,
     Heads,

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from longsumbench.api import WINDOW_AXIS, Evidence, Example
+from longsumbench.core import WINDOW_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network
 from longsumbench.modeling.neural_system import NeuralSystem

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, check_network, setting
+from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, check_network, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranked_systems import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available

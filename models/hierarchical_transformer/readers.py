@@ -8,7 +8,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api import Example, FitContext
+from longsumbench.core import Example, FitContext
 from longsumbench.modeling.best_paragraphs import BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.paragraphs import Limits

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import (
+from longsumbench.core import (
     Between,
     Count,
     Depth,

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.api import FitContext
+from longsumbench.core import FitContext
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.checkpoints import (
     SAFE_LOADING,

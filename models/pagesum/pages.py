@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 
-from longsumbench.api import Cut, Truncation
+from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from longsumbench.api import Example, FitContext, Split
+from longsumbench.core import Example, FitContext, Split
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Units, prepend_query

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from longsumbench.api import REFERENCE_AXIS, Evidence, Example
+from longsumbench.core import REFERENCE_AXIS, Evidence, Example
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.unit_encoder import TokenTable

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line

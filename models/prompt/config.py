@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.api import (
+from longsumbench.core import (
     Between,
     DeviceMap,
     OneOf,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig

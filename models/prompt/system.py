@@ -16,7 +16,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from longsumbench.api import (
+from longsumbench.core import (
     Decoding,
     Example,
     FitContext,

@@ -16,7 +16,7 @@ from transformers import (
     RepetitionPenaltyLogitsProcessor,
 )
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_complete,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from longsumbench.api import Cut, Document, Example, Truncation
+from longsumbench.core import Cut, Document, Example, Truncation
 from longsumbench.models.prompt.prompts import fill_places
 from longsumbench.sentences import split_sentences
 

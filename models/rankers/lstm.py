@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api import LearnedRanker, RankerSettings, Recipe, Scores, Split, outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
+from longsumbench.core import LearnedRanker, RankerSettings, Recipe, Scores, Split, outcome_settings
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
 from longsumbench.modeling.nn.device import choose_device

@@ -6,8 +6,8 @@ from typing import Any
 import datasets
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import Example, Split, texts_to_rank
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Example, Split, texts_to_rank
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.modeling.units import QUERIES_VERSION

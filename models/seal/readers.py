@@ -7,8 +7,8 @@ import datasets
 import torch
 from torch import Tensor
 
-from longsumbench.api import Example, Split, settings_deciding
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Example, Split, settings_deciding
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader
 from longsumbench.modeling.units import (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
-from longsumbench.api import Decoding, Evidence, Example, Recipe
+from longsumbench.core import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.network import Network

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.api import Count, DeviceMap, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, WeightType, setting
+from longsumbench.core import Count, DeviceMap, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, WeightType, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.card import card_decoding, card_prefix
 

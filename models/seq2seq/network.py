@@ -17,7 +17,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
 from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
-from longsumbench.api import FitContext, read_checkpoint
+from longsumbench.core import FitContext, read_checkpoint
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling.checkpoints import (
     FETCH_AGAIN,

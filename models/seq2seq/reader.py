@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.api import Cut, Example, Truncation
+from longsumbench.core import Cut, Example, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.tokenizer import special_tokens

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import shift_tokens_right
 
-from longsumbench.api import Decoding, Example, FitContext, FitReport, Recipe, Summary
+from longsumbench.core import Decoding, Example, FitContext, FitReport, Recipe, Summary
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api import Between, Heads, Text, TokenCount, Width, check_network, setting
+from longsumbench.core import Between, Heads, Text, TokenCount, Width, check_network, setting
 from longsumbench.modeling.ranked_systems import RankedConfig
 
 StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that attends to the source

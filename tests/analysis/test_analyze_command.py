@@ -9,8 +9,8 @@ from support.tiny_bert import write_bert
 
 from longsumbench.analysis.plan import analyze
 from longsumbench.analysis.sampled import SampleSettings, sample_dataset
-from longsumbench.api import DatasetSettings
 from longsumbench.cli.main import main
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.runs.results import Results
 

@@ -10,8 +10,8 @@ from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
 from longsumbench.analysis.recommend import describe_choice, describe_recommendation, texts_overrides
-from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import SeedGroup, group_by_seed

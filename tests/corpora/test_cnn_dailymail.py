@@ -15,8 +15,8 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub, load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts

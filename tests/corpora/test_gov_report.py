@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 from support.toys import one_line
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_report_hub_example
 from longsumbench.corpora.reading import hub, load as loading
 from longsumbench.corpora.reading.fields import BadRow

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import Document, Section
+from longsumbench.core import Document, Section
 from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.fields import BadRow
 

@@ -10,8 +10,8 @@ import huggingface_hub
 import pytest
 from support.toys import one_line
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.multi_news import multi_news_example
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts

@@ -8,8 +8,8 @@ import pytest
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora import openstax, openstax_modules
 from longsumbench.corpora.openstax import BARE, MODULE_HEADING
 from longsumbench.corpora.reading.fields import BadRow

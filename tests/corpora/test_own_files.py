@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
 from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError, UsageError

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
 from longsumbench.corpora.reading.load import load_texts
 

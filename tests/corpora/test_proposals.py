@@ -4,8 +4,8 @@ import pytest
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.api import DatasetSettings, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, registry
 from longsumbench.corpora.reading.load import load_texts
 
 

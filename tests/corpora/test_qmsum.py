@@ -10,8 +10,8 @@ import pytest
 from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts

@@ -11,8 +11,8 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example

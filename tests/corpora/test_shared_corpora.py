@@ -7,8 +7,8 @@ import read_corpora
 from support.paths import ROOT
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.api import DatasetSettings, Example
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.reading.load import load_texts
 
 SHARED = ROOT.parent / "shared" / "data"

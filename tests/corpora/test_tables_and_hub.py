@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from support.toys import write_jsonl
 
-from longsumbench.api import DatasetSettings, Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
+from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.own_files import read_inputs
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts

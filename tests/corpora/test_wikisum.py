@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.wikisum import wikisum_example

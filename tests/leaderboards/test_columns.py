@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.seed_groups import group_by_seed

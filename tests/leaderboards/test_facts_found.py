@@ -16,10 +16,17 @@ EXAMPLES = 40
 _System = tuple[RunRecord, pd.DataFrame]
 
 
-def system(model: str, single: float, seed: int = 1, second_half: float = 1.0, silent_other: float = 90.0) -> _System:
+def system(
+    model: str,
+    single: float,
+    seed: int = 1,
+    second_half: float = 1.0,
+    silent_other: float = 90.0,
+    silent_same: float = 90.0,
+) -> _System:
     """A run that states `single` percent right ±2, everything in the first half, and a share of the second half."""
     means = {"fact_recall": single, "fact_recall_single": single, "fact_recall_chance": 4.2}
-    means |= {"fact_recall_silent_same": 90.0, "fact_recall_silent_other": silent_other}
+    means |= {"fact_recall_silent_same": silent_same, "fact_recall_silent_other": silent_other}
     run = record(model, single, run_id=f"{seed}{model}000000"[:12], seed=seed, measures=measured(means, 2.0, 2.0))
     right, stated = ([float(n < share * EXAMPLES) for n in range(EXAMPLES)] for share in (second_half, single / 100))
     return run, pd.DataFrame(
@@ -40,9 +47,34 @@ def test_systems_places_and_distances_that_differ() -> None:
         "trunc 25 % (23 to 27). All are distinguished.",
         "Single facts, in the first half of the source against the second: trunc 100 % (91 to 100) against 0 % (0 to "
         "9); no difference is found for pagesum.",
-        "Silent facts (in two places), in one section against several: pagesum 90 % (88 to 92) against 53 % (51 to "
-        "55); no difference is found for trunc.",
+        "Silent facts (in two places, not told which bid won), in one section against several: pagesum 90 % (88 to "
+        "92) against 53 % (51 to 55); no difference is found for trunc.",
     ]
+
+
+def test_systems_that_guess_are_not_compared() -> None:
+    """Silent facts at 50 % or below, in one section and in several, are no difference and no finding."""
+    guessing = system("ea", 50, silent_other=5, silent_same=40)
+    *_, silent = sentences([system("pagesum", 98, silent_other=53), guessing])
+    assert (
+        "against several: pagesum 90 % (88 to 92) against 53 % (51 to 55); not shown to beat a guess of two" in silent
+    )
+    assert silent.endswith("(50 %): ea.")
+
+
+def test_relayed_facts_have_their_own_sentence() -> None:
+    """Systems are ordered and distinguished by relayed facts, not by single ones."""
+    runs = [system("ea", 40), system("seal", 60)]
+    relayed = {"ea": 88.0, "seal": 5.0}
+    more = [
+        (
+            replace(run, measures=run.measures | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0)),
+            table.assign(fact_recall_relayed=[float(n < relayed[run.model] * EXAMPLES / 100) for n in range(EXAMPLES)]),
+        )
+        for run, table in runs
+    ]
+    text = next(sentence for sentence in sentences(more) if sentence.startswith("Relayed facts"))
+    assert text.endswith("ea 88 % (86 to 90), seal 5 % (3 to 7). All are distinguished.")
 
 
 def test_overlapping_intervals_distinguish_nothing() -> None:
@@ -51,7 +83,10 @@ def test_overlapping_intervals_distinguish_nothing() -> None:
     assert by_system.endswith(" Not distinguished: seal and ea.")
     no_difference = "no difference is found for seal, ea and trunc."
     assert by_place == f"Single facts, in the first half of the source against the second: {no_difference}"
-    assert by_distance == f"Silent facts (in two places), in one section against several: {no_difference}"
+    assert (
+        by_distance
+        == f"Silent facts (in two places, not told which bid won), in one section against several: {no_difference}"
+    )
 
 
 def test_no_paired_difference_is_denied() -> None:

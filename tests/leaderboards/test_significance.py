@@ -19,7 +19,7 @@ from longsumbench.metrics.statistics import (
     randomization_bound,
     smallest_detectable_difference,
 )
-from longsumbench.report.tables import Stressed, Tied
+from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards import table as leaderboard
@@ -37,7 +37,7 @@ from longsumbench.leaderboards.significance import AgainstBest
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import MeasureMean, aggregate, write_scores
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.report.tables import Block, Stressed, Tied
+from longsumbench.render.tables import Block, Stressed, Tied
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.columns import cut_shares, ledger_block
 from longsumbench.runs.record import RunRecord

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longsumbench.api import Document, Example, Fact, Metric, Scoring, Section, Sentences
-from longsumbench.api.registry import metrics
+from longsumbench.core import Document, Example, Fact, Metric, Scoring, Section, Sentences
+from longsumbench.core.registry import metrics
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import (
     MeasureMean,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.api import Document, Example, Scoring, Section, Sentences
+from longsumbench.core import Document, Example, Scoring, Section, Sentences
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.bertscore import BertScore
 

@@ -9,7 +9,7 @@ import torch
 from support.tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
-from longsumbench.api import Document, Example, Scoring, Section
+from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence

@@ -6,7 +6,7 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from longsumbench.api import Document, Example, Scoring, Section
+from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.rouge import Rouge

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import Document, Example, Scoring, Section
+from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.metrics.extractive import Extractive, fragment_lengths
 
 WORDS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=24)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from longsumbench.api import Document, Example, Fact, Scoring, Section
+from longsumbench.core import Document, Example, Fact, Scoring, Section
 from longsumbench.metrics.aggregate import score_all
 from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
 

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache, cache_folder
+from longsumbench.cli.main import main
+from longsumbench.core import (
     BuiltIn,
     Corpus,
     DatasetSettings,
@@ -23,8 +25,6 @@ from longsumbench.api import (
     build_settings,
     registry,
 )
-from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead

@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import Document, Example, Scoring, Section, Sentences
+from longsumbench.core import Document, Example, Scoring, Section, Sentences
 from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import oracle_sentences

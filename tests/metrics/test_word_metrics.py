@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import Document, Example, Scoring, Section, Sentences
-from longsumbench.api.registry import metrics
+from longsumbench.core import Document, Example, Scoring, Section, Sentences
+from longsumbench.core.registry import metrics
 
 SOURCE = "The cat sat on the mat. It slept."
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d."]), max_size=20).map(" ".join)

@@ -10,7 +10,7 @@ import torch
 from support.tiny_bart import write_bart
 from transformers import BartForConditionalGeneration, GenerationConfig
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import card, checkpoints
 from longsumbench.modeling.card import card_decoding

@@ -1,6 +1,6 @@
 import torch
 
-from longsumbench.api import Truncation
+from longsumbench.core import Truncation
 from longsumbench.modeling.collate import IGNORED, UnitCollator, row_of_units
 from longsumbench.modeling.units import Units
 

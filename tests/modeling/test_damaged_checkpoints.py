@@ -20,8 +20,8 @@ from support.toys import ToySplit, build_tiny, example
 from torch import Tensor
 
 from longsumbench.analysis.locality.sentence_vectors import Encoder
-from longsumbench.api import Decoding, FitContext, Recipe, Scoring
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, FitContext, Recipe, Scoring
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.metrics.coherence import Coherence

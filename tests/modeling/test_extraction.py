@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import Document, Example, Section, Truncation
+from longsumbench.core import Document, Example, Section, Truncation
 from longsumbench.modeling.extraction import ScoredSpans, extract, score_spans
 from longsumbench.modeling.ranking import similarities
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from longsumbench.api import registry
+from longsumbench.core import registry
 from longsumbench.modeling import flops, pass_cost
 from longsumbench.modeling.flops import count_forward
 from longsumbench.modeling.pass_cost import PassCost, counting

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GenerationConfig, PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import SourceNgrams, decode, generation_config
 

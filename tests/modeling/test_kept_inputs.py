@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.toys import example, fit_tiny
 
-from longsumbench.api import Decoding
+from longsumbench.core import Decoding
 
 KEPT = Decoding(max_length=4, evidence="none", keep_inputs="all", device="cpu")
 

@@ -1,6 +1,6 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
-from longsumbench.api import Cut, Document, Example, Section
+from longsumbench.core import Cut, Document, Example, Section
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
 from longsumbench.modeling.units import EncodedSentence
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.toys import ToySplit, fit_tiny
 
-from longsumbench.api import Cut, Document, Example, Section, Truncation, registry
+from longsumbench.core import Cut, Document, Example, Section, Truncation, registry
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
     Decoding,
     Document,
     FitContext,
@@ -22,7 +23,6 @@ from longsumbench.api import (
     registry,
     texts_to_rank,
 )
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import ranked_systems as learned_ranking
 from longsumbench.modeling.ranked_systems import Ranking, find_ranker, order_by

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from longsumbench.api.registry import rankers
+from longsumbench.core.registry import rankers
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
 

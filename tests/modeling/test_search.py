@@ -8,7 +8,7 @@ import torch
 from support.toys import build_tiny
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api import Decoding, System, build_settings, check_search, registry
+from longsumbench.core import Decoding, System, build_settings, check_search, registry
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import decode, ranked_search
 from longsumbench.modeling.nn.penalties import Penalties

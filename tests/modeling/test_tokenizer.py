@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 from support.toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 
-from longsumbench.api import Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.tokenizer import (

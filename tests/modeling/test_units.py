@@ -5,7 +5,7 @@ from itertools import chain, count
 from hypothesis import given, strategies as st
 from support.waiting import assert_linear
 
-from longsumbench.api import Cut, Truncation
+from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, join_units, reorder, split_snippets
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
     AXES,
     REFERENCE_AXIS,
     Decoding,
@@ -28,7 +29,6 @@ from longsumbench.api import (
     count_words,
     registry,
 )
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import NeuralSystem
 
@@ -109,7 +109,7 @@ def test_its_settings_are_found(name: str) -> None:
 
 def test_built_in_settings_are_listed_without_torch() -> None:
     """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
-    code = "import sys; from longsumbench.api import catalogue, registry\n"
+    code = "import sys; from longsumbench.core import catalogue, registry\n"
     code += "for name in registry.systems.built_in: catalogue.setting_rows(registry.config_of(name), 'model.')\n"
     code += "sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

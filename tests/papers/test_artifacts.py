@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from support.paths import ROOT, SHARED
 
-from longsumbench.api import RunConfig
+from longsumbench.core import RunConfig
 from longsumbench.errors import UnknownName
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig

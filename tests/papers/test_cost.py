@@ -16,7 +16,7 @@ from paper_cost import (
 from papers_page import describe_cost
 from support.paths import ROOT
 
-from longsumbench.api import Recipe, RunConfig, registry
+from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
 from longsumbench.runs.estimate import RunCost, examples_in_batch

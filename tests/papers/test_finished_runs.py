@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.toys import write_jsonl
 
-from longsumbench.api import registry
+from longsumbench.core import registry
 from longsumbench.papers.points import FinishedRuns
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines

@@ -7,7 +7,7 @@ import pytest
 from support.artifacts import TOYS, offer, toy_artifact
 from support.toys import write_jsonl
 
-from longsumbench.api import registry
+from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.make import paper

@@ -9,7 +9,7 @@ import pytest
 from support.artifacts import TOYS, toy_artifact
 from support.toys import write_jsonl
 
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.printed import decide_claims, read_ours

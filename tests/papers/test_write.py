@@ -15,7 +15,7 @@ from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Pag
 from longsumbench.papers.points import plan_artifact
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.papers.write import PaperReport, describe_machines, describe_state, write_page
-from longsumbench.report.tables import Block, Stressed
+from longsumbench.render.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
 

@@ -12,7 +12,7 @@ from longsumbench.cli.main import main
 
 FAULTY = """
 from dataclasses import dataclass
-from longsumbench.api.system import System
+from longsumbench.core.system import System
 
 @dataclass
 class Config:
@@ -41,7 +41,7 @@ def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         EntryPoint("broken", "broken_package:Broken", group),
     ]
     monkeypatch.setattr(
-        "longsumbench.api.registry.entry_points", lambda group: [one for one in points if one.group == group]
+        "longsumbench.core.registry.entry_points", lambda group: [one for one in points if one.group == group]
     )
     toy = write_jsonl(tmp_path / "toy")
 

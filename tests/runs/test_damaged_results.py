@@ -16,9 +16,9 @@ import pytest
 from support.paths import ROOT
 from support.toys import write_jsonl
 
-from longsumbench.api import Evidence, Summary
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
+from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.record import RunRecord

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 from support.watching import like
 
-from longsumbench.api import AXES, REFERENCE_AXIS, Evidence, Summary
+from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.runs.evidence import check_evidence_arrays, kept_places, read_evidence, write_evidence
 

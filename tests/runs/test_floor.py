@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from support.toys import ToySplit, example
 
-from longsumbench.api import Scoring, Summary
+from longsumbench.core import Scoring, Summary
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.runs.scoring import score_floor

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
-from longsumbench.api import registry
 from longsumbench.cli.main import main
+from longsumbench.core import registry
 from longsumbench.runs.known_systems import make_system
 
 NEURAL = ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca")
@@ -40,7 +40,7 @@ def test_known_facts_are_those_of_the_system(model: str) -> None:
     facts = [system.versions(), system.identity(), sorted(system.decided_by)]
     flags = [getattr(system, name) for name in FLAGS]
     asked = (
-        "import sys\nfrom longsumbench.api import registry\n"
+        "import sys\nfrom longsumbench.core import registry\n"
         "from longsumbench.runs.known_systems import loaded_system, make_system\n"
         f"system = make_system(registry.config_of({model!r})(**{vars(config)!r}))\n"
         "facts = [system.versions(), system.identity(), sorted(system.decided_by)]\n"

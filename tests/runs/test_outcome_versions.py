@@ -8,8 +8,8 @@ import outcome_versions
 import pytest
 import torch
 
-from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.core import registry
 
 STORED = json.loads(outcome_versions.FILE.read_text(encoding="utf-8"))
 

@@ -8,9 +8,9 @@ import pytest
 from support.toys import write_jsonl
 
 import longsumbench
-from longsumbench.api import DatasetSettings
-from longsumbench.api.catalogue import own_dataset_rows
 from longsumbench.cli.main import main
+from longsumbench.core import DatasetSettings
+from longsumbench.core.catalogue import own_dataset_rows
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.overrides import add_config_file

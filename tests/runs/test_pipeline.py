@@ -17,8 +17,8 @@ from support.toys import TINY, tiny_recipe, write_jsonl
 from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
-from longsumbench.api import DatasetSettings, Decoding, Example, RunConfig, Scoring, Summary, build_settings, registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.core import DatasetSettings, Decoding, Example, RunConfig, Scoring, Summary, build_settings, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline

@@ -8,8 +8,8 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.api import Decoding, registry
-from longsumbench.api.registry import config_of
+from longsumbench.core import Decoding, registry
+from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import compose_overrides, offer_plugins, scale_models
 from longsumbench.runs.plan import format_setting, plan, show_config

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
-from longsumbench.api import REFERENCE_AXIS, Cut, Decoding, Evidence, Example, Summary, System, Truncation
+from longsumbench.core import REFERENCE_AXIS, Cut, Decoding, Evidence, Example, Summary, System, Truncation
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (

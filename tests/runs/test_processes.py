@@ -19,9 +19,9 @@ from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
 
-from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
+from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling import processes
 from longsumbench.runs.record import RunRecord

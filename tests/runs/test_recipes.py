@@ -8,10 +8,10 @@ import pytest
 from omegaconf import OmegaConf
 from support.paths import ROOT
 
-from longsumbench.api import Decoding, build_settings, catalogue, registry, resolve_config
 from longsumbench.cli.completion import complete_override
 from longsumbench.cli.main import main
 from longsumbench.conf import CONF
+from longsumbench.core import Decoding, build_settings, catalogue, registry, resolve_config
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.runs.compose import compose, hydra_session, with_recipe

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from support.paths import ROOT
 from support.run_records import measured, record
 
-from longsumbench.api import Cut, FitReport, Truncation
+from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts

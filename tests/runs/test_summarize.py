@@ -12,7 +12,9 @@ import pytest
 from support.toys import TINY, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from support.watching import Watching, WatchingConfig, with_watching
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache, cache_folder
+from longsumbench.cli.main import main
+from longsumbench.core import (
     Cut,
     Decoding,
     Document,
@@ -25,8 +27,6 @@ from longsumbench.api import (
     build_settings,
     registry,
 )
-from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.cli.main import main
 from longsumbench.corpora.own_files import Input
 from longsumbench.runs.summarize import (
     describe_losses,

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Decoding, build_settings
+from longsumbench.core import Decoding, build_settings
 from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, Request

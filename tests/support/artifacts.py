@@ -10,7 +10,7 @@ import pytest
 from longsumbench.papers import artifacts, make, stored_pages
 from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 TOYS = {"Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}}
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longsumbench.analysis.sampled import Outputs, Sampled
-from longsumbench.api import Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.runs.record import RunRecord
 from support.toys import ToySplit
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from longsumbench.api import Decoding, Document, Example, Section, build_settings
+from longsumbench.core import Decoding, Document, Example, Section, build_settings
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids

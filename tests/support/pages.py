@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.analysis.runs.inspect_page import inspection_page
-from longsumbench.analysis.runs.inspect_run import Inspection
-from longsumbench.api import Cut, Document, Evidence, Example, Section, Summary, Truncation
-from longsumbench.report.evidence.views import views
+from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
+from longsumbench.outputs.inspect_page import inspection_page
+from longsumbench.outputs.inspect_run import Inspection
+from longsumbench.render.evidence.views import views
 from support.run_records import record
 from support.waiting import PATIENCE
 

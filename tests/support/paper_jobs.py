@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from longsumbench.api import DatasetSettings, RunConfig
+from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.page import Job, RowRuns

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import DatasetSettings, RunConfig
 from longsumbench.cli.main import main
+from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.runs.plan import Planned

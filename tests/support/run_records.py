@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from longsumbench.api import FitReport
+from longsumbench.core import FitReport
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import RunRecord, StepSeconds

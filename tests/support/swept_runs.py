@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from longsumbench.api import FitReport
+from longsumbench.core import FitReport
 from longsumbench.files import digest
 from longsumbench.runs.record import RunRecord
 from support.run_records import record

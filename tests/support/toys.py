@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import Document, Example, FitContext, Recipe, Section, build_settings, count_words, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Document, Example, FitContext, Recipe, Section, build_settings, count_words, registry
 from longsumbench.errors import DataError
 
 WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from longsumbench.api import FitContext, FitReport, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.checksums import CHECKSUMS
+from longsumbench.core import FitContext, FitReport, Recipe
 from longsumbench.models.seal.system import Trunc
 from longsumbench.progress import Progress, watching_progress
 from support.toys import TINY, ToySplit, tiny_recipe

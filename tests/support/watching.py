@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.api import (
+from longsumbench.core import (
     Cut,
     Decoding,
     Evidence,

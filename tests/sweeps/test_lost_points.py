@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 
 from longsumbench import interrupts
-from longsumbench.api.system import System
+from longsumbench.core.system import System
 
 interrupts._GRACE = 1.0  # seconds
 

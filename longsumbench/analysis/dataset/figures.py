@@ -23,11 +23,11 @@ from longsumbench.analysis.dataset.tables import (
     format_number,
     ledger_entries,
 )
-from longsumbench.analysis.pages import transparent_svg
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.report.figures import plain_axes
-from longsumbench.report.palette import COLOURS, GREY
+from longsumbench.render.figures import plain_axes
+from longsumbench.render.html_parts import transparent_svg
+from longsumbench.render.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,10 +47,10 @@ from longsumbench.analysis.dataset.tables import (
     stats_markdown,
     stats_title,
 )
-from longsumbench.analysis.pages import PAGE_STYLE, html_picture
-from longsumbench.report.figures import write_pictures
-from longsumbench.report.html import html_page, html_table
-from longsumbench.report.tables import ShownInNotebooks, terminal
+from longsumbench.render.figures import write_pictures
+from longsumbench.render.html import html_page, html_table
+from longsumbench.render.html_parts import PAGE_STYLE, html_picture
+from longsumbench.render.tables import ShownInNotebooks, terminal
 
 _COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
 _SEEN = COLOURS[0]

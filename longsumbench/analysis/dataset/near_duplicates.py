@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api import Example, Split
+from longsumbench.core import Example, Split
 
 SHINGLE_WORDS = 5  # per sequence
 SIMILARITY = 0.8  # smallest Jaccard similarity of near-duplicates

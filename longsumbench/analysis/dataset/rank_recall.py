@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache, user_cache
+from longsumbench.core import (
     UNRANKED,
     DatasetSettings,
     Device,
@@ -27,7 +28,6 @@ from longsumbench.api import (
     setting,
     texts_to_rank,
 )
-from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
@@ -35,7 +35,7 @@ from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranked_systems import find_ranker, order_by
 from longsumbench.progress import track
-from longsumbench.report.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 

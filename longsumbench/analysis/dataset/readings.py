@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
     UNRANKED,
     Example,
     FitContext,
@@ -19,7 +20,6 @@ from longsumbench.api import (
     registry,
     total_truncation,
 )
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.runs.record import split_variant
 
 _NOTHING = Truncation(0, 0)

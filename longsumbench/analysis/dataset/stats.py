@@ -18,7 +18,8 @@ import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
 from longsumbench.analysis.dataset.readings import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
-from longsumbench.api import (
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import (
     Count,
     DatasetSettings,
     Decoding,
@@ -32,7 +33,6 @@ from longsumbench.api import (
     registry,
     setting,
 )
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.metrics.extractive import Extractive

@@ -14,13 +14,13 @@ from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILAR
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, SIZE_COLUMNS
 from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
 from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
-from longsumbench.api import Cut, Truncation
+from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.report.tables import Block, markdown
+from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}

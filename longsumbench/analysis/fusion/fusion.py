@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, sample_dataset
-from longsumbench.api import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
+from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.report.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 from longsumbench.runs.results import Results

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
-from longsumbench.analysis.pages import PAGE_STYLE, add_title_and_caption, html_picture, html_text, marks_legend
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.figures import draw_series, plain_axes, render_picture, write_pictures
-from longsumbench.report.html import html_page, html_table
-from longsumbench.report.marked_words import mark_words, shared_by
-from longsumbench.report.palette import COLOURS, GREY, system_styles
-from longsumbench.report.tables import Block
+from longsumbench.render.figures import draw_series, plain_axes, render_picture, write_pictures
+from longsumbench.render.html import html_page, html_table
+from longsumbench.render.html_parts import PAGE_STYLE, add_title_and_caption, html_picture, html_text, marks_legend
+from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.palette import COLOURS, GREY, system_styles
+from longsumbench.render.tables import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.locality.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
-from longsumbench.analysis.pages import add_title_and_caption
 from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
-from longsumbench.api import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
+from longsumbench.core import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.report.figures import plain_axes, render_picture, write_pictures
-from longsumbench.report.palette import COLOURS, GREY
-from longsumbench.report.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.figures import plain_axes, render_picture, write_pictures
+from longsumbench.render.html_parts import add_title_and_caption
+from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:

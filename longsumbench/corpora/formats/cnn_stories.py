@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from longsumbench.api import Entry, Example, Source
+from longsumbench.core import Entry, Example, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, paragraphs_in, plain_document, refuse_row
 from longsumbench.corpora.reading.files import (
     ORDER,

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from longsumbench.api import Entry, FromRow, Read, Source
+from longsumbench.core import Entry, FromRow, Read, Source
 from longsumbench.corpora.reading.fields import LEAVE_OUT, refuse_row
 from longsumbench.corpora.reading.files import (
     has_split_files,

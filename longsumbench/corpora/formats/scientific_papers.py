@@ -7,7 +7,7 @@ JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence <
 from itertools import chain, zip_longest
 from typing import Any
 
-from longsumbench.api import Document, Example, Row, Section, Sentences
+from longsumbench.core import Document, Example, Row, Section, Sentences
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,

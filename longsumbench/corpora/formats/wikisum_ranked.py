@@ -19,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Entry, Example, Sentences, Source
+from longsumbench.core import Entry, Example, Sentences, Source
 from longsumbench.corpora.reading.fields import BadRow, plain_document
 from longsumbench.corpora.reading.files import ORDER, SPLITS, local_source
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError

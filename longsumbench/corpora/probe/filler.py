@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from longsumbench.api import DatasetSettings
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora.probe.language import FIRMS, SITES, tokens_in
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError

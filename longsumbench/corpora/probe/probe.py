@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 from typing import Any
 
-from longsumbench.api import (
+from longsumbench.core import (
     Between,
     BuiltIn,
     Corpus,

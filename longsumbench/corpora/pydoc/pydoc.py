@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import BuiltIn, Corpus, Document, Example, Section, Sentences, count_words
+from longsumbench.core import BuiltIn, Corpus, Document, Example, Section, Sentences, count_words
 from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, parse_docstring
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.rows import split_by_hash

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from longsumbench.api import Sentences
+from longsumbench.core import Sentences
 from longsumbench.rouge.overlap import common, counted_words
 from longsumbench.rouge.tokenizer import MARK, default_words
 from longsumbench.rouge.vocabulary import Vocabulary

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from longsumbench.api import Document, Row, Section, Sentences
+from longsumbench.core import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences, split_summary
 

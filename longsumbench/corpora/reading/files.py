@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Entry, FromRow, Read, Row, Source
+from longsumbench.core import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError, UsageError
 

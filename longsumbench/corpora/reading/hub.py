@@ -11,9 +11,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.api import Corpus, Entry, Hub, Source
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.hub import unreachable
+from longsumbench.core import Corpus, Entry, Hub, Source
 from longsumbench.corpora.reading.files import SPLITS
 from longsumbench.errors import EnvironmentProblem
 

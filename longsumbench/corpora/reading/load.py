@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.api import Corpus, DatasetSettings, Entry, Source, registry
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
+from longsumbench.core import Corpus, DatasetSettings, Entry, Source, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER
 from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps

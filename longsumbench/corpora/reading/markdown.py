@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from longsumbench.api import Section, Sentences
+from longsumbench.core import Section, Sentences
 from longsumbench.sentences import split_sentences
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")

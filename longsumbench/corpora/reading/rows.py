@@ -25,7 +25,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from longsumbench.api import Entry, Example, Read, Thinned
+from longsumbench.core import Entry, Example, Read, Thinned
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 

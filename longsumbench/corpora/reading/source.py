@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from longsumbench.api import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.hub import hub_source

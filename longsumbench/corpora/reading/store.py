@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from longsumbench.api import Example, count_words
 from longsumbench.cache.artifacts import reading_artifact
+from longsumbench.core import Example, count_words
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.overlaps import hash_of
 

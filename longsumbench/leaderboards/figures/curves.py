@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.leaderboards.figures.curves_layout import CurveLine, Layout, ReferenceLine, tick_name
-from longsumbench.report.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
-from longsumbench.report.palette import GREY, system_styles
+from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
+from longsumbench.render.palette import GREY, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, short_na
 from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.report.tables import rounded_frame, with_bounds
+from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 

@@ -20,7 +20,7 @@ from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, 
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.tables import rounded_frame, with_bounds
+from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
 _ALL = "fact_recall"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.report.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
-from longsumbench.report.palette import GREY, system_styles
+from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
+from longsumbench.render.palette import GREY, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
 _FOUND = 50.0  # percent; also what a guess between the two bids of a silent fact gives
-_LIKELY = 75.0  # percent; with such a mean, an interval that begins below `_FOUND` decides nothing
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
 
 
@@ -147,9 +146,9 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
     """Return a title that names the systems that find facts; empty if an interval is unknown.
 
-    A system finds facts if the 95 % interval of their recall is above `_FOUND` percent. If it is not, but the mean is
-    above `_LIKELY`, nothing is known: the title is empty. The best line of each model counts. If any of these did not
-    learn, the title is about those that did.
+    A system finds facts if the 95 % interval of their recall is above `_FOUND` percent, and does not if it ends below.
+    If an interval has `_FOUND` inside, nothing is known: the title is empty. The best line of each model counts. If any
+    of these did not learn, the title is about those that did.
 
     Args:
         topic: the beginning of the title.
@@ -164,7 +163,7 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     lows = {line.label: line.points[measure].low for line in judged if measure in line.points}
     if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
         return ""
-    if any(line.points[measure].mean > _LIKELY and lows[line.label] <= _FOUND for line in judged):
+    if any(line.points[measure].low <= _FOUND < line.points[measure].high for line in judged):
         return ""
     finders = [label for label, low in lows.items() if low > _FOUND]
     if len(finders) in (0, len(lows)):

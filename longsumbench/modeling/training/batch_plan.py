@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 import torch
 
-from longsumbench.api import Recipe
+from longsumbench.core import Recipe
 from longsumbench.modeling.training.data_parallel import Step
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`

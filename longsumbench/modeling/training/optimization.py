@@ -7,7 +7,7 @@ from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
 from transformers import Adafactor
 
-from longsumbench.api import Recipe
+from longsumbench.core import Recipe
 
 _ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 

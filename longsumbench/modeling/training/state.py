@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
-from longsumbench.api import FitReport
+from longsumbench.core import FitReport
 from longsumbench.modeling.processes import from_first_process, process_count, process_index
 from longsumbench.modeling.training.data_parallel import gather_over_processes
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
-from longsumbench.api import FitReport, Recipe
+from longsumbench.core import FitReport, Recipe
 from longsumbench.errors import UsageError
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts

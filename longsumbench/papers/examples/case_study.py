@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from longsumbench.analysis.fusion.fusion import Fusion, FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.analysis.fusion.page import PAIR_STYLE, SAYS, SOURCE_MARKS, html_pair, name_source
-from longsumbench.analysis.pages import MARK_STYLE, marks_legend
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.claims import OURS, TableNumber, long_table
@@ -21,7 +20,8 @@ from longsumbench.papers.examples.examples import describe_problem, keep_first_r
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import read_ours
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.report.tables import Block
+from longsumbench.render.html_parts import MARK_STYLE, marks_legend
+from longsumbench.render.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
 _MOST_NAMED = 3  # examples in a message

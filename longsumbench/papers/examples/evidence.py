@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from msgspec import structs
 
-from longsumbench.analysis.runs.inspect_page import inspection_page
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
+from longsumbench.outputs.inspect_page import inspection_page
 from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.claims import (
     OURS,
@@ -38,9 +38,9 @@ from longsumbench.papers.examples.examples import RowExample, describe_problem, 
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import Ours, describe_missing, pass_gate, read_ours
 from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns
-from longsumbench.report.evidence.picture import draw_views
-from longsumbench.report.evidence.views import Selections, View, Weights, views
-from longsumbench.report.tables import Block
+from longsumbench.render.evidence.picture import draw_views
+from longsumbench.render.evidence.views import Selections, View, Weights, views
+from longsumbench.render.tables import Block
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import run_label
 

@@ -9,17 +9,17 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from longsumbench.analysis.pages import MARK_STYLE, headed_references, html_text, marks_legend
-from longsumbench.analysis.runs.inspect_page import NO_TEXTS
-from longsumbench.analysis.runs.inspect_run import Inspection, inspect_example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import percent
+from longsumbench.outputs.inspect_page import NO_TEXTS
+from longsumbench.outputs.inspect_run import Inspection, inspect_example
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import read_ours
 from longsumbench.papers.page import Job, Page, RowRuns, picture_name
-from longsumbench.report.marked_words import mark_repetitions, repeated_spans, shared_by
-from longsumbench.report.tables import Block, escape_markdown
+from longsumbench.render.html_parts import MARK_STYLE, headed_references, html_text, marks_legend
+from longsumbench.render.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.render.tables import Block, escape_markdown
 from longsumbench.runs.record import run_label
 from longsumbench.sentences import sentence_key, split_summary
 

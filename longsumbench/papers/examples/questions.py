@@ -37,7 +37,7 @@ from longsumbench.papers.numbers.printed import (
 )
 from longsumbench.papers.page import Job, Page
 from longsumbench.progress import track
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec import structs
 
-from longsumbench.api import RunConfig
+from longsumbench.core import RunConfig
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS

@@ -21,9 +21,9 @@ from longsumbench.papers.numbers.printed import (
     read_ours,
 )
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.report.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
-from longsumbench.report.palette import GREY, system_styles
-from longsumbench.report.tables import Block
+from longsumbench.render.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
+from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.tables import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

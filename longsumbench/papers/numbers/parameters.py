@@ -6,7 +6,7 @@ from longsumbench.papers.artifacts import PAPER
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 _UNIT = 10_000
 _PRINTED = {  # name of an artifact → label of a row → thousands, as printed

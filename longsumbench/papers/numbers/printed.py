@@ -36,7 +36,7 @@ from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, PaperClaim
 from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")

@@ -33,7 +33,7 @@ from longsumbench.papers.numbers.printed import (
     read_ours,
 )
 from longsumbench.papers.page import Job, Page
-from longsumbench.report.tables import Block, rounded_frame
+from longsumbench.render.tables import Block, rounded_frame
 
 _MEASURES = {column: measure for measure, column in OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())

@@ -5,7 +5,7 @@ from msgspec import structs
 
 from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
 from longsumbench.analysis.fusion.page import draw_fusion
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.papers.artifacts import Ordering
@@ -20,7 +20,7 @@ from longsumbench.papers.claims import (
 )
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 _HALF = 0.5  # of the source; pairs at a smaller distance are near
 _MEASURE = "% of the pairs"

@@ -9,8 +9,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
-from longsumbench.api import UNRANKED, RankerSettings, build_settings
-from longsumbench.api.ranker import learned_ranker
+from longsumbench.core import UNRANKED, RankerSettings, build_settings
+from longsumbench.core.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers.artifacts import Ordering
@@ -26,7 +26,7 @@ from longsumbench.papers.claims import (
 )
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 _PRINTED_ON = "WikiSum"
 _PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}  # ranker → system in published.csv

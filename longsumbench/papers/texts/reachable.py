@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from longsumbench.api import DatasetSettings
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS

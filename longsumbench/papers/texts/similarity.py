@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, draw_locality
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.claims import (
     OURS,
@@ -16,7 +16,7 @@ from longsumbench.papers.claims import (
 )
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 _NEAR = 10  # sentences; pairs up to this distance are near
 _MEASURE = "cosine × 100"

@@ -10,8 +10,8 @@ from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLE
 from longsumbench.analysis.dataset.readings import SharedTokenizer
 from longsumbench.analysis.dataset.stats import StatsSettings, sample_places
 from longsumbench.analysis.dataset.tables import summarize_lengths
-from longsumbench.api import Split, build_settings, count_words
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Split, build_settings, count_words
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
@@ -22,7 +22,7 @@ from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.texts.reachable import ReadableDataset, read_datasets, typed_option
 from longsumbench.progress import track
-from longsumbench.report.tables import Block
+from longsumbench.render.tables import Block
 
 _VOCABULARY = 32_000  # entries of the trained tokenizer
 WORDS = "words"

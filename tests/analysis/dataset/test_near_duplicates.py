@@ -16,7 +16,7 @@ from longsumbench.analysis.dataset.near_duplicates import (
     jaccard,
     shingles,
 )
-from longsumbench.api import Document, Example, Section
+from longsumbench.core import Document, Example, Section
 
 
 def example(name: str, text: str) -> Example:

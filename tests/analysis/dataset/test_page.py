@@ -16,7 +16,7 @@ from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOv
 from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown
-from longsumbench.api import Cut, Document, Example, Section, Truncation
+from longsumbench.core import Cut, Document, Example, Section, Truncation
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
 TEXT = Document(None, (Section(None, (("one two three four five six seven eight",),)),))

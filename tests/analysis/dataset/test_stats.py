@@ -29,8 +29,8 @@ from longsumbench.analysis.dataset.tables import (
     oracle_scores,
     summarize_lengths,
 )
-from longsumbench.api import Cut, DatasetSettings, Document, Example, Section, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, DatasetSettings, Document, Example, Section, Truncation
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan

@@ -13,7 +13,7 @@ from support.run_records import record
 
 from longsumbench.analysis.fusion.fusion import FusionSettings, chances, find_fusions, stated_shares
 from longsumbench.analysis.fusion.page import draw_fusion, fusion_page
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.errors import DataError, UsageError
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import Section, registry
+from longsumbench.core import Section, registry
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 from longsumbench.corpora.reading.fields import BadRow
 

@@ -12,8 +12,8 @@ import pytest
 import sentencepiece
 import torch
 
-from longsumbench.api import DatasetSettings, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import DatasetSettings, Example, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Example, registry
 from longsumbench.corpora.probe import language as council, probe
 from longsumbench.corpora.probe.filler import usable_prose
 from longsumbench.corpora.probe.probe import Controls, reports

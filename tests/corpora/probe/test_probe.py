@@ -15,8 +15,8 @@ import pytest
 from support.paths import ROOT
 from support.waiting import assert_linear
 
-from longsumbench.api import DatasetSettings, Example, build_settings
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Example, build_settings
 from longsumbench.corpora.probe import language as council, probe
 from longsumbench.corpora.probe.probe import Controls, lengths_of, report, reports
 from longsumbench.corpora.reading.load import load_texts

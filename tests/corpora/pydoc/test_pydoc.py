@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.api import DatasetSettings, count_words
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, count_words
 from longsumbench.corpora.pydoc import pydoc
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.load import load_texts

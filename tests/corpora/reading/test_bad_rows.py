@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from support.toys import one_line
 
-from longsumbench.api import Corpus, DatasetSettings, Example, registry
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
+from longsumbench.core import Corpus, DatasetSettings, Example, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import as_examples, as_thinned

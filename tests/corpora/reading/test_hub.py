@@ -13,8 +13,8 @@ import huggingface_hub
 import pytest
 from support.waiting import PATIENCE
 
-from longsumbench.api import DatasetSettings
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora import arxiv
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import load_texts

@@ -14,8 +14,8 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
-from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import split_by_hash

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.api import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.overlaps import compare_splits

@@ -16,8 +16,8 @@ import pytest
 from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
-from longsumbench.api import DatasetSettings, Document, Entry, Example, Section, Thinned
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Entry, Example, Section, Thinned
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -137,7 +137,7 @@ def test_what_cannot_be_handed_over_is_read_here() -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from longsumbench.api.config import DatasetSettings
+from longsumbench.core.config import DatasetSettings
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.cache.artifacts import ArtifactCache
@@ -193,7 +193,7 @@ from functools import partial
 from itertools import count
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.jsonl import jsonl_example
-from longsumbench.api.corpus import Entry
+from longsumbench.core.corpus import Entry
 
 def row(number):
     return {"id": str(number), "document": "A text. " * 20, "summary": "S."}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.swept_runs import baseline, trained
 
-from longsumbench.api import Cut, Truncation
 from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
 from longsumbench.leaderboards.figures.curves import draw_layout, sweep_csv, update_curves

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from support.run_records import measured, record
 
-from longsumbench.api import Cut, DatasetSettings, FitReport, Truncation
+from longsumbench.core import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.figures.lengths import (

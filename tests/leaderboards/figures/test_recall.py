@@ -34,8 +34,8 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.report.figures import LineLabel, spread_labels
-from longsumbench.report.palette import GREY
+from longsumbench.render.figures import LineLabel, spread_labels
+from longsumbench.render.palette import GREY
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -154,7 +154,9 @@ def points(**lows: float) -> list[RecallLine]:
     """Lines with intervals that begin there; the word of a system follows its name ("ea_learned")."""
     words = {"learned": LEARNED, "still": STILL_LEARNING, "not": NOT_LEARNED, "unknown": UNKNOWN, "": ""}
     return [
-        RecallLine(model, model, {MEASURE: Estimate(low + 9, low, 95)}, 5.0, learned=Learned(words[word]))
+        RecallLine(
+            model, model, {MEASURE: Estimate(low, low, 95 if low > 50 else 50)}, 5.0, learned=Learned(words[word])
+        )
         for (model, _, word), low in ((name.partition("_"), low) for name, low in lows.items())
     ]
 
@@ -194,11 +196,13 @@ def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> No
 
 
 def test_no_title_denies_what_may_be_found() -> None:
-    """A mean of 97 % with an interval from 40 % is not "not found": there is no title."""
+    """An interval that has 50 % inside is not "not found", whatever its mean: there is no title."""
     unclear = RecallLine("ea", "ea", {MEASURE: Estimate(97, 40, 100)}, 5.0)
     assert headline("Facts", [unclear, *points(seal=9)], MEASURE) == ""
     assert headline("Facts", [unclear, *points(seal=60)], MEASURE) == ""
-    clear = replace(unclear, points={MEASURE: Estimate(60, 40, 80)})
+    half_known = replace(unclear, points={MEASURE: Estimate(40, 30, 60)})
+    assert headline("Facts", [half_known, *points(seal=9)], MEASURE) == ""
+    clear = replace(unclear, points={MEASURE: Estimate(45, 40, 49)})
     assert headline("Facts", [clear, *points(seal=60)], MEASURE) == "Facts: only seal finds them"
 
 

@@ -14,9 +14,9 @@ from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_reci
 from support.trainings import assert_same_outcome, calling_before, die, fit, mean_validation_loss, restless, weights
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import FitContext, FitReport
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
+from longsumbench.core import FitContext, FitReport
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences

@@ -24,8 +24,8 @@ from support.trainings import (
 )
 from transformers import PreTrainedModel
 
-from longsumbench.api import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import FitContext
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
 from longsumbench.modeling.training import trainer as training

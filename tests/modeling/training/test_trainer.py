@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
-from longsumbench.api import FitContext, Recipe
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import FitContext, Recipe
 from longsumbench.errors import UsageError
 from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.training.optimization import learning_rate

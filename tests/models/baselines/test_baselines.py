@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longsumbench.api import (
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
     Cut,
     Decoding,
     Document,
@@ -26,7 +27,6 @@ from longsumbench.api import (
     count_words,
     registry,
 )
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import (
     LeadConfig,

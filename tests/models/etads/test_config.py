@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
 

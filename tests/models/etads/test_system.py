@@ -10,8 +10,8 @@ import torch
 from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
-from longsumbench.api import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, check_search
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, check_search
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence

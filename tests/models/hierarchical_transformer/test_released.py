@@ -16,7 +16,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 from torch import Tensor
 
-from longsumbench.api import Recipe
+from longsumbench.core import Recipe
 from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (

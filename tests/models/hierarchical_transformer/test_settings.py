@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import build_settings
+from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import config as module
 from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig

@@ -9,8 +9,8 @@ import pytest
 import torch
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api import ATTENDED_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, names_deciding
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import ATTENDED_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, names_deciding
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.generation import Written
 from longsumbench.modeling.units import EncodedSentence

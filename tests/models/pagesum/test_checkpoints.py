@@ -17,9 +17,9 @@ from support.toys import ToySplit, example, tiny_recipe, write_jsonl
 from torch import Tensor
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
-from longsumbench.api import Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
+from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints as pretrained
 from longsumbench.modeling.tokenizer import train_tokenizer

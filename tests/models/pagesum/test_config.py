@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api import build_settings, names_deciding
+from longsumbench.core import build_settings, names_deciding
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 

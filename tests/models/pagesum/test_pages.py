@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.waiting import assert_linear
 
-from longsumbench.api import Cut, Truncation
+from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from support.toys import TINY_FOR_ALL, ToySplit, build_tiny, example, fit_tiny, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import Cut, Decoding, Document, Example, FitContext, Section, check_search
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Cut, Decoding, Document, Example, FitContext, Section, check_search
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer

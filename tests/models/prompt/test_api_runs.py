@@ -18,13 +18,13 @@ from support.tiny_causal import CHAT_TEMPLATE
 from support.toys import WORDS, ToySplit, start_python, write_jsonl
 from support.waiting import wait_until
 
-from longsumbench.analysis.runs.inspect_run import inspect_example
-from longsumbench.analysis.score.files import read_pairs
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.request_cache import REQUESTS
+from longsumbench.outputs.files import read_pairs
+from longsumbench.outputs.inspect_run import inspect_example
 from longsumbench.runs.results import Results
 
 KEY = "sk-0a1b2c3d4e5f"

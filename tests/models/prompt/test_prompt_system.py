@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from support.language_models import EchoEngine, chat_tokenizer, prompted, text_example
 from support.toys import WORDS, ToySplit, tiny_recipe
 
-from longsumbench.api import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import chat_ids, chat_text

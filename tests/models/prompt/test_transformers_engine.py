@@ -14,8 +14,8 @@ from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
 from support.toys import ToySplit, write_jsonl
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
-from longsumbench.api import Decoding, build_settings
 from longsumbench.cli.main import main
+from longsumbench.core import Decoding, build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Message, Request, chat_ids

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from support.language_models import chat_tokenizer
 from support.toys import WORDS
 
-from longsumbench.api import Document, Example, Section, Truncation
+from longsumbench.core import Document, Example, Section, Truncation
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, LongText, Passage
 
 TOKENIZERS = ("trained", "words")

@@ -12,8 +12,8 @@ from support.trainings import calling_after_step, die
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench.api import Document, Example, Ranker, RankerSettings, Section, texts_to_rank
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Document, Example, Ranker, RankerSettings, Section, texts_to_rank
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranked_systems import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title

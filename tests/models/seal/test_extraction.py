@@ -9,8 +9,8 @@ import torch
 from support.seal_networks import RAGGED, alone, batch, network, targets
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
-from longsumbench.api import Decoding, FitContext, Recipe, check_search, check_trained_part, outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, FitContext, Recipe, check_search, check_trained_part, outcome_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.model import draw_units
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.toys import example, fit_tiny
 
-from longsumbench.api import Decoding, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence

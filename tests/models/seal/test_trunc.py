@@ -7,8 +7,8 @@ import torch
 from support.toys import build_tiny, example, fit_tiny
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.api import Decoding, Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Document, Example, Section
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig

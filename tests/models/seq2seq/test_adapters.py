@@ -10,8 +10,8 @@ from support.tiny_seq2seq import write_seq2seq
 from support.toys import build_tiny, example, tiny_recipe
 from transformers import AutoModelForSeq2SeqLM
 
-from longsumbench.api import Decoding, FitContext
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.models.seq2seq.system import Seq2Seq
 

@@ -17,9 +17,9 @@ from support.toys import build_tiny, example, tiny_recipe, write_jsonl
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.utils import is_protobuf_available
 
-from longsumbench.api import Decoding, FitContext, Recipe, deciding_parts
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
+from longsumbench.core import Decoding, FitContext, Recipe, deciding_parts
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.models.seq2seq.config import Seq2SeqConfig

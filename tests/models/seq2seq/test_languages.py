@@ -10,8 +10,8 @@ from support.toys import ToySplit, build_tiny, example, tiny_recipe
 from torch.nn import functional
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from longsumbench.api import Decoding, FitContext
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import UsageError
 from longsumbench.models.seq2seq.system import Seq2Seq
 

@@ -15,8 +15,8 @@ from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, write_seq2seq
 from support.toys import ToySplit, build_tiny, tiny_recipe
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from longsumbench.api import Decoding, Document, Example, FitContext, Section
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.models.seq2seq.system import Seq2Seq
 
 LENGTH = 32  # tokens of an input

@@ -8,8 +8,8 @@ import pytest
 from support.tiny_seq2seq import SEPARATOR, write_seq2seq
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
-from longsumbench.api import Cut, Document, Example, FitContext, Section, Truncation
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Cut, Document, Example, FitContext, Section, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.seq2seq.reader import TextReader
 

@@ -9,7 +9,7 @@ from support.rescoring import search
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.api import Truncation
+from longsumbench.core import Truncation
 from longsumbench.modeling.collate import row_of_units
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid

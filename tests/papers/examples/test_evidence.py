@@ -14,7 +14,7 @@ from support.row_jobs import row_job, run_row
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, write_jsonl
 
-from longsumbench.api import Evidence, Summary
+from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.examples.evidence import (
@@ -25,8 +25,8 @@ from longsumbench.papers.examples.evidence import (
     number_blocks,
 )
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, UNDECIDED, Job
-from longsumbench.report.evidence.views import Selections, Weights
-from longsumbench.report.tables import markdown
+from longsumbench.render.evidence.views import Selections, Weights
+from longsumbench.render.tables import markdown
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
@@ -208,7 +208,7 @@ def test_hostile_texts_stay_in_their_frame(finished: Write, tmp_path: Path) -> N
 )
 def test_runs_of_the_systems(tmp_path: Path, model: str, words: list[str], measure: str) -> None:
     """SEAL's selections and PageSum's weights at the reference are shown as a run writes them."""
-    from longsumbench.api import registry
+    from longsumbench.core import registry
 
     known = registry.systems.load(model).Config.__dataclass_fields__
     tiny = [f"model.{key}={value}" for key, value in TINY_FOR_ALL.items() if key in known]

@@ -11,12 +11,12 @@ from support.row_jobs import row_job, run_row
 from support.run_records import record
 from support.toys import example, write_jsonl
 
-from longsumbench.api import Summary
+from longsumbench.core import Summary
 from longsumbench.errors import UsageError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.papers.examples.examples import examples_page
 from longsumbench.papers.page import Job
-from longsumbench.report.tables import markdown
+from longsumbench.render.tables import markdown
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord

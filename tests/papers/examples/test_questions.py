@@ -12,7 +12,7 @@ from support.run_records import measured, record
 from support.tiny_bert import LONGEST, write_bert
 from support.toys import one_line
 
-from longsumbench.api import Summary
+from longsumbench.core import Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.papers.examples.questions import AnswerFinder, questions_page, read_questions, score_answer

@@ -7,7 +7,7 @@ from msgspec import structs
 from support.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
 
-from longsumbench.api import DatasetSettings, Truncation
+from longsumbench.core import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread

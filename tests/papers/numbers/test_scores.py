@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from support.paper_jobs import finished_run, paper_job
 
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering, find_artifact
 from longsumbench.papers.numbers.scores import scores_page
 from longsumbench.papers.page import Page
-from longsumbench.report.tables import Block, markdown
+from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.results import Results
 
 SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40

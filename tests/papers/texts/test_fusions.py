@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.analysis_jobs import analysis_job, write_texts
 
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
 from longsumbench.papers.texts.fusions import fusions_page

@@ -8,7 +8,7 @@ import pytest
 from support.analysis_jobs import analysis_job, write_texts
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED

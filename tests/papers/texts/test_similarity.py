@@ -7,7 +7,7 @@ from support.analysis_jobs import analysis_job, write_texts
 from support.tiny_bert import write_bert
 from transformers import BertModel
 
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED

@@ -9,7 +9,7 @@ from support.requirements import SHARED_FOLDER
 from support.tiny_bert import write_bert
 
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size
-from longsumbench.api import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.papers.texts.sizes import sizes_page
 

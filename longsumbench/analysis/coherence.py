@@ -1,0 +1,239 @@
+"""Scores the coherence of references, shuffled references and summaries of runs, and writes it (PageSum, Table 4).
+
+texts of each row --Coherence (PageSum, Eq. 12)--> one score per example --table--> means, intervals, paired tests
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
+from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
+from longsumbench.formatting import format_count, format_p
+from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
+from longsumbench.metrics.coherence import Coherence
+from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
+from longsumbench.render.figures import plain_axes, render_picture, write_pictures
+from longsumbench.render.html_parts import add_title_and_caption
+from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
+from longsumbench.runs.results import Results
+from longsumbench.sentences import split_summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_VERSION = 1  # increase if the same texts give other numbers
+_INTERVAL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
+REFERENCE, SHUFFLED = "reference", "reference, shuffled"
+_MISSING = (
+    "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
+    "the Hugging Face hub (model=bert-large-uncased, as in the paper)"
+)
+
+
+@dataclass
+class CoherenceSettings(SampleSettings):
+    """Settings of `longsumbench analyze coherence`."""
+
+    run: Text = setting("", "finished runs on the split, separated by commas; tests compare with the first")
+    model: Text | None = setting(None, "folder or hub name of a BERT for next-sentence prediction")
+    device: Device = setting("auto", "auto | cpu | cuda | mps")
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise UsageError(_MISSING)
+
+
+class NextSentences(Coherence):
+    """The metric `Coherence` with its model from the analysis's setting `model`."""
+
+    setting: ClassVar[str] = "model"
+
+
+@dataclass(frozen=True)
+class CoherenceFound(ShownInNotebooks):
+    """The result of `longsumbench analyze coherence`.
+
+    Attributes:
+        dataset, about: the dataset's name, and a description of the examples.
+        signature: how the scores were computed.
+        scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
+        labels: row → label in tables.
+        baseline: the row that the others are tested against.
+        without: number of examples left out because they have no reference.
+    """
+
+    dataset: str
+    about: str
+    signature: str
+    scores: dict[str, NDArray[np.float64]]
+    labels: dict[str, str]
+    baseline: str
+    without: int = 0
+
+    @property
+    def title(self) -> str:
+        """Heading of the table."""
+        return f"Semantic coherence of summaries, 0–100: {self.dataset}"
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per kind of text: mean, 0–100, interval, and test against the baseline."""
+        rows, p_values = [], {}
+        for name, scores in self.scores.items():
+            values = 100 * scores[np.isfinite(scores)]
+            low, high = bootstrap_interval(values, _INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            row: dict[str, Any] = {"row": name, "label": self.labels[name]}
+            row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
+            row |= {"of one sentence or none": len(scores) - len(values)}
+            gaps = 100 * (scores - self.scores[self.baseline])
+            gaps = gaps[np.isfinite(gaps)]
+            if name != self.baseline and len(gaps):
+                row |= {"difference": gaps.mean(), "tested": len(gaps)}
+                p_values[name] = float(approximate_randomization(gaps, RESAMPLES))
+            rows.append(row)
+        corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
+        columns = ("row", "label", "coherence", "low", "high", "n", "of one sentence or none", "difference", "tested")
+        table = pd.DataFrame(rows).reindex(columns=columns)
+        names = table["row"]
+        return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
+
+    def notes(self) -> list[str]:
+        """Return lines about the examples and the columns."""
+        count = int(self.table()["p"].notna().sum())
+        lines = [f"{self.about}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
+        if count:
+            lines.append(
+                f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p: "
+                f"approximate randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests"
+            )
+        if self.without:
+            lines.append(f"{format_count(self.without, 'example')} left out: no reference")
+        return lines
+
+    def render(self) -> str:
+        """Return the table for the terminal."""
+        view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p", "p (Holm)")
+        rows = []
+        for _, row in self.table().iterrows():
+            interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
+            mean = f"{row['coherence']:.2f}" if row["n"] else "none"
+            cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['of one sentence or none']:,}"]
+            rows.append([*cells, *_tested(row)])
+        tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
+        block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)
+        return f"{terminal(self.title, [block])}\n\n{self.signature}"
+
+    def csv(self) -> str:
+        """Return the table as CSV."""
+        table = self.table().rename(columns={"of one sentence or none": "one_sentence_or_none"})
+        table = table.assign(dataset=self.dataset, signature=self.signature)
+        return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+
+
+def _tested(row: Any) -> list[str]:
+    if not np.isfinite(row["p"]):
+        return ["", "", ""]
+    gap = f"{row['difference']:+.2f}"
+    return [gap if row["p_holm"] < LEVEL else Tied(gap), format_p(row["p"]), format_p(row["p_holm"])]
+
+
+def analyze_coherence(
+    dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None
+) -> CoherenceFound:
+    """Score references, shuffled references and summaries of runs.
+
+    Raises:
+        UsageError: the model is missing or not a next-sentence model, or a run has read other texts.
+        EnvironmentProblem: the model cannot be downloaded.
+        DataError: no example has a reference, or a file is damaged.
+    """
+    metric = NextSentences(Scoring(coherence_model=settings.model, device=settings.device))
+    metric.check()
+    return score_texts(sample_dataset(dataset, settings, settings.run, results), metric)
+
+
+def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
+    """Score first references, shuffled first references and summaries of runs.
+
+    Raises:
+        DataError: no example has a reference.
+    """
+    names = [REFERENCE, SHUFFLED, *(run.record.run_id for run in sampled.runs)]
+    rows, without = [], 0
+    for example in sampled.examples("scoring neighbours"):
+        if not any(example.references):
+            without += 1
+            continue
+        reference = split_summary("\n".join(example.references[0]))
+        mixed = shuffled(reference, f"{sampled.seed}:{example.id}")
+        texts = ["\n".join(reference), "\n".join(mixed), *(run.summaries[example.id] for run in sampled.runs)]
+        rows.append([metric.score(text, example)[metric.name] for text in texts])
+    if not rows:
+        raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
+    columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
+    how = metric.signature(len(rows)).replace("|", ",")
+    return CoherenceFound(
+        dataset=sampled.dataset,
+        about=sampled.about(),
+        signature=sampled.signature("analyze-coherence", _VERSION, metric=how),
+        scores=columns,
+        labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
+        baseline=names[2] if sampled.runs else REFERENCE,
+        without=without,
+    )
+
+
+def shuffled(reference: Sequence[str], seed: str) -> Sentences:
+    """Return a reference's sentences in another order, drawn by the seed; unchanged if there is no other order."""
+    order, mixed = np.random.default_rng(int(digest(seed)[:16], 16)), list(reference)
+    while len(set(reference)) > 1 and mixed == list(reference):
+        mixed = [reference[place] for place in order.permutation(len(reference))]
+    return tuple(mixed)
+
+
+_WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
+_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
+_LABEL_WIDTH = 30  # characters
+
+
+def write_coherence(found: CoherenceFound, folder: Path) -> list[Path]:
+    """Write `coherence.csv`, `.png` and `.svg`; return their paths."""
+    drawn = {f"coherence.{kind}": image for kind, image in draw_coherence(found).items()}
+    return write_pictures(folder, {"coherence.csv": found.csv(), **drawn})
+
+
+def draw_coherence(found: CoherenceFound) -> dict[str, bytes]:
+    """Draw each mean with its interval; return "png" and "svg" → bytes."""
+    return render_picture((_WIDTH, _REST + _ROW * len(found.scores)), lambda figure: _draw(figure, found))
+
+
+def _draw(figure: "Figure", found: CoherenceFound) -> None:
+    table, tall = found.table(), figure.get_figheight()
+    plot = figure.subplots()
+    figure.subplots_adjust(left=0.36, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
+    numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
+    styles = system_styles([label.split()[0] for label in table["label"]])
+    for place, (name, style, (mean, low, high)) in enumerate(zip(table["row"], styles, numbers, strict=True)):
+        colour, marker = (GREY, "o") if name in (REFERENCE, SHUFFLED) else (style["color"], style["marker"])
+        plot.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
+        plot.plot([mean], [place], marker, color=colour, markersize=7)
+        if np.isfinite(mean):
+            right = (high if np.isfinite(high) else mean, place)
+            plot.annotate(f"{mean:.2f}", right, **_NUMBER, xytext=(7, 0), va="center")
+    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _LABEL_WIDTH)) for row in table.itertuples()]
+    plot.set_yticks(range(len(table)), names, fontsize=9)
+    plot.set_ylim(len(table) - 0.5, -0.5)
+    plot.margins(x=0.12)
+    plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
+    plain_axes(plot, "x")
+    caption = f"{found.about}. Bars: 95 % intervals over summaries of two sentences or more (n)."
+    add_title_and_caption(figure, 0.02, found.title, caption, 118)

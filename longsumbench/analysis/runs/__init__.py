@@ -1,1 +1,0 @@
-"""Commands on finished runs: `compare`, `inspect` and `repro`. Start reading with `compare.py`."""

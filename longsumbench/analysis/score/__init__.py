@@ -1,1 +1,0 @@
-"""`longsumbench score`: scores the outputs of any system with ROUGE. Start reading with `score.py`."""

@@ -1,0 +1,187 @@
+"""Bounds of settings: a field's type states which values are allowed.
+
+    batch_size: Count = 16             a number between two bounds
+    agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
+    path: Text | None = None           free text
+
+`longsumbench.core.config.build_settings` checks the values that a user sets. A dataclass checks in its `__post_init__`
+only what involves several fields. Fields of plug-ins need no bounds.
+"""
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from datetime import date
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+
+from longsumbench.errors import UsageError, did_you_mean
+
+_LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
+_SHOWN = 60  # characters of a refused value that a message repeats
+_MOST = 10**9  # the default maximum of a count
+
+
+class Bound(ABC):
+    """A condition on one value.
+
+    Attributes:
+        secret: True if a message must not repeat the value.
+    """
+
+    secret: ClassVar[bool] = False
+
+    @abstractmethod
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message; None if the value is allowed."""
+
+
+@dataclass(frozen=True)
+class Between(Bound):
+    """A number from `low` to `high`; `open_low` and `open_high` exclude the bound."""
+
+    low: float
+    high: float
+    open_low: bool = False
+    open_high: bool = False
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message; NaN is an error."""
+        if not isinstance(value, int | float):
+            return " is not a number"
+        if self.open_high and not self.low <= value < self.high:
+            return f" must be at least {self.low} and below {self.high}"
+        if self.open_low and not value > self.low:
+            return f" must be above {self.low}"
+        if not value >= self.low:
+            return f" is below {self.low}"
+        return f" is above {self.high:,}" if value > self.high else None
+
+
+class OneOf(Bound):
+    """One of a set of names.
+
+    Args:
+        names: always allowed.
+        more: returns further names, for example those of a registry.
+        number_of: the unit ("words"), if a whole number is allowed too.
+        least: the minimum of such a number.
+    """
+
+    def __init__(
+        self, *names: str, more: Callable[[], Iterable[str]] | None = None, number_of: str = "", least: int = 1
+    ) -> None:
+        self.names, self.more, self.number_of, self.least = names, more, number_of, least
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message, which lists the names and suggests the nearest."""
+        choices = (*self.names, *(self.more() if self.more else ()))
+        if value in choices:
+            return None
+        short = str(value).isdecimal() and len(str(value)) < len(str(_MOST))
+        if self.number_of and short and int(value) >= self.least:
+            return None
+        number = f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
+        return f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
+
+
+@dataclass(frozen=True)
+class FreeText(Bound):
+    """A name or a path without control characters; it need not exist."""
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message for control characters, lone surrogates and texts that are too long."""
+        if not isinstance(value, str):
+            return " is not a text"
+        if len(value) > _LONGEST_TEXT:
+            return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
+        if control := next((char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None):
+            return f" has a control character ({control!a}): remove it"
+        return None
+
+
+class VariableName(Bound):
+    """The name of an environment variable. Its value may be a password, which a user could give by mistake."""
+
+    secret = True
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message."""
+        if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", str(value)):
+            return None
+        return " is not the name of an environment variable: give a name of letters, digits and _"
+
+
+@dataclass(frozen=True)
+class Date(Bound):
+    """A month ("2019-10") or a day ("2019-10-29")."""
+
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the error message."""
+        day = f"{value}-01" if len(str(value)) == len("2019-10") else str(value)
+        try:
+            if date.fromisoformat(day).isoformat() == day:  # it also reads other notations
+                return None
+        except ValueError:
+            pass
+        return " is no date: give a month (2019-10) or a day (2019-10-29)"
+
+
+Seed = Annotated[int, Between(0, 2**32 - 1)]  # the range of numpy's seeds
+Count = Annotated[int, Between(1, _MOST)]
+NonNegative = Annotated[int, Between(0, _MOST)]
+BatchSize = Annotated[int, Between(1, 10**6)]
+Processes = Annotated[int, Between(1, 1_024)]
+TokenCount = Annotated[int, Between(1, 10**7)]  # of a text
+TargetTokens = Annotated[int, Between(2, 10**7)]  # of a summary: at least one and its end
+Width = Annotated[int, Between(1, 10**6)]
+Heads = Annotated[int, Between(1, 10**4)]
+Depth = Annotated[int, Between(1, 1_000)]
+VocabularySize = Annotated[int, Between(1, 10**7)]
+Fraction = Annotated[float, Between(0, 1)]
+FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]
+Percentage = Annotated[float, Between(0, 100)]
+Weight = Annotated[float, Between(0, 10**6)]
+Positive = Annotated[float, Between(0, 10**6, open_low=True)]
+Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
+Resamples = Annotated[int, Between(100, 10**6)]
+Device = Annotated[str, OneOf("auto", "cpu", "cuda", "mps")]
+DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]
+WeightType = Annotated[str, OneOf("float32", "bfloat16", "float16")]
+Text = Annotated[str, FreeText()]
+ReleaseDate = Annotated[str, Date()]
+
+
+def check_value(key: str, value: Any, bound: Bound | None) -> None:
+    """Check a value, each item of a list, or each key of a dictionary; None is allowed, and without a bound any value.
+
+    Raises:
+        UsageError: the value is out of its bound; the message has the full key.
+    """
+    for item in value if isinstance(value, list | dict) else [value]:
+        if bound and item is not None and (problem := bound.problem(item)):
+            shown = "" if bound.secret else f"={shorten(item)}"
+            raise UsageError(f"{key}{shown}{problem}")
+
+
+@lru_cache
+def bounds_of(schema: type) -> dict[str, Bound | None]:
+    """Return field → bound; None for a field without one."""
+    hints = get_type_hints(schema, include_extras=True)
+    return {item.name: _bound_in(hints[item.name]) for item in fields(schema)}
+
+
+def _bound_in(hint: Any) -> Bound | None:
+    """Return the first bound in a type; looks into lists and optional types."""
+    parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
+    inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
+    return next((bound for bound in inner if bound is not None), None)
+
+
+def shorten(value: Any) -> str:
+    """Return a value for an error message: on one line, cut after 60 characters."""
+    text = str(value)
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

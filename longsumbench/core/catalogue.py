@@ -1,0 +1,87 @@
+"""Tables of the registered names and of all settings, for `longsumbench list`."""
+
+import inspect
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+from longsumbench.conf import CONF
+from longsumbench.core import registry
+from longsumbench.core.config import SECTIONS, RunConfig
+from longsumbench.core.dataset_yaml import dataset_files, read_dataset_file
+from longsumbench.errors import UsageError
+
+_TABLES = {
+    "models": registry.systems,
+    "datasets": registry.corpora,
+    "metrics": registry.metrics,
+    "rankers": registry.rankers,
+}
+
+
+_FILES = {
+    "scales": "scale",
+    "experiments": "experiment",
+    "recipes": "model/recipe",
+}  # kinds that exist as YAML files only
+
+
+def name_rows(what: str) -> list[list[str]]:
+    """Return a row for each name of a kind: the name, and a line about it."""
+    if what in _FILES:
+        files = sorted((CONF / _FILES[what]).glob("*.yaml"))
+        return [[path.stem, first_comment(path)] for path in files]
+    return [[name, about(_TABLES[what], name)] for name in sorted(_TABLES[what].targets())]
+
+
+def own_dataset_rows() -> list[list[str]]:
+    """Return a row for each of the user's own datasets: its name; its first comment and path, or why it is invalid."""
+    rows = []
+    for name, path in dataset_files().items():
+        try:
+            texts = read_dataset_file(path).path
+            rows.append([name, ": ".join(filter(None, [first_comment(path) or "own texts", texts]))])
+        except UsageError as problem:
+            rows.append([name, str(problem)])
+    return rows
+
+
+def about(table: registry.Registry, name: str) -> str:
+    """Return a one-line description: a corpus's title or a docstring's first line, else where it is defined.
+
+    For a built-in system it is the docstring of its `Config`, so that no network is imported. For a plug-in that
+    cannot be imported, it is the reason.
+    """
+    try:
+        found = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
+    except UsageError as problem:
+        return str(problem)
+    written = getattr(found, "title", None) or (inspect.getdoc(found) or "").partition("\n")[0]
+    return written or table.targets()[name]
+
+
+def first_comment(path: Path) -> str:
+    """Return a YAML file's first comment that is not a Hydra directive; empty if there is none."""
+    comments = (line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
+    return next((comment for comment in comments if not comment.startswith("@package")), "")
+
+
+def setting_rows(schema: type, prefix: str) -> list[list[str]]:
+    """Return a row for each setting of a dataclass: its full key, default and meaning.
+
+    The meaning is its unit, its help and the source of its default, as far as the field has them.
+    """
+    rows = []
+    for item in fields(schema):
+        if item.name in (*SECTIONS, "model") and schema is RunConfig:
+            continue
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        unit, about_it, source = (item.metadata.get(key, "") for key in ("unit", "help", "source"))
+        meaning = ": ".join(filter(None, [unit, about_it])) + (f" ({source})" if source else "")
+        rows.append([f"{prefix}{item.name}", "" if default is None else str(default), meaning])
+    return rows
+
+
+def all_setting_rows() -> list[list[str]]:
+    """Return the rows of the settings that all systems share."""
+    schemas = {**{f"{name}.": schema for name, schema in SECTIONS.items()}, "": RunConfig}
+    return [row for prefix, schema in schemas.items() for row in setting_rows(schema, prefix)]

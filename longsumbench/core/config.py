@@ -1,0 +1,474 @@
+"""All settings but those of systems as dataclasses: each default is defined once, with its unit and its source.
+
+YAML files under `conf/` contain only departures from these defaults. `resolve_config` merges them into the dataclasses
+and raises an error for unknown keys, wrong types and invalid values.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, get_args, get_type_hints
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from longsumbench.core import registry
+from longsumbench.core.bounds import (
+    BatchSize,
+    Between,
+    Count,
+    Device,
+    Fraction,
+    FractionBelowOne,
+    Minutes,
+    NonNegative,
+    OneOf,
+    Positive,
+    Processes,
+    Resamples,
+    Seed,
+    Text,
+    Weight,
+    bounds_of,
+    check_value,
+    shorten,
+)
+from longsumbench.core.settings import setting
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.files import digest
+
+# Tokenizers trained on the training split → their smallest vocabulary, with four special entries.
+# trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
+TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
+
+RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # orders a system's units
+_ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
+SplitName = Annotated[str, OneOf("train", "validation", "test")]
+Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
+Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
+Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
+ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
+_FOLDER_NAME = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE)
+_LENGTHS = ("min_length", "max_length")  # of outputs
+_ON_CARDS = ("max_length", "num_beams", "length_penalty", "no_repeat_ngram")  # a card without them surprises
+_Budget = Annotated[int, Between(0, 10**15)]  # tokens
+Best = Annotated[int, Between(1, 1_000)]  # checkpoints
+Helpers = Annotated[int, Between(0, 1_024)]
+Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
+Beams = Annotated[int, Between(1, 1_000)]
+Exponent = Annotated[float, Between(-20, 20)]  # of a length
+_Norm = Annotated[str, OneOf("power", "wu")]
+Coverage = Annotated[str, OneOf("none", "summary", "wu")]
+_Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
+TokenLimit = Annotated[int, Between(0, 10**7)]
+_Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
+Share = Annotated[float, Between(0, 1, open_low=True)]
+TrainedPart = Annotated[str, OneOf("all", "scorer")]
+OutputMode = Annotated[str, OneOf("write", "extract")]
+SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
+Mode = Annotated[str, OneOf("google", "perl")]
+_Words = Annotated[str, OneOf("default", "unicode")]
+Rule = Annotated[str, OneOf("best", "jackknife")]
+Empty = Annotated[str, OneOf("skip", "zero")]
+Resampling = Annotated[str, OneOf("percentile", "perl")]
+
+
+@dataclass
+class DatasetSettings:
+    """Which dataset, and which of its examples."""
+
+    name: Text = setting("pydoc", "name in records, tables and folders; of own texts any name")
+    path: Text | None = setting(
+        None, "file or folder of the original release, of JSON lines, CSV or Parquet; null: download or built-in"
+    )
+    reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
+    tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
+    columns: dict[Text, Text] | None = setting(
+        None,
+        "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names",
+        later=True,
+    )
+    split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
+    limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
+    strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")
+    workers: Processes | None = setting(None, "that read a dataset; null: one a core", "processes", decides="nothing")
+    split_by_hash: bool = setting(False, "split one jsonl file into train, validation and test (80/10/10) by id")
+    document_length: Length | None = setting(
+        None, "of a generated test document; null: the dataset's default", "tokens", decides="texts"
+    )
+    train_length: Length | None = setting(
+        None, "of other generated documents; null: the same", "tokens", decides="texts"
+    )
+    sources: Count | None = setting(None, "of a generated example", "documents", decides="texts")
+    redundancy: Fraction | None = setting(None, "share of generated facts stated twice, reworded", decides="texts")
+    contradiction: Fraction | None = setting(None, "share of generated facts that correct another", decides="texts")
+    agenda: Agenda | None = setting(
+        None, "generated topics: fixed | told (random, in the text) | asked (random, as query)", decides="texts"
+    )
+    filler: _ReaderName | None = setting(
+        None, "dataset whose sentences surround generated facts; path is then its path", decides="texts"
+    )
+
+    def __post_init__(self) -> None:
+        known = registry.corpora.targets()
+        if self.reader is None:
+            self.reader = self.name if self.name in known or self.path is None else "jsonl"
+        if self.name in known and self.name != self.reader:
+            other = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
+            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {other}")
+        if self.name not in known:
+            check_folder_name("dataset.name", self.name)
+
+
+@dataclass
+class Recipe:
+    """How a system is trained. Defaults are those of SEAL §5, as far as it states them."""
+
+    optimizer: Optimizer = setting("adafactor", "adafactor (with parameter scaling, as in its paper) | adam | adagrad")
+    learning_rate: Positive = setting(0.01, "peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum")
+    schedule: ScheduleName = setting(
+        "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)"
+    )
+    warmup_steps: NonNegative = setting(10_000, "sqrt_decay decays after them", "optimizer steps")
+    adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
+    adam_beta2: FractionBelowOne = setting(0.999, "decay of the mean squared gradient")
+    adam_epsilon: Positive = setting(1e-8, "added to Adam's denominator")
+    weight_decay: Weight = setting(0.0, "weight decay, per unit of learning rate")
+    max_grad_norm: Weight = setting(0.0, "gradients are clipped to this norm; 0: no clipping")
+    label_smoothing: FractionBelowOne = setting(0.0, "ε, spread as ε/V over the vocabulary")
+    batch_size: BatchSize = setting(16, "of a forward pass", "examples", decides="budget")
+    batch_words: Count | None = setting(None, "of 4 to 64 sources; replaces batch_size", "words", decides="budget")
+    batch_tokens: Count | None = setting(None, "padding included; replaces batch_size", "tokens", decides="budget")
+    unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
+    accumulation: Count = setting(16, "of an optimizer step", "forward passes", decides="budget")
+    max_steps: NonNegative = setting(
+        200_000, "training ends at the first of the three budgets", "optimizer steps", decides="budget"
+    )
+    max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
+    max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
+    only: TrainedPart = setting("all", "all | scorer (of ea and seal, to extract): what is trained", later=True)
+    scored_share: Share = setting(1.0, "of the snippets, drawn at every step if only=scorer", later=True)
+    eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
+    eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
+    patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
+    keep_best: Best = setting(1, "of lowest validation loss; all write summaries, scores are averaged", "checkpoints")
+    average_weights: Best = setting(1, "of lowest validation loss, averaged into one model", "checkpoints")
+    bf16: bool | None = setting(None, "null: on GPUs that support it; a CPU uses float32")
+    gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
+    workers: Helpers = setting(0, "that collate batches; 0: the training process", "processes", decides="nothing")
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
+
+    def __post_init__(self) -> None:
+        if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
+            other = "unlock=0" if self.batch_words is None else "batch_words=null"
+            raise UsageError(
+                f"train.batch_tokens={self.batch_tokens} counts the tokens that are read, train.batch_words and"
+                f" train.unlock the texts' words: choose train.batch_tokens=null or train.{other}"
+            )
+        if self.keep_best > 1 and self.average_weights > 1:
+            both = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
+            raise UsageError(f"{both}: one averages scores, the other weights; set one of them to 1")
+
+
+@dataclass
+class Decoding:
+    """How summaries are written. Defaults are SEAL's greedy search (SEAL §5)."""
+
+    mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source", later=True)
+    extract_length: SummaryWords = setting(
+        "train",
+        "of an extract: a number | train: the mean target | reference: the example's (an oracle)",
+        "words",
+        later=True,
+    )
+    redundancy: Fraction = setting(
+        0.0, "of an extract: weight of the similarity to chosen sentences (MMR); 0: none", later=True
+    )
+    num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
+    length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
+    length_norm: _Norm = setting(
+        "power", "of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
+    )
+    coverage: Coverage = setting("none", "none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)")
+    coverage_penalty: Weight = setting(5.0, "β of coverage")
+    min_length: TokenLimit = setting(0, "shortest output", "tokens")
+    max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
+    no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
+    encoder_no_repeat_ngram: TokenLimit = setting(
+        0, "n-grams of this size are not copied from the source; 0: no limit", "tokens", later=True
+    )
+    repetition_penalty: Positive = setting(1.0, "divides the scores of written tokens; 1: none", later=True)
+    early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
+    forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
+    temperature: Weight = setting(
+        0.0, "of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
+    )
+    top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
+    failed: _Failed = setting(
+        "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out", later=True
+    )
+    batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
+    limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
+    evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
+    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    keep_inputs: _Kept = setting(
+        "none", "examples whose input is stored as the system read it: all | a number | none", decides="evidence"
+    )
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
+
+    def __post_init__(self) -> None:
+        if self.mode == "write" and (self.extract_length != "train" or self.redundancy):
+            name = "extract_length" if self.extract_length != "train" else "redundancy"
+            raise UsageError(
+                f"decode.{name}={getattr(self, name)} is a setting of extracts: add decode.mode=extract or leave it out"
+            )
+        if self.coverage != "none" and self.num_beams == 1:
+            advice = "choose decode.num_beams=4 or so, or decode.coverage=none"
+            raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}")
+        if self.max_length is not None and self.max_length < max(1, self.min_length):
+            raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
+        if self.temperature and self.num_beams > 1:
+            both = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
+            raise UsageError(f"{both}: choose decode.num_beams=1, or decode.temperature=0")
+        if self.top_p < 1 and not self.temperature:
+            raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
+
+    def without_effect(self) -> set[str]:
+        """Return the names of the settings that change nothing, given the others."""
+        of_beams = {"length_penalty", "length_norm", "early_stopping"} if self.num_beams == 1 else set()
+        return of_beams | ({"coverage_penalty"} if self.coverage == "none" else set())
+
+    def seed_of(self, example_id: str) -> int:
+        """Return the seed under which an example's summary is sampled; it depends on `seed` and the id alone."""
+        return int(digest([self.seed, example_id])[:8], 16)
+
+
+@dataclass
+class Scoring:
+    """How summaries are scored (`score.*`)."""
+
+    mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
+    stem: bool = setting(True, "Porter stemming of words longer than three letters")
+    wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
+    tokenizer: _Words = setting("default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script")
+    references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
+    empty_references: Empty = setting("skip", "no reference has a word: skip | zero (score 0, as in rouge_score)")
+    resamples: Resamples = setting(1_000, "of the 95 % interval", "bootstrap resamples")
+    resampling: Resampling = setting("percentile", "percentile | perl (as ROUGE-1.5.5; perl mode only)")
+    metrics: list[Text] = setting([], "in addition to ROUGE (longsumbench list metrics)", decides="measures")
+    coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
+    bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
+
+    def __post_init__(self) -> None:
+        if self.resampling == "perl" and self.mode != "perl":
+            raise UsageError("score.resampling=perl needs score.mode=perl: both compute what ROUGE-1.5.5 prints")
+
+
+@dataclass
+class RunConfig:
+    """The complete configuration of a run; `model` is an instance of the system's `Config`."""
+
+    model: Any
+    dataset: DatasetSettings = field(default_factory=DatasetSettings)
+    train: Recipe = field(default_factory=Recipe)
+    decode: Decoding = field(default_factory=Decoding)
+    score: Scoring = field(default_factory=Scoring)
+    name: Text | None = setting(None, "of the run in tables; no part of its id", decides="nothing")
+    scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
+    seed: Seed = setting(1, "of all random draws", decides="seed")
+    device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
+    results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
+    overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
+    baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
+    timeout_minutes: Timeout | None = setting(None, "of a point of a sweep; null: none", "minutes", decides="nothing")
+
+
+SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
+
+
+def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
+    """Merge what Hydra composed from YAML files and the command line into the dataclasses.
+
+    `decode` has one more layer, between the dataclass and the YAML files: the card of the model's checkpoint.
+
+    Raises:
+        UsageError: a key is unknown, or a value has the wrong type or is invalid; the message has the full key.
+    """
+    try:
+        plain = OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UsageError(f"{error.full_key}: {str(error).splitlines()[0]}") from error
+    assert isinstance(plain, dict)
+    sections = {"model": model_config, **SECTIONS}
+    scalars = {item.name for item in fields(RunConfig)} - set(sections)
+    for key in plain:
+        if key not in sections and key not in scalars:
+            raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
+    top = {str(key): value for key, value in plain.items() if key in scalars}
+    build_settings(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # check what the sections inherit
+    settled: dict[str, Any] = {}
+    for name, schema in sections.items():
+        section = plain.get(name) or {}
+        if not isinstance(section, dict):
+            raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
+        given = {str(key): value for key, value in section.items()}
+        known = {item.name for item in fields(schema)}
+        inherited = {key: value for key, value in top.items() if key in known and key != "name" and name != "model"}
+        usual = _within_limits(settled["model"]) if name == "decode" else {}
+        try:
+            settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+        except UsageError as error:
+            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in given]
+            if not (of_card := [value for value in values if value in str(error)]):
+                raise
+            raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
+    config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
+    return config
+
+
+def _within_limits(model: Any) -> dict[str, Any]:
+    usual, limit = dict(usual_decoding(model) or {}), getattr(model, "decode_length", math.inf)
+    return usual | {name: min(usual[name], limit) for name in _LENGTHS if name in usual}
+
+
+def usual_decoding(model: Any) -> Mapping[str, Any] | None:
+    """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
+    found: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    return found
+
+
+def describe_card(config: RunConfig, given: Collection[str]) -> str:
+    """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
+
+    Args:
+        config: the resolved configuration.
+        given: the names of the settings of `decode` that YAML files or the command line set.
+    """
+    model, usual, notes = config.model, usual_decoding(config.model), []
+    if usual is None:
+        return ""
+    if lacking := [name for name in _ON_CARDS if name not in usual and name not in given]:
+        used = {name: getattr(config.decode, name) for name in lacking} | {"max_length": model.decode_length}
+        notes.append(f"lacks {', '.join(lacking)}: used " + " ".join(f"decode.{name}={used[name]}" for name in lacking))
+    for name in _LENGTHS:
+        if name not in given and usual.get(name, 0) > model.decode_length:
+            notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
+    if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
+        notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
+    return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
+
+
+def settings_without_effect(config: RunConfig) -> set[str]:
+    """Return the settings that change nothing, given the others ("decode.length_penalty").
+
+    A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
+    """
+    own = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
+    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in own)}
+
+
+def check_lengths(model: Any, decode: Decoding) -> None:
+    """Check that `decode` does not request longer outputs than a system can write.
+
+    Raises:
+        UsageError: a length is above `model.decode_length`.
+    """
+    limit = getattr(model, "decode_length", None)
+    for name in _LENGTHS:
+        asked = getattr(decode, name)
+        if limit is not None and asked is not None and asked > limit:
+            raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
+
+
+def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
+    """Build the dataclass `schema` from plain values, checking names, types and bounds.
+
+    Args:
+        schema: a dataclass.
+        values: field name → plain value, for the fields that depart from their defaults.
+        prefix: of a field's name on the command line ("train.").
+        given: fields that are built already and not checked again.
+
+    Raises:
+        UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
+    """
+    given = given or {}
+    hints, bounds = get_type_hints(schema), bounds_of(schema)
+    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in given}
+    for key in values:
+        if key not in types:
+            near = did_you_mean(key, types)
+            place = prefix.rstrip(".") or "the top level"
+            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
+        if values[key] == "???":
+            raise UsageError(f"{prefix}{key} has no default: set it")
+    checked = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(checked, False)  # of a frozen dataclass
+    for key, value in values.items():
+        try:
+            checked[key] = value
+        except OmegaConfBaseException as error:
+            kind = _type_name(types[key])
+            form = ": write a list in brackets, without quotes" if "list" in kind else ""
+            form = ": write {name: value}" if "dict" in kind else form
+            raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
+    plain: Any = OmegaConf.to_container(checked)
+    chosen = {key: plain[key] for key in values}
+    for key, value in chosen.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{prefix}{key}={value} is not a finite number")
+        check_value(f"{prefix}{key}", value, bounds[key])
+    return schema(**chosen, **given)
+
+
+def _type_name(kind: Any) -> str:
+    if type(None) in get_args(kind):
+        return " | ".join(_type_name(part) for part in get_args(kind))
+    return {type(None): "None"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)
+
+
+def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) -> None:
+    """Check the settings of a network that is trained from scratch, with sinusoidal positions.
+
+    Raises:
+        UsageError: a value is invalid.
+    """
+    if tokenizer in TRAINED_TOKENIZERS:
+        check_minimum("model.vocabulary_size", vocabulary_size, TRAINED_TOKENIZERS[tokenizer])
+    if width % heads:
+        raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
+    if width % 2:
+        raise UsageError(f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines")
+
+
+def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
+    """Check that a setting is one of its choices.
+
+    Raises:
+        UsageError: it is not; the message lists the choices and suggests the nearest.
+    """
+    check_value(key, value, OneOf(*choices))
+
+
+def check_folder_name(key: str, name: str) -> None:
+    """Check that a name can be typed without quotes everywhere, and can name a folder of results.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not _FOLDER_NAME.fullmatch(name):
+        form = "a letter, then letters, digits, '.', '_' or '-', 60 characters at most; not null, true or false"
+        raise UsageError(f"{key}={shorten(name)} cannot name a folder: write {form}")
+
+
+def check_minimum(key: str, value: float | None, least: float) -> None:
+    """Check that a number, if given, is not below `least`.
+
+    Raises:
+        UsageError: the number is below `least`, or NaN.
+    """
+    check_value(key, value, Between(least, math.inf))

@@ -1,0 +1,134 @@
+"""The interface of a dataset: where its rows come from, and how a row becomes an `Example`."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longsumbench.core.config import DatasetSettings
+from longsumbench.core.documents import Example
+
+Row = Mapping[str, Any]
+
+
+class Thinned(NamedTuple):
+    """An example from whose text something was removed on purpose.
+
+    Attributes:
+        example: what remains.
+        left_out: what was removed → how many; the record has the sums.
+    """
+
+    example: Example
+    left_out: Mapping[str, int]
+
+
+Read = Example | Thinned | tuple[Example | Thinned, ...]  # what a row becomes
+
+
+class Entry(NamedTuple):
+    """A row that is not yet an example.
+
+    Attributes:
+        split: of the row; None: chosen by a hash of the example's id.
+        read: returns the row's examples, nearly always one; raises BadRow.
+        path, line: of the row, for messages.
+        done: bytes of the source's files up to the end of the row, if their sizes are known.
+    """
+
+    split: str | None
+    read: Callable[[], Read]
+    path: Path | str | None = None
+    line: int | None = None
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset's rows come from.
+
+    Attributes:
+        inputs: JSON values that decide the rows; part of the stage key.
+        facts: for the record; no paths of this machine.
+        entries: yields the rows. It skips the splits in the set it gets, to which full splits are added meanwhile.
+        size: bytes of its (compressed) files; None if entries have no `done`.
+    """
+
+    inputs: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    entries: Callable[[set[str]], Iterator[Entry]]
+    size: int | None = None
+
+
+FromRow = Callable[[Row], Read]
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A dataset on the Hugging Face hub.
+
+    Attributes:
+        repository: "owner/name"; empty: what `dataset.path` names.
+        config: the configuration to load, if there are several.
+        revision: a commit; None: the newest one, which the record states.
+        splits: the hub's split names → ours, unless they are `train`, `validation`, `test` or an alias.
+    """
+
+    repository: str
+    config: str | None = None
+    revision: str | None = None
+    splits: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A dataset that the suite generates without downloading anything.
+
+    Attributes:
+        generate: yields (split name, example).
+        decided_by: JSON values that decide what is generated (versions); part of the stage key and the record.
+        settings: which of the settings that decide texts it uses ("document_length"); the others raise an error.
+    """
+
+    generate: Callable[[DatasetSettings], Iterator[tuple[str, Read]]]
+    decided_by: Callable[[DatasetSettings], dict[str, Any]]
+    settings: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A dataset: where it comes from, and how a row becomes an `Example`.
+
+    Attributes:
+        name: as in `dataset.name`.
+        title: one line for `longsumbench list datasets`.
+        licence: what its authors allow, in a few words.
+        homepage: where its authors describe it.
+        version: increases when the same rows become other examples.
+        multi_document: True if an example has several documents by design.
+        hub: where to download it; None if the hub does not have it.
+        from_hub_row: converts a row of the hub's tables; a row without an `id` gets one ("test-12").
+        from_file_row: converts a JSON object of the files under `dataset.path=`.
+        release: reads an original release that is not JSON lines, from `dataset.path=`. It returns None for a path
+            without that release, which is then read as JSON lines.
+        tokenized: reads an original release of token ids, from `dataset.path=` with `dataset.tokenizer=`. It returns
+            None for a path without that release. None: the dataset has no such release.
+        built_in: how to generate it.
+        metrics: names of the metrics that score its runs in addition to ROUGE.
+        published: the month in which its texts first appeared as a dataset ("2018-04"), for tables; None if unknown.
+    """
+
+    name: str
+    title: str
+    licence: str
+    homepage: str
+    version: int
+    multi_document: bool = False
+    hub: Hub | None = None
+    from_hub_row: FromRow | None = None
+    from_file_row: FromRow | None = None
+    release: Callable[[Path], Source | None] | None = None
+    tokenized: Callable[[Path, str | None], Source | None] | None = None
+    built_in: BuiltIn | None = None
+    metrics: tuple[str, ...] = ()
+    published: str | None = None

@@ -1,0 +1,75 @@
+"""The interface of a metric: it scores one prediction against its example."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+import pandas as pd
+
+from longsumbench.core.config import Scoring
+from longsumbench.core.documents import Example
+
+
+class Metric(ABC):
+    """Base class of all metrics.
+
+    Attributes:
+        name: the registered name.
+        columns: its columns in the table of scores. The first one ranks runs on a dataset that names the metric.
+        further: columns that follow only if they apply to an example.
+        units: column → unit, for columns that are not shares; the same per example and aggregated.
+        version: increases when the same predictions get other scores; part of the signature and, if the dataset names
+            the metric, of the run id.
+    """
+
+    name: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    further: ClassVar[tuple[str, ...]] = ()
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    version: ClassVar[int] = 1
+
+    def __init__(self, scoring: Scoring) -> None:
+        self.scoring = scoring
+
+    @abstractmethod
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction: column → value, 0–1 or in its unit; NaN where a column does not apply.
+
+        An empty prediction scores 0 in all columns that apply.
+        """
+
+    def check(self) -> None:  # noqa: B027 - most metrics need nothing
+        """Check before a run starts that the metric can be computed.
+
+        Raises:
+            UsageError: a setting is missing or invalid.
+            EnvironmentProblem: a package or a model is missing and cannot be downloaded.
+        """
+
+    def can_score(self, example: Example) -> bool:
+        """Return False if there is nothing to match; then no metric scores the example."""
+        return True
+
+    @abstractmethod
+    def signature(self, n: int) -> str:
+        """Describe in one string how a mean over `n` examples is computed.
+
+        Numbers with different signatures never share a column.
+        """
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of a run.
+
+    Attributes:
+        per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit.
+        empty_references: ids of examples that were skipped because no reference can be scored.
+        empty_predictions: number of rows whose prediction is empty.
+    """
+
+    per_example: pd.DataFrame
+    empty_references: tuple[str, ...] = ()
+    empty_predictions: int = 0

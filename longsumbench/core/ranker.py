@@ -1,0 +1,100 @@
+"""The interface of a ranker: a function that scores paragraphs, or a class that learns to."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import registry
+from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width
+from longsumbench.core.config import TRAINED_TOKENIZERS
+from longsumbench.core.documents import Example
+from longsumbench.core.settings import setting
+from longsumbench.core.system import Split
+
+Scores: TypeAlias = NDArray[np.float64]
+Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
+UNRANKED = "none"  # no ranker: texts keep their order
+RANKABLE_UNITS = ("paragraph", "section", "sentence")
+RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
+RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
+
+
+@dataclass(frozen=True)
+class RankerSettings:
+    """How a learned ranker is trained (`ranker.*` of `longsumbench stats`); systems have their own settings."""
+
+    dimension: Width = setting(256, "of embeddings, LSTMs and features", source="Hierarchical Transformer §4")
+    steps: Count = setting(5_000, "unstated in the paper", "optimizer steps")
+    batch_size: BatchSize = setting(8, "of a step: titles with about 2,000 tokens of paragraphs; unstated", "rows")
+    vocabulary_size: RankerVocabulary = setting(32_000, "of its tokenizer, byte-level BPE", "entries")
+    unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: what is scored of training texts")
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
+
+
+def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
+    """Return an example's non-empty paragraphs, sections (without names) or sentences, in reading order."""
+    return [" ".join(sentences) for sentences in example.texts(unit)]
+
+
+class LearnedRanker(ABC):
+    """A ranker that learns. A call with a title and paragraphs returns one score for each; higher is better.
+
+    Attributes:
+        device: where it runs ("auto", "cpu", "cuda"); its user may set it.
+        version: increases when the same settings, or the defaults, give another outcome.
+    """
+
+    device: str = "auto"
+    version: ClassVar[int] = 1
+
+    @classmethod
+    @abstractmethod
+    def fitted(
+        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+    ) -> Self:
+        """Return a ranker fitted to a training split, from the stage "ranker", which is built if needed.
+
+        Raises:
+            DataError: the training split is missing, or has nothing to learn from.
+        """
+
+    @abstractmethod
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+        """Score paragraphs: [paragraphs]."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """A text that differs between rankers with different scores."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write all that `load` needs into an existing folder."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """Load what `save` wrote.
+
+        Raises:
+            DataError: a file is damaged or missing.
+        """
+
+
+def learned_ranker(name: str) -> type[LearnedRanker] | None:
+    """Return the class of a registered ranker that learns; None for other rankers and for "none".
+
+    Raises:
+        UnknownName: the name is not registered.
+    """
+    if name == UNRANKED:
+        return None
+    found = registry.rankers.load(name)
+    return found if isinstance(found, type) and issubclass(found, LearnedRanker) else None

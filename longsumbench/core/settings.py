@@ -1,0 +1,78 @@
+"""A setting describes itself: its dataclass field holds its default, help, unit, source and what it decides.
+
+    num_beams: Beams = setting(1, "beam size; 1: greedy search")
+    snippet_length: TokenCount = setting(128, "longest snippet", "tokens", "SEAL, Table 4", decides="units")
+
+The bounds are in the type (`longsumbench.core.bounds`). What a setting decides is one of:
+
+    run        the outcome: another value is another run and another training (default of `setting`)
+    units      the outcome, and how texts are tokenized and cut into units (fields of plug-ins without `setting`)
+    labels     the outcome, and the proxy labels; weights trained with another value can be loaded
+    use        the outcome, by another use of the same weights; weights trained with another value can be loaded
+    budget     how much a system is trained
+    seed       random draws
+    speed      how fast summaries are written, and the last digits of the computation
+    summaries  the summaries, but not the training
+    examples   which examples are summarized
+    texts      the texts of a generated dataset
+    measures   which measures a run has in addition to ROUGE
+    evidence   what is stored with the summaries
+    nothing    none of these
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, field, fields
+from typing import Any, Literal
+
+_Outcome = Literal["run", "units", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"]
+Decides = _Outcome | Literal["measures", "evidence", "nothing"]
+SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing")  # leave each summary as it is
+SAME_RUN: tuple[Decides, ...] = ("measures", "evidence", "nothing")  # leave summaries and ROUGE as they are
+
+
+def setting(
+    default: Any, help: str, unit: str = "", source: str = "", decides: Decides = "run", later: bool = False
+) -> Any:
+    """Return a dataclass field that describes itself.
+
+    Args:
+        default: its default; a list is copied.
+        help: what it means; of several choices, what each means.
+        unit: of a number ("tokens").
+        source: where the default comes from ("SEAL, Table 4").
+        decides: what changes with its value.
+        later: True if it was added when there were runs already: at its default it is no part of their ids.
+    """
+    metadata = {"help": help, "unit": unit, "source": source, "decides": decides, "later": later}
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def names_deciding(settings: Any, *what: Decides) -> frozenset[str]:
+    """Return the names of the settings of a dataclass, or of an instance, that decide one of `what`."""
+    return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in what)
+
+
+def settings_deciding(settings: Any, *what: Decides) -> dict[str, Any]:
+    """Return name → plain value of the settings of an instance that decide one of `what`."""
+    names = names_deciding(settings, *what)
+    return {name: value for name, value in asdict(settings).items() if name in names}
+
+
+def outcome_settings(settings: Any) -> dict[str, Any]:
+    """Return name → plain value of the settings that decide the outcome of a run; part of its id."""
+    same = names_deciding(settings, *SAME_RUN)
+    values = {name: value for name, value in asdict(settings).items() if name not in same}
+    return without_later_defaults(settings, values)
+
+
+def without_later_defaults(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name → value without the settings that were added later and have their default.
+
+    Args:
+        settings: a dataclass, or an instance.
+        values: values of its settings.
+    """
+    absent = {item.name: item.default for item in fields(settings) if item.metadata.get("later")}
+    return {name: value for name, value in values.items() if name not in absent or value != absent[name]}

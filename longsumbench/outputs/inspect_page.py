@@ -1,0 +1,195 @@
+"""Writes an inspection as one self-contained HTML page, and its views as a figure.
+
+    Inspection --inspection_page--> HTML: facts about the run, a section for each view, the texts, the units
+               --write_inspection--> <n>.html, <n>.png
+
+Outputs of systems are escaped. The page allows the browser to run only the page's script.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from longsumbench.render.html_parts import headed_references, html_text, or_nothing
+from longsumbench.outputs.inspect_run import Inspection
+from longsumbench.core import describe_reading
+from longsumbench.files import write_atomically
+from longsumbench.formatting import format_count
+from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.render.evidence.heat_map import (
+    HEAT_MAP_SCRIPT,
+    HEAT_MAP_STYLE as HEAT_MAP_STYLE,
+    colour,
+    relations,
+    selections,
+    weights,
+)
+from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_views
+from longsumbench.render.evidence.source_text import (
+    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
+    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
+    source_text,
+)
+from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
+from longsumbench.render.html import html_page
+from longsumbench.runs.record import split_variant
+
+_FIRST_WORDS = 70  # characters of a closed unit
+NO_TEXTS = (
+    "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
+    "leads to no folder of the cache)."
+)
+INSPECTION_STYLE = """
+body { max-width: 104rem; }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1.2rem; margin: 1rem 0; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+a { color: inherit; text-underline-offset: .15em; text-decoration-color: var(--soft); }
+:focus-visible { outline: 2px solid var(--cursor); outline-offset: 1px; }
+h1 { overflow-wrap: anywhere; }
+.columns h2 { margin-top: 2rem; }
+.columns :is(.view, .relations, .units):first-child h2, .units h2 { margin-top: .5rem; }
+.texts { border: 1px solid var(--line); border-radius: .5rem; }
+figure.plane img { max-width: 100%; height: auto; display: block; border-radius: .3rem; }
+.read summary { cursor: pointer; } .read .text { white-space: pre-wrap; overflow-wrap: anywhere; }
+.chip { display: inline-block; min-width: 1.5em; padding: 0 .25em; margin-right: .15em; border-radius: .3em;
+  text-align: center; font-size: .8rem; line-height: 1.3; border: 2px solid var(--c); }
+.units details { border: 1px solid var(--line); border-left: .3rem solid var(--c, var(--line)); border-radius: .4rem;
+  margin: .35rem 0; background: var(--card); }
+.units summary { cursor: pointer; padding: .3rem .6rem; font-size: .92rem; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+.units details[open] .first { display: none; } .units details[open] summary { white-space: normal; }
+.units .text { margin: 0; padding: .2rem .8rem .7rem; font-size: .92rem; white-space: pre-line;
+  overflow-wrap: anywhere; }
+@media (min-width: 78rem) {
+  .columns { display: grid; grid-template-columns: minmax(0, 1fr) 25rem; gap: 2.5rem; }
+  .units { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding-bottom: 2rem; } }
+"""
+
+
+def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
+    """Write the page and the figure of an example with evidence; return their paths."""
+    assert inspection.evidence is not None
+    paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
+    drawn = views(inspection.evidence)
+    write_atomically(paths[0], inspection_page(inspection, drawn))
+    write_atomically(paths[1], draw_views(inspection.title, drawn))
+    return paths
+
+
+def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
+    """Return the HTML page of an inspection with the views `drawn` of its evidence."""
+    assert inspection.evidence is not None
+    nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
+    main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
+    script = _script_of(drawn)
+    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + INSPECTION_STYLE
+    parts = [
+        f"<h1>{escape(inspection.title)}</h1>",
+        inspection_facts(inspection),
+        text_read(inspection),
+        "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
+        f'<div class="columns"><main>\n{main}\n</main>',
+        _units(inspection.evidence.texts["unit"], drawn),
+        "</div>",
+        f"<script>{script}</script>",
+    ]
+    return html_page(f"longsumbench: {inspection.title}", parts, style, content_policy(script))
+
+
+def _script_of(drawn: Iterable[View]) -> str:
+    """Return the script that the views need."""
+    return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
+
+
+def content_policy(script: str) -> str:
+    """Return the Content-Security-Policy: the browser may run only the page's script."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
+
+
+def inspection_facts(inspection: Inspection) -> str:
+    """Return facts about the run, the example and the summary."""
+    record, summary, example = inspection.record, inspection.summary, inspection.example
+    scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
+    words, tokens = len(summary.text.split()), summary.tokens
+    written = format_count(words, "word") if tokens is None else format_count(tokens, "token")
+    variant, imported = ", ".join(split_variant(record.variant)), record.imported
+    facts = {
+        "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
+        "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}" if imported else None,
+        "dataset": f"{record.dataset}, {record.split} split",
+        "run": record.run_id,
+        "example": f"{summary.id}, at place {inspection.number}, from 0",
+        "title": example.title if example else None,
+        "ROUGE F1": scores or "not scored",
+        "source": None if imported else describe_reading(summary.truncation),
+        "summary": written + ("" if summary.complete else "; it stops at its length limit"),
+        "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
+    before = [page for page in inspection.pages if page < inspection.number][-1:]
+    after = [page for page in inspection.pages if page > inspection.number][:1]
+    links = [f'<a href="{page}.html">previous: {page}</a>' for page in before]
+    links += [f'<a href="{page}.html">next: {page}</a>' for page in after]
+    return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "")
+
+
+def text_read(inspection: Inspection) -> str:
+    """Return the input as the system read it, closed until it is clicked; empty if the run did not keep it."""
+    if inspection.read is None:
+        return ""
+    words = format_count(len(inspection.read.split()), "word")
+    head = f"<summary>The input as the system read it ({words})</summary>"
+    return f'<details class="read">{head}<p class="text">{or_nothing(escape(inspection.read))}</p></details>'
+
+
+def _view(view: View) -> str:
+    match view:
+        case Weights():
+            return weights(view)
+        case Selections():
+            return selections(view)
+        case Relations():
+            return relations(view)
+        case SourceText():
+            return source_text(view)
+        case Plane():
+            return _plane(view)
+
+
+def _plane(view: Plane) -> str:
+    """Return the figure of a view that has no HTML form."""
+    caption, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
+    image = ""
+    if view.values.size:
+        picture = base64.b64encode(draw_plane(view)).decode("ascii")
+        image = f'<img alt="{caption}" src="data:image/png;base64,{picture}">'
+    figure = f'<figure class="plane">{image}</figure>'
+    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{caption}</p>\n{figure}\n</section>'
+
+
+def _texts(inspection: Inspection) -> str:
+    """Return the summary and its references in columns."""
+    references = inspection.example.references if inspection.example else ()
+    texts = {"summary": inspection.summary.text, **headed_references(references)}
+    shown = "".join(html_text(heading, escape(text)) for heading, text in texts.items())
+    title = "The summary and its references" if references else "The summary"
+    return f'<h2>{title}</h2>\n<div class="texts">{shown}</div>'
+
+
+def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
+    """Return the units' texts; selected units are open."""
+    selected = next((view for view in drawn if isinstance(view, Selections)), None)
+    boxes = []
+    for unit, text in enumerate(texts):
+        segments = selected.segments_of(unit) if selected else []
+        chips = "".join(f'<span class="chip {colour(segment)}">{segment + 1}</span>' for segment in segments)
+        kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
+        first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
+        body = f'<p class="text" id="unit-{unit + 1}">{or_nothing(escape(text))}</p>'
+        head = f"<summary><b>unit {unit + 1}</b> {chips}{first}</summary>"
+        boxes.append(f'<details class="{kind}"{" open" if segments else ""}>{head}{body}</details>')
+    return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])

@@ -1,0 +1,364 @@
+"""Heat maps in HTML: tables with the value of each cell as a tooltip.
+
+    Weights    --weights-->    units × steps; below, the tokens in the colours of their strongest units
+    Selections --selections--> segments × units, with the texts of the segments
+    Relations  --relations-->  for each layer: units × attended units, of the mean over heads or of one head
+
+A unit's number links to its text at `#unit-<number>`. The script is optional. It shows values immediately, adds the
+keyboard, and highlights a token together with its column.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.render.evidence.views import (
+    Relations,
+    Scale,
+    Selections,
+    StepRange,
+    Weights,
+    scale_of,
+    scale_of_weights,
+)
+from longsumbench.render.palette import COLOURS
+
+_FILL = COLOURS[:-1]  # pages use the text colour instead of black
+NUM_COLOURS = len(_FILL) + 1  # then they repeat
+_MAP_WIDTH = 860  # pixels of all steps
+_NARROWEST, _WIDEST = 5, 22  # pixels of a step
+_ROOMY = 10  # pixels of a step from which cells have lines between them
+_TICK = 34  # least pixels between the numbers of steps
+_UNIT_WIDTH = 13  # pixels of a unit's column
+_SQUARE, _SMALLEST, _LARGEST = 500, 13, 24  # pixels of a map of units by units, and limits of its cells
+_MOST_CELLS = 100_000  # cells of single heads on a page
+_BEGINNING = 200  # characters of a unit in the tooltip of its number
+HINT = "Point at a cell or a token, or step through the map with the arrow keys."
+_READOUT = '<p class="readout soft"></p>'
+HEAT_MAP_STYLE = (
+    ":root { --shade: #08519c; --cursor: #d55e00; "
+    + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(_FILL))
+    + f" --c{len(_FILL)}: var(--ink); }}\n"
+    + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
+    + f"\n.c{len(_FILL)} {{ --tint: .4; }}"  # lighter, because it is the text colour
+    + """
+@media (prefers-color-scheme: dark) { :root { --shade: #82c0ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
+.heat { margin: .6rem 0; padding-bottom: .4rem; }
+.map { border-collapse: separate; border-spacing: 0; table-layout: fixed; font-size: .8rem; }
+.map th, .map td { padding: 0; border: 0; }
+.map th { font-weight: 400; overflow: hidden; }
+.map col.name { width: 6.2rem; }
+.map .name { position: sticky; left: 0; z-index: 1; background: var(--page); padding-right: .6rem; }
+.map .tick { text-align: left; height: 1.3rem; border-left: 1px solid var(--soft); padding-left: 3px; }
+.map td { height: 1.25rem; border-bottom: 1px solid var(--page);
+  background: color-mix(in srgb, var(--shade) calc(var(--v, 0) * 100%), var(--card)); }
+.map.roomy td { border-right: 1px solid var(--page); }
+.map .strongest > * { border-top: .5rem solid var(--page); }
+.map .strongest > td { background: var(--c); height: 1.5rem; }
+.map td.on { outline: 2px solid var(--cursor); outline-offset: -1px; position: relative; }
+.map .strongest > td.on { outline: none; box-shadow: inset 0 0 0 2px var(--cursor); }
+.map.segments col.name { width: clamp(9rem, 30vw, 22rem); }
+.segments .name { white-space: normal; text-align: left; vertical-align: top; font-size: .88rem; line-height: 1.4;
+  overflow-wrap: anywhere; color: var(--ink); }
+.segments tbody .name { box-shadow: inset .3rem 0 var(--c); border-bottom: .4rem solid var(--page);
+  padding-left: .8rem; }
+.segments .unit { writing-mode: vertical-rl; height: 2.6rem; padding: .25rem 0; text-align: right; font-size: .72rem; }
+.segments td { border-bottom: .4rem solid var(--page);
+  background: linear-gradient(var(--c, transparent), var(--c, transparent)) center / 7px calc(100% - 6px) no-repeat,
+  color-mix(in srgb, var(--soft) calc(var(--v, 0) * 70%), var(--card)); }
+.layers { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.layer { max-width: 100%; } .layer h3 { margin: 1.2rem 0 .4rem; }
+.heads { display: flex; flex-wrap: wrap; gap: .1rem .9rem; }
+.one { display: contents; } .one label { cursor: pointer; font-size: .85rem; } .one input { margin: 0 .3rem 0 0; }
+.one > div { order: 1; flex: 0 0 100%; min-width: 0; } .one:has(input:not(:checked)) > div { display: none; }
+.one .soft { margin: .4rem 0 0; }
+.map.related col.name { width: 4.8rem; }
+.related :is(.unit, .name) { line-height: 1; font-size: min(.75rem, calc(var(--cell) * .85)); }
+.related .unit { writing-mode: vertical-rl; height: 2rem; padding: .25rem 0; text-align: right; }
+.related thead .name { vertical-align: bottom; padding-bottom: .25rem; }
+.related td { height: var(--cell); }
+.scale { white-space: nowrap; }
+.scale i { display: inline-block; width: 7rem; height: .7rem; margin: 0 .4rem; border: 1px solid var(--line);
+  background: linear-gradient(to right, var(--card), var(--shade)); }
+.scale.grey i { background: linear-gradient(to right, var(--card), color-mix(in srgb, var(--soft) 70%, var(--card))); }
+.readout { min-height: 1.6em; font-variant-numeric: tabular-nums; background: var(--page); }
+.view:has(.on) .readout { position: sticky; top: 0; bottom: 0; z-index: 2; }
+.tokens { font-size: 1.02rem; line-height: 2; max-width: 62rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.tokens .t { background: color-mix(in srgb, var(--c) calc((6% + var(--v) * 34%) * var(--tint, 1)), transparent);
+  box-shadow: inset 0 -.18em var(--c); padding: .1em 0 .2em; }
+.tokens .t.on { outline: 2px solid var(--cursor); }
+.tokens sup { line-height: 1; font-size: .7em; margin-right: .1em; }
+"""
+)
+HEAT_MAP_SCRIPT = """
+const show = (cell, step) => {
+  const view = cell.closest(".view"), column = view.querySelector(".strongest")?.cells[step + 1];
+  view.querySelectorAll(".on").forEach(one => one.classList.remove("on"));
+  [cell, column, view.querySelector(`.t[data-i="${step}"]`)].forEach(one => one?.classList.add("on"));
+  view.querySelector(".readout").textContent = cell.title;
+  (cell.closest(".heat") ?? view.querySelector(".heat")).current = cell.matches("td") ? cell : column;
+  return column;
+};
+const point = event => {
+  const cell = event.target.closest?.(".map td, .t");
+  if (cell?.matches("td")) show(cell, cell.cellIndex - 1);
+  if (!cell?.matches(".t")) return;
+  const heat = cell.closest(".view").querySelector(".heat"), column = show(cell, +cell.dataset.i);
+  const name = column.parentElement.cells[0].offsetWidth, left = column.offsetLeft - name - heat.scrollLeft;
+  if (left < 0 || left > heat.clientWidth - name - 20) heat.scrollLeft += left - (heat.clientWidth - name) / 2;
+};
+const move = event => {
+  const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  if (!way || !event.target.matches?.(".heat") || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  const body = event.target.querySelector("tbody"), now = event.target.current;
+  const row = body.rows[now ? now.parentElement.sectionRowIndex + way[0] : 0] ?? now.parentElement;
+  const cell = row.cells[now ? Math.max(1, now.cellIndex + way[1]) : 1] ?? now;
+  cell.scrollIntoView({ block: "nearest", inline: "center" });
+  show(cell, cell.cellIndex - 1);
+};
+const open = event => {
+  const link = event.target.closest?.('a[href^="#unit-"]');
+  const box = document.querySelector(link?.hash)?.closest("details");
+  if (!box) return;
+  event.preventDefault();
+  box.open = true;
+  box.scrollIntoView({ block: "nearest" });
+  box.querySelector("summary").focus({ preventScroll: true });
+};
+document.querySelectorAll(".readout").forEach(one => one.textContent = "HINT");
+document.addEventListener("pointerover", point);
+document.addEventListener("keydown", move);
+document.addEventListener("click", open);
+""".replace("HINT", HINT)
+
+
+def colour(index: int) -> str:
+    """Return the CSS class with the colour of a unit or a segment."""
+    return f"c{index % NUM_COLOURS}"
+
+
+def format_weight(value: float) -> str:
+    """Format a value of an array."""
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
+
+
+def weights(view: Weights) -> str:
+    """Return the map of weights, with the tokens below."""
+    scale = view.scale
+    shades = scale.shades(view.values)
+    text = (
+        f"A row is a unit of the source, a column a step of the {view.text}. The stronger the colour, the "
+        f"greater the unit's {view.name} at that step"
+    )
+    below = " Below, each token has the colour and the number of its strongest unit." if view.tokens else ""
+    return section(
+        f"{view.name}: the units at each step of the {view.text}",
+        f"<p>{escape(text)} ({legend(scale)}).{below}</p>",
+        _map_of_weights(view, shades),
+        _tokens(view, shades) if view.tokens else "",
+    )
+
+
+def section(heading: str, *parts: str, kind: str = "view") -> str:
+    """Return a view with its heading; `parts` are HTML."""
+    body = "\n".join(part for part in parts if part)
+    return f'<section class="{kind}">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
+
+
+def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = format_weight) -> str:
+    """Return the colour scale between its lowest and highest value."""
+    return f'<span class="{kind}">{write(scale.low)}<i></i>{write(scale.high)}</span>'
+
+
+def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
+    num_units, num_steps = view.values.shape
+    width = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps))
+    rows = [
+        _row(_link(unit, "unit "), (_cell(_about(view, unit, step), shades[unit, step]) for step in range(num_steps)))
+        for unit in range(num_units)
+    ]
+    strongest = (_cell(_about(view, unit, step), kind=colour(unit)) for step, unit in enumerate(view.strongest))
+    rows.append(_row("strongest", strongest).replace("<tr>", '<tr class="strongest">'))
+    head = f'<tr><th class="name">step</th>{_ticks(num_steps, width)}</tr>'
+    kind = "roomy" if width >= _ROOMY else "narrow"
+    return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + _READOUT
+
+
+def _map(kind: str, width: str, num_columns: int, head: str, rows: Sequence[str], label: str) -> str:
+    body = "\n".join(rows)
+    return (
+        f'<div class="heat scroll" tabindex="0" role="region" aria-label="{label}"><table class="map {kind}" '
+        f'style="width:{width}"><colgroup><col class="name"><col span="{num_columns}"></colgroup>\n'
+        f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>\n"
+    )
+
+
+def _row(name: str, cells: Iterable[str], kind: str = "name") -> str:
+    return f'<tr><th class="{kind}" scope="row">{name}</th>{"".join(cells)}</tr>'
+
+
+def _cell(title: str, shade: float = 0.0, kind: str = "") -> str:
+    colours = f' class="{kind}"' if kind else ""
+    style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
+    return f'<td{colours}{style} title="{escape(title)}"></td>'
+
+
+def _about(view: Weights, unit: int, step: int) -> str:
+    token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
+    return f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}"
+
+
+def _link(unit: int, before: str = "") -> str:
+    return f'<a href="#unit-{unit + 1}">{before}{unit + 1}</a>'
+
+
+def _ticks(num_steps: int, width: int) -> str:
+    span = next(count for count in (2, 5, 10, 20, 50) if count * width >= _TICK)
+    starts = range(0, num_steps, span)
+    return "".join(f'<th class="tick" colspan="{min(span, num_steps - start)}">{start + 1}</th>' for start in starts)
+
+
+def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
+    return f'<p class="tokens">{"".join(_run(view, run, shades) for run in view.runs())}</p>'
+
+
+def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
+    """Return the tokens of a range of steps; the first one starts with the unit's number."""
+    assert view.tokens is not None
+    parts = []
+    for step in run.steps:
+        token = view.tokens[step]
+        if step == run.steps[0]:
+            parts.append(f"{token[: len(token) - len(token.lstrip())]}<sup>{_link(run.unit)}</sup>")
+            token = token.lstrip()
+        shade, title = shades[run.unit, step], escape(_about(view, run.unit, step))
+        parts.append(f'<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{title}">{escape(token)}</span>')
+    return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
+
+
+def selections(view: Selections) -> str:
+    """Return the map of selections, with the texts of the segments."""
+    scale = None if view.scores is None else scale_of(view.scores)
+    name = escape(view.scores_name or "")
+    background = f" The stronger the grey, the higher {name} ({legend(scale, 'scale grey')})." if scale else ""
+    heading = " and ".join(filter(None, (view.name, view.scores_name)))
+    return section(
+        f"{heading}: the units for each segment",
+        "<p>A row is a segment of the summary, a column a unit of the source. A bar marks the units that were selected "
+        f"for the segment.{background} The texts of selected units are open below, with the segments' numbers, in the "
+        "colour of the first segment.</p>",
+        _map_of_selections(view, scale),
+    )
+
+
+def _map_of_selections(view: Selections, scale: Scale | None) -> str:
+    num_segments, num_units = view.taken.shape
+    shades = np.zeros(view.taken.shape) if scale is None or view.scores is None else scale.shades(view.scores)
+    rows = []
+    for segment in range(num_segments):
+        text = f" {escape(view.texts[segment])}" if view.texts else ""
+        cells = (_selection_cell(view, segment, unit, shades[segment, unit]) for unit in range(num_units))
+        rows.append(_row(f"<b>{segment + 1}</b>{text}", cells, f"name {colour(segment)}"))
+    units = "".join(f'<th class="unit" scope="col">{_link(unit)}</th>' for unit in range(num_units))
+    head = f'<tr><th class="name">segment</th>{units}</tr>'
+    width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * _UNIT_WIDTH}px)"
+    return _map("roomy segments", width, num_units, head, rows, "segments by units") + _READOUT
+
+
+def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
+    taken = view.taken[segment, unit]
+    title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
+    if view.scores is not None:
+        title += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
+    return _cell(title, shade, colour(segment) if taken else "")
+
+
+def relations(view: Relations) -> str:
+    """Return maps for each layer: the mean over its heads and, selectable, each head."""
+    text = [
+        f"A row is a unit of the source, a column a unit that it attends to. The stronger the colour, the greater "
+        f"the {view.name}."
+    ]
+    if len(view.heads) > 1:
+        text.append(
+            "The mean over the heads has the same colour scale in all layers. Each head can be selected and has "
+            "a separate scale."
+            if _can_choose_heads(view)
+            else f"There are too many values ({view.values.size:,}) to show single heads here."
+        )
+    if absent := view.left_out:
+        names = ", ".join(f"{unit + 1}" for unit in absent)
+        left_out = "has no text and is" if len(absent) == 1 else "have no text and are"
+        text.append(f"Unit{'s' if len(absent) > 1 else ''} {names} {left_out} left out.")
+    layers = "\n".join(_layer(view, layer) for layer in range(len(view.layers)))
+    return section(
+        f"{view.name}: how much each unit attends to each",
+        f"<p>{escape(' '.join(text))}</p>",
+        f'<div class="layers">\n{layers}\n</div>',
+        kind="relations",
+    )
+
+
+def _can_choose_heads(view: Relations) -> bool:
+    return len(view.heads) > 1 and view.values.size <= _MOST_CELLS
+
+
+def _layer(view: Relations, layer: int) -> str:
+    cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
+    maps = list(_maps_of_relations(view, layer, cell))
+    if len(maps) == 1:
+        shown = f'<p class="soft">{escape(maps[0][0])}</p>{maps[0][1]}'
+    else:
+        group = escape(f"{layer} {view.name}")
+        choices = "\n".join(
+            f'<div class="one"><label><input type="radio" name="{group}"{"" if place else " checked"}>{escape(name)}'
+            f"</label><div>{drawn}</div></div>"
+            for place, (name, drawn) in enumerate(maps)
+        )
+        about = escape(f"heads of {view.layers[layer]}")
+        shown = f'<div class="heads" role="radiogroup" aria-label="{about}">\n{choices}\n</div>'
+    width = f"--cell:{cell}px;width:max(24rem, calc(4.8rem + {len(view.units) * cell}px))"
+    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{shown}\n{_READOUT}</div>'
+
+
+def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
+    """Yield the name and the HTML of each map of a layer: the mean over the heads, then each head."""
+    if len(view.heads) > 1:
+        means = view.means
+        name = f"mean of {len(view.heads)} heads"
+        yield name, _map_of_relation(view, name, means[layer], scale_of_weights(means), cell)
+    for head, name in enumerate(view.heads):
+        if len(view.heads) == 1 or _can_choose_heads(view):
+            values = view.values[layer, head]
+            yield name, _map_of_relation(view, name, values, scale_of_weights(values), cell)
+
+
+def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
+    """Return a map of units by units, with its colour scale above it."""
+    write, shades = _percent if view.shares else format_weight, scale.shades(values)
+    rows = []
+    for row, unit in enumerate(view.units):
+        titles = (
+            f"{name}, unit {unit + 1} to unit {other + 1}: {write(values[row, column])}"
+            for column, other in enumerate(view.units)
+        )
+        rows.append(_row(_unit(view, unit), map(_cell, titles, shades[row])))
+    units = "".join(f'<th class="unit" scope="col">{_unit(view, unit)}</th>' for unit in view.units)
+    head = f'<tr><th class="name">from ↓ to →</th>{units}</tr>'
+    width = f"calc(4.8rem + {len(view.units) * cell}px)"
+    drawn = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
+    return f'<p class="soft">{escape(view.name)} {legend(scale, write=write)}</p>\n{drawn}'
+
+
+def _unit(view: Relations, unit: int) -> str:
+    """Return the unit's number, with its beginning as tooltip."""
+    text = " ".join(view.texts[unit].split())
+    beginning = text if len(text) <= _BEGINNING else f"{text[: _BEGINNING - 1]}…"
+    return f'<span title="{escape(beginning)}">{_link(unit)}</span>'

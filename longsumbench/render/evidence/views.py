@@ -1,0 +1,374 @@
+"""Views of evidence, chosen by the axes of its arrays.
+
+    Evidence --views--> Weights      ("unit", "step")       weight of each unit at each step
+                        Selections   ("segment", "unit")    units that were selected for each segment, and their scores
+                        Relations    ("layer", "head", "unit", "attended_unit")    attention of each unit to each
+                        SourceText   ("step", "source_token")    weight of each source token at each step
+                                     ("source_token",)           weight of each source token
+                                     ("layer", "head", "source_token", "window")    window of each source token
+                        Plane        any other axes         the last two axes, averaged over those before them
+
+Displayed numbers of units, steps, segments and tokens start from 1; indices in this module start from 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.core import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+
+_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
+MARKED_AXES = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
+WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
+_ROUNDING = 1e-3  # error of shares that were stored in half precision
+RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
+
+
+class Scale(NamedTuple):
+    """The lowest and the highest value of a colour scale."""
+
+    low: float
+    high: float
+
+    def shades(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the positions of values on the scale, 0–1; 0 for values that are not finite."""
+        spread = self.high - self.low
+        shares = (values - self.low) / spread if spread > 0 else np.zeros_like(values)
+        return np.where(np.isfinite(values), shares, 0.0)
+
+
+def scale_of(values: NDArray[np.float64]) -> Scale:
+    """Return the scale from the lowest to the highest finite value."""
+    finite = values[np.isfinite(values)]
+    return Scale(float(finite.min()), float(finite.max())) if finite.size else Scale(0.0, 0.0)
+
+
+def scale_of_weights(values: NDArray[np.float64]) -> Scale:
+    """Return the scale from 0 (or a lower value) to the highest value or twice the mean: equal weights look medium.
+
+    If no value is above 1, the scale ends at 1 at most.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = scale_of(values)
+    middle = 2 * float(finite.mean()) if finite.size else 0.0
+    return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
+
+
+def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return the mean of the finite values along an axis; NaN if there are none."""
+    means: NDArray[np.float64] = np.ma.masked_invalid(values).mean(axis=axis).filled(np.nan)
+    return means
+
+
+class StepRange(NamedTuple):
+    """Neighbouring steps with the same strongest unit, both counted from 0."""
+
+    unit: int
+    steps: Sequence[int]
+
+
+def step_ranges(units: Sequence[int]) -> list[StepRange]:
+    """Group the steps by their strongest units, in order."""
+    return [StepRange(unit, list(steps)) for unit, steps in groupby(range(len(units)), key=units.__getitem__)]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each unit at each step.
+
+    Attributes:
+        name: name of the array.
+        text: the text whose tokens are the steps: "summary" or "reference".
+        values: [unit, step].
+        tokens: the text of each step; None if unknown.
+    """
+
+    name: str
+    text: str
+    values: NDArray[np.float64]
+    tokens: tuple[str, ...] | None
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of all weights."""
+        return scale_of_weights(self.values)
+
+    @property
+    def strongest(self) -> list[int]:
+        """The unit with the highest weight at each step, from 0; the first of several."""
+        strongest: list[int] = np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
+        return strongest
+
+    def runs(self) -> list[StepRange]:
+        """Group all steps by their strongest units; a blank token belongs to the step before it."""
+        units = self.strongest
+        for step, token in enumerate(self.tokens or ()):
+            if step and not token.strip():
+                units[step] = units[step - 1]
+        return step_ranges(units)
+
+
+@dataclass(frozen=True)
+class Selections:
+    """The units that were selected for each segment.
+
+    Attributes:
+        name: name of the array of selections.
+        taken: [segment, unit]; how much of the unit was selected, 0 for none.
+        scores_name: name of the array of scores; None without scores.
+        scores: [segment, unit]; None without scores.
+        texts: texts of the segments; None if unknown.
+    """
+
+    name: str
+    taken: NDArray[np.int64]
+    scores_name: str | None
+    scores: NDArray[np.float64] | None
+    texts: tuple[str, ...] | None
+
+    def segments_of(self, unit: int) -> list[int]:
+        """Return the segments for which a unit was selected, both from 0."""
+        segments: list[int] = np.flatnonzero(self.taken[:, unit]).tolist()
+        return segments
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The attention of each unit to each unit, in each head of each layer.
+
+    Attributes:
+        name: name of the array.
+        values: [layer, head, unit, attended unit], for `units` only.
+        units: indices, from 0, of units with a text and of the units they attend to; all units if none has a text.
+        texts: texts of all units.
+        layers: names of the layers.
+        heads: names of the heads.
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    units: tuple[int, ...]
+    texts: tuple[str, ...]
+    layers: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    @property
+    def left_out(self) -> list[int]:
+        """The units that are not drawn, from 0."""
+        return [unit for unit in range(len(self.texts)) if unit not in self.units]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """[layer, unit, attended unit], over the heads."""
+        return _mean_of(self.values, axis=1)
+
+    @property
+    def shares(self) -> bool:
+        """True if all values can be shown as percentages: none is below 0 or, except for rounding, above 1."""
+        scale = scale_of(self.values)
+        return scale.low >= 0 and scale.high <= 1 + _ROUNDING
+
+
+@dataclass(frozen=True)
+class TokenMarks:
+    """The weight of each source token.
+
+    Attributes:
+        name: name of the array.
+        text: the text whose tokens are the steps: "summary" or "reference"; None without steps.
+        values: [step, source token]; one row without steps.
+        tokens: the text of each step; None if unknown.
+    """
+
+    name: str
+    text: str | None
+    values: NDArray[np.float64]
+    tokens: tuple[str, ...] | None
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """[source token], over the steps."""
+        return _mean_of(self.values, axis=0)
+
+
+@dataclass(frozen=True)
+class TokenWindows:
+    """The window of source tokens that each one looks at: from `middles` − `widths` to `middles` + `widths`.
+
+    Attributes:
+        name: name of the array.
+        middles: [layer, head, source token], positions in source tokens, from 0; NaN without a window.
+        widths: [layer, head, source token], in source tokens; NaN without a window.
+        layers: names of the layers.
+        heads: names of the heads.
+    """
+
+    name: str
+    middles: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    layers: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of source tokens."""
+        return len(self.middles[0, 0])
+
+    @property
+    def mean_widths(self) -> NDArray[np.float64]:
+        """[layer, head], over the source tokens."""
+        return _mean_of(self.widths, axis=2)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return the starts, middles and ends of windows as shares of the text, 0–1: [3, layer, head, source token].
+
+        A token counts by its center: the first of four is at 0.125.
+        """
+        places = np.stack([self.middles - self.widths, self.middles, self.middles + self.widths])
+        shares: NDArray[np.float64] = np.clip((places + 0.5) / self.num_tokens, 0, 1)
+        return shares
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The source text with marks or windows of its tokens, or both.
+
+    Attributes:
+        tokens: the text of each token; None if unknown.
+        marks: the weight of each token.
+        windows: the window of each token.
+    """
+
+    tokens: tuple[str, ...] | None
+    marks: TokenMarks | None
+    windows: TokenWindows | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its arrays."""
+        return tuple(view.name for view in (self.marks, self.windows) if view)
+
+    @property
+    def num_tokens(self) -> int:
+        """The number of source tokens."""
+        if self.marks:
+            return len(self.marks.mean)
+        assert self.windows is not None
+        return self.windows.num_tokens
+
+
+@dataclass(frozen=True)
+class Plane:
+    """An array with any axes, as a plane.
+
+    Attributes:
+        name: name of the array.
+        axes: names of its axes.
+        shape: shape of the array.
+        values: means over all but the last two axes; always two-dimensional.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    values: NDArray[np.float64]
+
+    @property
+    def averaged(self) -> tuple[str, ...]:
+        """The axes over which `values` are averaged."""
+        return self.axes[:-2]
+
+
+View = Weights | Selections | Relations | SourceText | Plane
+
+
+def views(evidence: Evidence) -> list[View]:
+    """Return the views of evidence: weights, selections, relations, the source, then planes, each sorted by name."""
+    arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
+    axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
+    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _STEPS}]
+    by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
+    selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
+    relations = [name for name in axes if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1]
+    source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
+    seen = {*weights, *(by_segment if selection else ()), *relations}
+    seen |= {name for text in source_texts for name in text.names}
+    return [
+        *(_weights(name, arrays[name], evidence) for name in weights),
+        *([selection] if selection else []),
+        *(_relations(name, arrays[name], evidence) for name in relations),
+        *source_texts,
+        *(_plane(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
+    ]
+
+
+def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
+    axis = evidence.axes[name][1]
+    return Weights(name, _STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
+
+
+def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None) -> Selections | None:
+    """Return the view of one array of counts and at most one of scores; None for any other arrays."""
+    counts = [name for name, array in arrays.items() if array.dtype.kind in "iub"]
+    scores = [name for name in arrays if name not in counts]
+    if len(counts) != 1 or len(scores) > 1:
+        return None
+    taken = arrays[counts[0]].astype(np.int64)
+    if not scores:
+        return Selections(counts[0], taken, None, None, texts)
+    return Selections(counts[0], taken, scores[0], arrays[scores[0]].astype(np.float64), texts)
+
+
+def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
+    """Return the view of a square array, without units that have no text and no attention."""
+    texts, values = evidence.texts["unit"], array.astype(np.float64)
+    has_text = np.array([bool(text.strip()) for text in texts])
+    shown = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
+    units = np.flatnonzero(shown if has_text.any() else ~has_text)
+    layers, heads = _layers_and_heads(array, evidence)
+    return Relations(name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads)
+
+
+def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of an array's layers and heads: their texts, or their numbers if unknown."""
+    layers, heads = (
+        evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
+        for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
+    )
+    return layers, heads
+
+
+def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
+    """Return views of marks and windows, in pairs if they belong to one text, one by one otherwise."""
+    by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKED_AXES, WINDOW_AXES)}
+    marks = [_marks(name, arrays[name], evidence) for axes in MARKED_AXES for name in by_axes[axes]]
+    windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOW_AXES] if arrays[name].shape[3] == 2]
+    tokens = evidence.texts.get("source_token")
+    if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
+        return [*(SourceText(tokens, one, None) for one in marks), *(SourceText(tokens, None, one) for one in windows)]
+    return [SourceText(tokens, *both) for both in zip_longest(marks, windows)]
+
+
+def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
+    *before, _ = evidence.axes[name]
+    values = np.atleast_2d(array.astype(np.float64))
+    if not before:
+        return TokenMarks(name, None, values, None)
+    return TokenMarks(name, _STEPS[before[0]], values, evidence.texts.get(before[0]))
+
+
+def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
+    middles, widths = np.where(np.isfinite(array).all(axis=3), np.moveaxis(array.astype(np.float64), 3, 0), np.nan)
+    return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
+
+
+def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:
+    values = np.atleast_2d(array.astype(np.float64))
+    if values.size:
+        with np.errstate(invalid="ignore"):  # the mean of -inf and inf is NaN
+            values = values.mean(axis=tuple(range(values.ndim - 2)))
+    return Plane(name, axes, array.shape, values if values.size else np.zeros((0, 0)))

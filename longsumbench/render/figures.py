@@ -1,0 +1,188 @@
+"""Render pictures as PNG and SVG; the same drawing gives the same bytes with the same release of matplotlib."""
+
+import io
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from longsumbench.files import write_atomically
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.render.palette import GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide
+WIDTH, TEXT = 8.0, 11
+_TITLE_WIDTH, _NOTE_WIDTH, _LABEL_WIDTH = 66, 112, 15  # characters
+_BAND = 0.13  # opacity
+_RESOLUTION = 150  # dots per inch of the PNG
+_GRID = "#E4E4E4"
+
+_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "longsumbench", "text.parse_math": False}  # names may contain dollar signs
+
+
+def draw_figure(size: tuple[float, float], draw: "Callable[[Figure], None]") -> "Figure":
+    """Draw a figure of a `size` in inches, on white also on dark pages; a notebook shows it."""
+    import matplotlib as mpl
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:  # notebooks show a plain Figure only after pyplot was imported
+            self.savefig(image := io.BytesIO(), format="png", metadata={"Software": None})
+            return image.getvalue()
+
+    with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
+        draw(figure := ShownFigure(size, dpi=_RESOLUTION))
+    return figure
+
+
+def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
+    """Draw a picture of a `size` in inches, as `draw_figure`; return "png" and "svg" → bytes."""
+    import matplotlib as mpl
+    import matplotlib.style
+
+    found = {}
+    with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
+        for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            image = io.BytesIO()
+            draw_figure(size, draw).savefig(image, format=kind, metadata=known)  # a new one: drawing changes ids
+            found[kind] = image.getvalue()
+    return found
+
+
+def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
+    """Write files (name → content) atomically; return their paths."""
+    paths = [folder / name for name in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def plain_axes(plot: "Axes", grid: str = "y") -> None:
+    """Remove a plot's frame except the lower line, and add a faint grid."""
+    plot.grid(axis=grid, color=_GRID, linewidth=0.8)  # type: ignore[arg-type]
+    plot.set_axisbelow(True)
+    plot.tick_params(length=0, labelsize=TEXT - 1)
+    plot.spines[["top", "right", "left"]].set_visible(False)
+
+
+class LineLabel(NamedTuple):
+    """The label of a line.
+
+    Attributes:
+        text: the label.
+        height: its preferred height, in the unit of the vertical axis.
+        colour: the colour of the line.
+        end: the place where the line ends; None if that is not in the plot.
+    """
+
+    text: str
+    height: float
+    colour: str
+    end: float | None
+
+
+def draw_panels(
+    title: str,
+    notes: Sequence[str],
+    num_plots: int,
+    draw: "Callable[[Sequence[Axes]], None]",
+    labels: Sequence[LineLabel],
+) -> dict[str, bytes]:
+    """Draw plots side by side, with one vertical axis; return "png" and "svg" → bytes.
+
+    Args:
+        title: what the picture shows, above the plots.
+        notes: paragraphs below them.
+        num_plots: number of plots.
+        draw: draws their content.
+        labels: of the lines, at the right of the last plot.
+    """
+    heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
+    label_width = _LABEL_WIDTH if num_plots > 1 else 2 * _LABEL_WIDTH
+    labels = [label._replace(text=_wrap_name(label.text, label_width)) for label in labels]
+    rows = sum(1.5 + label.text.count("\n") for label in labels)
+    height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + max(2.3, 0.17 * rows)
+
+    def draw_all(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+        figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
+        figure.supxlabel(small, x=0.012, ha="left", fontsize=9, color=GREY)
+        plots = figure.subplots(1, num_plots, sharey=True, squeeze=False)[0]
+        draw(plots)
+        figure.draw_without_rendering()  # decides the height of the plots
+        _label_lines(plots[-1], labels)
+
+    return render_picture((WIDTH, height), draw_all)
+
+
+def _wrap_name(name: str, width: int) -> str:
+    """Wrap the name of a system and its settings, also after underscores."""
+    return "\n".join(textwrap.wrap(name.replace("_", "_ "), width)).replace("_ ", "_")
+
+
+def _label_lines(plot: "Axes", labels: Sequence[LineLabel]) -> None:
+    """Write the labels at the right of a plot, each near the end of its line and connected to it."""
+    row = 100 * TEXT / plot.get_window_extent().height * plot.figure.dpi / 72  # percent of the plot's height
+    low, high = plot.get_ylim()
+    wanted = [min(100.0, max(0.0, 100 * (label.height - low) / (high - low))) for label in labels]
+    sizes = [row * (0.4 + 1.1 * (1 + label.text.count("\n"))) for label in labels]
+    for label, percent in zip(labels, spread_labels(wanted, sizes), strict=True):
+        lead = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.8, "alpha": 0.6, "shrinkA": 1, "shrinkB": 0}
+        plot.annotate(
+            label.text,
+            (0.0 if label.end is None else label.end, label.height),
+            (1.07, percent / 100),
+            textcoords="axes fraction",
+            arrowprops=None if label.end is None else {**lead, "relpos": (0, 0.5)},
+            annotation_clip=False,
+            color=label.colour,
+            va="center",
+            fontsize=TEXT,
+            linespacing=1.05,
+            fontweight="normal" if label.colour == GREY else "bold",
+        )
+
+
+def draw_series(
+    plot: "Axes",
+    places: Sequence[float],
+    numbers: Sequence[Estimate],
+    style: dict[str, Any],
+    above: float = 3,
+    band: bool = True,
+) -> None:
+    """Draw a line with a band of its 95 % intervals, or dashed without one; a single point has a whisker instead."""
+    lows, highs = [number.low for number in numbers], [number.high for number in numbers]
+    if len(places) == 1:
+        plot.vlines(places, lows, highs, color=style["color"], alpha=0.6)
+    elif band:
+        plot.fill_between(places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0, zorder=1.5)
+    else:
+        style = {**style, "linestyle": "--"}
+    plot.plot(places, [number.mean for number in numbers], linewidth=2, zorder=above, **style)
+
+
+def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
+    """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
+
+    Args:
+        heights: preferred positions of their middles.
+        sizes: heights of the labels.
+        top: upper limit, exceeded only if there is no room below.
+    """
+    order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
+    placed = list(heights)
+    ceiling = top
+    for index in order:  # downwards
+        placed[index] = min(heights[index], ceiling - sizes[index] / 2)
+        ceiling = placed[index] - sizes[index] / 2
+    floor = 0.0
+    for index in reversed(order):  # upwards, from the axis
+        placed[index] = max(placed[index], floor + sizes[index] / 2)
+        floor = placed[index] + sizes[index] / 2
+    return placed

@@ -1,0 +1,177 @@
+"""Every setting has bounds: junk is refused before a run, and what is accepted runs to a documented end."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from support.tiny_seq2seq import tiny_checkpoint
+from support.toys import tiny_overrides, write_jsonl
+
+from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
+from longsumbench.analysis.dataset.stats import StatsSettings
+from longsumbench.analysis.plan import ANALYSES
+from longsumbench.cli.main import main
+from longsumbench.core import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
+from longsumbench.core.bounds import Date
+from longsumbench.core.registry import config_of
+from longsumbench.errors import UsageError
+from longsumbench.runs import plan as planning
+
+MODELS = {name: config_of(name) for name in registry.systems.built_in}
+ANALYSIS_SETTINGS = {name: analysis.settings for name, analysis in ANALYSES.items()}
+COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **ANALYSIS_SETTINGS}
+SCHEMAS = {**MODELS, **SECTIONS, **COMMANDS, "run": RunConfig}
+SECTION_KEYS = [f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)]
+TOP_KEYS = [item.name for item in fields(RunConfig) if item.name not in (*SECTIONS, "model", "scale")]
+JUNK = (
+    *("-1", "0", "1.5", "1e30", "-1e30", "nan", "inf", "-inf", "1e-300", f"{2**63}", f"{10**30}"),
+    *("abc", "''", "null", "true", "[]", "{}", "[1", "'[--5]'", "'[a,1]'", "${x}", "x" * 10_000, "'a\x00\x1b[2Jb'"),
+)
+LIKELY = ("0", "1.5", "1e-300", "null", "true", "abc", "-1")
+ODD = ("sample=[1", "sample=1e30", "sample=nan", "seed=-1", f"seed={'9' * 5_000}", "seed='\\x00'")  # of commands
+BY_NAME = {  # messages that name what a setting chooses instead of its key
+    "model.tokenizer": "tokenizer '",
+    "score.metrics": "unknown metric '",
+    "dataset.name": "unknown dataset '",
+}
+EXIT_CODES = {0, 1, 2, 3, 4}
+
+
+def settings_of(model: str) -> list[str]:
+    """Return the full keys of all settings of a run of a model."""
+    own = [f"model.{item.name}" for item in fields(MODELS[model]) if item.name != "name"]
+    return [*own, *SECTION_KEYS, *TOP_KEYS]
+
+
+def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> Iterator[tuple[str, str, str]]:
+    """Yield all (model, key, junk), in an order that the seed decides."""
+    shuffled = [(model, key, value) for model in models for key in settings_of(model) for value in JUNK]
+    random.Random(seed).shuffle(shuffled)
+    yield from shuffled
+
+
+def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
+    """Return the words of a command line that sets one key, on toy data."""
+    start = [f"model={model}", "dataset=jsonl", f"dataset.path={folder}"]
+    server = ("engine=api", "checkpoint=tiny", "base_url=http://localhost:9/v1", "truncate=none", "length=20")
+    needed = {"pagesum": ("init=random",), "seq2seq": (f"checkpoint={tiny_checkpoint()}",), "prompt": server}
+    given = (f"model.{word}" for word in needed.get(model, ()))
+    return [*start, *(word for word in given if word.partition("=")[0] != key), f"{key}={value}"]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small dataset; what is written goes into a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    return write_jsonl(tmp_path / "toy")
+
+
+def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
+    """Plan a run with one setting; return whether it is accepted, and if not, check the message."""
+    try:
+        planning.plan(words_of(model, key, value, folder))
+    except UsageError as error:
+        message = str(error)
+        assert "\n" not in message
+        named = key in message or BY_NAME.get(key, key) in message
+        assert named or (key == "model.init" and "is not a checkpoint" in message), message
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_setting_declares_its_values(name: str) -> None:
+    """Each number has bounds, and each text its allowed values or the declaration that it is free."""
+    hints = get_type_hints(SCHEMAS[name])
+    for key, bound in bounds_of(SCHEMAS[name]).items():
+        kinds = _types_in(hints[key])
+        if {int, float} & kinds:
+            assert isinstance(bound, Between), key
+        elif str in kinds:
+            assert bound is not None, key
+            assert not isinstance(bound, Between), key
+
+
+def _types_in(hint: Any) -> set[Any]:
+    return {hint}.union(*map(_types_in, get_args(hint)))
+
+
+@pytest.mark.parametrize("share", [0.001, pytest.param(0.1, marks=pytest.mark.slow)])
+def test_planning_refuses_junk_in_one_line(share: float, toy: Path) -> None:
+    """A setting that is no sensible value ends in one line that names it, before anything is done."""
+    every = list(cases(seed=1))
+    for case in every[: int(share * len(every))]:
+        check_plan(*case, toy)
+
+
+@pytest.mark.parametrize("section", [*SECTIONS, "run", *COMMANDS])
+def test_no_number_is_nan_or_infinite_or_enormous(section: str) -> None:
+    """Numbers that no computation survives are refused in every setting that is a number, of every command."""
+    schema = SCHEMAS[section]
+    given = dict.fromkeys(["model", *SECTIONS]) if schema is RunConfig else {}
+    for key, bound in bounds_of(schema).items():
+        for value in ("nan", "inf", "-inf", "1e30", f"{10**30}") if isinstance(bound, Between) else ():
+            with pytest.raises(UsageError, match=key):
+                build_settings(schema, {key: value}, "", given)
+
+
+ENDS = [("lead", ("dataset.", "decode.", "score.", *TOP_KEYS), 12), ("trunc", ("model.", "train.", "decode."), 4)]
+
+
+@pytest.mark.parametrize(
+    ("model", "sections", "most"),
+    [*ENDS, *(pytest.param(*case[:2], None, marks=pytest.mark.slow) for case in ENDS)],
+)
+def test_a_run_ends_as_documented(
+    model: str, sections: tuple[str, ...], most: int | None, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a setting is, a run of a baseline or of a tiny network ends with an exit code and no traceback."""
+    likely = [f"{key}={value}" for _, key, value in cases(2, (model,)) if value in LIKELY and key.startswith(sections)]
+    words = tiny_overrides(toy, steps=2) if model == "trunc" else ["dataset=jsonl", f"dataset.path={toy}"]
+    for word in likely[:most]:
+        code = main(["run", f"model={model}", *words, "baselines=false", "score.resamples=100", "device=cpu", word])
+        assert code in EXIT_CODES, word
+        assert "Traceback" not in capsys.readouterr().err, word
+
+
+@pytest.mark.parametrize("word", ODD)
+@pytest.mark.parametrize("command", [["stats"], ["analyze", "fusion"]])
+def test_commands_refuse_junk(command: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The settings of commands that look at a dataset end in one line with exit code 2, too."""
+    assert main([*command, word]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert word.partition("=")[0] in line
+    assert len(line) < 300
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ("2019-10", True),
+        ("2020-02-29", True),
+        ("2019", False),
+        ("2019-13", False),
+        ("20191029", False),
+        ("soon", False),
+    ],
+)
+def test_a_date_is_a_month_or_a_day(given: str, allowed: bool) -> None:
+    """Other notations would be compared wrongly, and are refused."""
+    assert (Date().problem(given) is None) == allowed
+
+
+def test_a_plug_in_needs_no_bounds() -> None:
+    """Settings without bounds keep their own checks; only numbers that are not finite are refused."""
+
+    @dataclass
+    class Plain:
+        name: str = "plain"
+        words: int = 5
+        rate: float = 0.5
+
+    assert build_settings(Plain, {"words": -(10**12)}, "model.").words == -(10**12)
+    with pytest.raises(UsageError, match=r"^model\.rate=inf is not a finite number$"):
+        build_settings(Plain, {"rate": "inf"}, "model.")

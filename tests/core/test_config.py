@@ -1,0 +1,124 @@
+"""Laying a composed configuration over the dataclasses."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from longsumbench.core import Recipe, RunConfig, build_settings, check_choice, check_minimum, resolve_config
+from longsumbench.errors import UsageError
+
+
+@dataclass
+class ModelConfig:
+    """Settings of a made-up system."""
+
+    name: str = "mine"
+    snippet_length: int = 128
+    ratio: float = 0.5
+    width: int | None = None
+    labels: "str" = "exact"  # a quoted type, as `from __future__ import annotations` leaves them
+
+
+def settled(**composed: Any) -> RunConfig:
+    return resolve_config(OmegaConf.create(composed), ModelConfig)
+
+
+def test_nothing_given_is_the_dataclasses() -> None:
+    """An empty configuration is every dataclass's defaults."""
+    assert settled() == RunConfig(model=ModelConfig())
+
+
+def test_departures_win_over_defaults() -> None:
+    """What is given replaces the default, and nothing else changes."""
+    config = settled(model={"snippet_length": 64}, train={"max_steps": 5}, scale="tiny")
+    assert config == RunConfig(model=ModelConfig(snippet_length=64), train=Recipe(max_steps=5), scale="tiny")
+
+
+def test_seed_and_device_are_inherited() -> None:
+    """The top-level seed and device reach training and decoding, unless a section has its own."""
+    config = settled(seed=7, device="cpu", train={"seed": 3})
+    assert (config.seed, config.train.seed, config.decode.seed, config.decode.device) == (7, 3, 7, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("composed", "message"),
+    [
+        (
+            {"model": {"snippet_lenght": 64}},
+            r"'model\.snippet_lenght' \(did you mean 'snippet_length'\?\); model has: name",
+        ),
+        ({"train": {"maxsteps": 5}}, r"'train\.maxsteps' \(did you mean 'max_steps'\?\)"),
+        ({"datset": {}}, r"'datset' \(did you mean 'dataset'\?\)"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(composed: dict[str, Any], message: str) -> None:
+    """The error gives the full key as it was written, the nearest name and what there is."""
+    with pytest.raises(UsageError, match=f"unknown setting {message}"):
+        settled(**composed)
+
+
+@pytest.mark.parametrize(
+    ("composed", "message"),
+    [
+        ({"model": {"snippet_length": "long"}}, r"model\.snippet_length='long' is not of type int"),
+        ({"model": {"snippet_length": 1.5}}, r"model\.snippet_length=1\.5 is not of type int"),
+        ({"model": {"snippet_length": None}}, r"model\.snippet_length=None is not of type int"),
+        ({"model": {"labels": [1]}}, r"model\.labels=\[1\] is not of type str"),
+        ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| None"),
+        ({"seed": "x"}, r"seed='x' is not of type int"),
+        ({"model": "seal"}, r"model='seal' is not a group of settings"),
+        ({"model": {"snippet_length": "???"}}, r"model\.snippet_length has no default"),
+        ({"model": {"name": "${nowhere}"}}, r"nowhere"),
+    ],
+)
+def test_a_wrong_value_names_its_key(composed: dict[str, Any], message: str) -> None:
+    """A value of the wrong type fails before any work, with its full key and the type it should have."""
+    with pytest.raises(UsageError, match=message):
+        settled(**composed)
+
+
+@pytest.mark.parametrize(
+    ("composed", "message"),
+    [
+        ({"train": {"optimizer": "adm"}}, r"train\.optimizer=adm \(did you mean 'adam'\?\); allowed: adafactor, adam"),
+        ({"dataset": {"split": "tests"}}, r"allowed: train, validation, test"),
+        ({"device": "gpu"}, r"device=gpu.*allowed: auto, cpu, cuda"),
+        ({"train": {"batch_size": 0}}, r"train\.batch_size=0 is below 1"),
+        ({"decode": {"min_length": 9, "max_length": 5}}, r"decode\.max_length=5 is below decode\.min_length=9"),
+    ],
+)
+def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], message: str) -> None:
+    """A value that cannot be meant fails with its key and what is allowed."""
+    with pytest.raises(UsageError, match=message):
+        settled(**composed)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [("ratio", 1, 1.0), ("snippet_length", "64", 64), ("name", 50, "50"), ("width", None, None), ("width", 3, 3)],
+)
+def test_values_from_a_command_line_get_their_type(key: str, value: Any, expected: Any) -> None:
+    """A whole number is good for a float, digits for a number, a number for text; None where it is allowed."""
+    found = getattr(build_settings(ModelConfig, {key: value}, "model."), key)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+def test_settling_does_not_touch_what_it_is_given() -> None:
+    """The values handed over are the caller's still, and two results share nothing that can change."""
+    composed = OmegaConf.create({"model": {"snippet_length": 64}})
+    before = OmegaConf.to_container(composed)
+    one, two = resolve_config(composed, ModelConfig), resolve_config(composed, ModelConfig)
+    one.train.max_steps = 1
+    assert OmegaConf.to_container(composed) == before
+    assert two.train.max_steps == Recipe().max_steps
+
+
+def test_worked_checks() -> None:
+    """`check_choice` and `check_minimum` let through what they should."""
+    check_choice("a", "x", ("x", "y"))
+    check_minimum("a", None, 1)
+    check_minimum("a", 1, 1)
+    with pytest.raises(UsageError, match="a=0 is below 1"):
+        check_minimum("a", 0, 1)

@@ -1,0 +1,87 @@
+"""Names → systems, corpora, metrics, rankers."""
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from longsumbench.core import registry
+from longsumbench.core.registry import Registry
+from longsumbench.errors import UnknownName, UsageError
+
+KIND = Registry("model", "longsumbench.systems", MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}))
+
+
+def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
+    """Pretend that another package declares these entry points."""
+    points = [EntryPoint(name, target, "longsumbench.systems") for name, target in targets.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
+
+
+def test_a_built_in_name_is_loaded() -> None:
+    """A built-in name stands for what its table says."""
+    assert KIND.load("path") is Path
+
+
+def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that another package declares works like a built-in one."""
+    plug_in(monkeypatch, mine="pathlib:PurePath")
+    assert list(KIND.targets()) == ["path", "gone", "mine"]
+    assert KIND.load("mine") is Path.__mro__[1]
+
+
+def test_a_plug_in_cannot_take_a_built_in_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in name keeps its meaning, whatever is installed."""
+    plug_in(monkeypatch, path="nowhere:Thing")
+    assert KIND.load("path") is Path
+
+
+def test_plug_ins_of_other_groups_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system's entry point is no corpus."""
+    plug_in(monkeypatch, mine="pathlib:PurePath")
+    assert "mine" not in registry.corpora.targets()
+
+
+def test_an_unknown_name_says_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error knows plug-ins too."""
+    plug_in(monkeypatch, mine="pathlib:PurePath")
+    with pytest.raises(UnknownName, match=r"unknown model 'mien' \(did you mean 'mine'\?\); known: gone, mine, path"):
+        KIND.load("mien")
+
+
+@pytest.mark.parametrize("target", ["nowhere:Thing", "pathlib:Nothing", "pathlib", "broken_plug_in:Thing"])
+def test_a_broken_plug_in_harms_only_itself(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its import raises is one usage error that names it; listing and other names still work."""
+    (tmp_path / "broken_plug_in.py").write_text("raise RuntimeError('at import')")
+    monkeypatch.syspath_prepend(tmp_path)
+    plug_in(monkeypatch, broken=target)
+    with pytest.raises(UsageError, match=rf"model 'broken' \({target}\) cannot be imported"):
+        KIND.load("broken")
+    assert "broken" in KIND.targets()
+    assert KIND.load("path") is Path
+
+
+@pytest.mark.parametrize("table", [registry.systems, registry.corpora, registry.metrics, registry.rankers])
+def test_every_built_in_name_can_be_loaded(table: Registry) -> None:
+    """No built-in name stands for something that is missing."""
+    for name in table.built_in:
+        assert table.load(name) is not None
+
+
+def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names can be listed without importing what they stand for."""
+    monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
+    assert "lead" in registry.systems.targets()
+    assert "longsumbench.models.baselines.system" not in sys.modules
+
+
+def test_settings_are_found_where_there_is_no_module_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in system may keep its settings beside itself."""
+    (tmp_path / "tail").mkdir()
+    (tmp_path / "tail" / "system.py").write_text("class Config: ...\nclass Tail:\n    Config = Config\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    built_in = MappingProxyType({"tail": "tail.system:Tail"})
+    monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
+    assert registry.config_of("tail") is registry.systems.load("tail").Config

@@ -1,0 +1,66 @@
+"""A setting describes itself: what depends on what it decides, and how it is listed."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from longsumbench.core import (
+    SECTIONS,
+    Decoding,
+    RunConfig,
+    names_deciding,
+    outcome_settings,
+    setting,
+    settings_deciding,
+)
+from longsumbench.core.catalogue import setting_rows
+from longsumbench.runs.plan import plan
+
+
+@dataclass
+class Mine:
+    """Settings of a made-up system; one has no description."""
+
+    unit_length: int = setting(64, "longest unit", "tokens", "a paper", decides="units")
+    layers: list[int] = setting([1], "layers with attention")
+    threads: int = setting(2, "of the machine", decides="nothing")
+    plain: str | None = None
+
+
+def test_worked_settings() -> None:
+    """The rows of a list; a plain field decides everything; a list is not shared."""
+    assert setting_rows(Mine, "model.") == [
+        ["model.unit_length", "64", "tokens: longest unit (a paper)"],
+        ["model.layers", "[1]", "layers with attention"],
+        ["model.threads", "2", "of the machine"],
+        ["model.plain", "", ""],
+    ]
+    assert names_deciding(Mine, "units", "nothing") == {"unit_length", "threads", "plain"}
+    assert settings_deciding(Mine(unit_length=8), "units") == {"unit_length": 8, "plain": None}
+    assert outcome_settings(Mine()) == {"unit_length": 64, "layers": [1], "plain": None}
+    assert Mine().layers is not Mine().layers
+
+
+@pytest.mark.parametrize("schema", [*SECTIONS.values(), RunConfig])
+def test_every_setting_has_a_meaning(schema: type) -> None:
+    """`longsumbench list settings` explains each setting."""
+    assert [key for key, _, meaning in setting_rows(schema, "") if not meaning] == []
+
+
+def test_where_and_what_is_kept_changes_no_run() -> None:
+    """Device and evidence leave what decides the outcome of decoding as it is; a search setting does not."""
+    same = replace(Decoding(), device="cpu", evidence="all", reference_evidence=True)
+    assert outcome_settings(same) == outcome_settings(Decoding()) != outcome_settings(Decoding(num_beams=4))
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [
+        (["model.input_length=64", "decode.num_beams=4"], "input_length=64,num_beams=4"),
+        (["model.input_length=1024", "decode.device=cpu", "decode.limit=5", "decode.evidence=all", "seed=2"], ""),
+        (["model.size=223m", "decode.max_length=null"], "size=223m"),
+    ],
+)
+def test_variants(words: list[str], variant: str) -> None:
+    """A variant has the typed settings of model and search that depart from the recipe and change summaries."""
+    assert plan(["model=trunc", "dataset=jsonl", "dataset.path=x", *words])[0].variant == variant

@@ -1,0 +1,149 @@
+"""A comparison as a page: whole in itself, safe whatever a system wrote, the same for the same runs."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.pages import HOSTILE, Reading
+from support.run_records import record
+
+from longsumbench.render.html_parts import transparent_svg
+from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair
+from longsumbench.outputs.compare_page import comparison_page, verdict, write_comparison
+from longsumbench.core import Sentences
+from longsumbench.rouge.scorer import ROUGE_TYPES
+
+
+def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> ComparedRun:
+    """A run whose ROUGE F is all the same."""
+    columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
+    return ComparedRun(Path(model), record(model, 30, **facts), pd.DataFrame(columns, index=list(scores)), dict(texts))
+
+
+def comparison(
+    runs: tuple[ComparedRun, ...], references: Mapping[str, tuple[Sentences, ...]] | None = None, shown: int = 10
+) -> Comparison:
+    """Runs against the first of them, on its examples."""
+    ids = tuple(sorted(runs[0].scores.index))
+    pairs = tuple(compare_pair(runs[0], run, compare_measures(runs[0], run, ids), ids) for run in runs[1:])
+    return Comparison(runs, pairs, ids, shown, references or {})
+
+
+def two(text: str = "plain text", name: str = "a", **facts: object) -> Comparison:
+    """Two runs on two examples, one of which moved each way."""
+    before = made("lead", {name: 0.2, "z": 0.5}, {name: text, "z": "the same"}, **facts)
+    after = made("trunc", {name: 0.6, "z": 0.4}, {name: "better", "z": ""})
+    return comparison((before, after), {name: ((text,),), "z": (("first reference",), ("second one", "of two"))})
+
+
+@pytest.mark.parametrize("build", [two, lambda: two(HOSTILE, HOSTILE, variant=HOSTILE)], ids=["plain", "hostile"])
+def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
+    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever was written."""
+    text = comparison_page(build())
+    reading = Reading(text)
+    assert reading.open == []
+    assert not {"script", "link", "iframe"} & set(reading.elements)
+    assert reading.elements.count("img") == 1
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_what_was_written_is_read_as_it_was() -> None:
+    """Outputs, references and ids are on the page character by character; an empty output is marked."""
+    text = Reading(comparison_page(two(HOSTILE, "<id>"))).text
+    assert text.count(HOSTILE) == 2
+    assert "<id>" in text
+    assert "nothing" in text
+    assert all(told in text for told in ("reference 1", "first reference", "reference 2", "second one\nof two"))
+
+
+def test_marks_by_hand() -> None:
+    """A word that the reference shares, in any of its forms, is marked: by both outputs, or by the one that has it."""
+    before = made("lead", {"a": 0.2}, {"a": "Cats slept, barking."})
+    after = made("trunc", {"a": 0.6}, {"a": "Sleeping cat; mice slept!"})
+    text = comparison_page(comparison((before, after), {"a": (("The cats saw mice (that sleeps) and barked.",),)}))
+    outputs = [re.sub(r"<mark class=\"(\w+)\">(.*?)</mark>", r"[\1:\2]", part) for part in texts(text)]
+    assert outputs == [
+        "[both:Cats] slept, [other:barking].",
+        "[one:Sleeping] cat; [one:mice] slept!",
+        "The [both:cats] saw [one:mice] (that [one:sleeps]) and [other:barked].",
+    ]
+
+
+def texts(text: str) -> list[str]:
+    """Return what stands in the columns of the examples."""
+    return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
+
+
+def test_what_is_not_there_is_told() -> None:
+    """Without references their column is missing and the page says why; without examples there is none of them."""
+    runs = two().runs
+    text = comparison_page(comparison(runs))
+    assert "The references are not shown" in text
+    assert len(texts(text)) == 4
+    assert "Marked:" not in text
+    assert texts(comparison_page(comparison(runs, shown=0))) == []
+
+
+def test_the_verdict_by_hand() -> None:
+    """A difference that holds is told with its direction; one that does not, with what could have been seen."""
+    lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
+    texts = dict.fromkeys(lead, "text")
+    worse = {name: score - 0.1 + 0.001 * (place % 5) for place, (name, score) in enumerate(lead.items())}
+    mixed = {name: score + 0.1 * (-1) ** place for place, (name, score) in enumerate(lead.items())}
+    runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
+    lower, level = comparison(runs).pairs
+    assert verdict(lower).startswith(
+        "trunc (trunc000) scores 9.80 R-Lsum lower than lead (lead0000) (95 % interval -9.8"
+    )
+    assert "corrected p < 0.001)." in verdict(lower)
+    assert verdict(level).startswith("The two are not distinguishable by R-Lsum: +0.00 (95 % interval -3.")
+    assert "would often not be found with 40 examples" in verdict(level)
+
+
+def test_the_verdict_on_few_examples() -> None:
+    """Two examples are too few for a test: the verdict says so, and the table has no mark."""
+    (pair,) = two().pairs
+    assert verdict(pair).startswith("2 examples are too few for a test by R-Lsum: ")
+    assert " ≈</td>" not in comparison_page(two())
+
+
+def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
+    """Texts of several lines and with bars stay in their cells; the files are those that are named."""
+    paths = write_comparison(two(HOSTILE, HOSTILE), tmp_path / "new")
+    assert [path.name for path in paths] == ["comparison.csv", "comparison.md", "comparison.html"]
+    table = paths[1].read_text(encoding="utf-8")
+    rows = [line for line in table.split("\n") if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 13}
+    assert "<img" not in table
+    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
+
+
+def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes, whatever matplotlibrc a machine has; other scores give another picture."""
+    import matplotlib as mpl
+
+    first = comparison_page(two())
+    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
+    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
+    assert comparison_page(two()) == first
+    higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
+    pictures = [transparent_svg(pair.picture_size, pair.draw) for pair in (*higher.pairs, *two().pairs)]
+    assert pictures[0] != pictures[1]
+
+
+@pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
+def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
+    """One example, no difference at all, and very many examples: the picture is an SVG of a page's size."""
+    ids = {f"{place:05}": 0.5 for place in range(len(gaps))}
+    after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
+    texts = dict.fromkeys(ids, "text")
+    (pair,) = comparison((made("lead", ids, texts), made("trunc", after, texts))).pairs
+    image = transparent_svg(pair.picture_size, pair.draw)
+    assert b"<svg" in image
+    assert len(image) < 200_000

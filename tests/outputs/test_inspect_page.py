@@ -1,0 +1,400 @@
+"""An inspection as a page and a picture: chosen by axes, true to the arrays, safe whatever a system wrote."""
+
+import base64
+import hashlib
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from numpy.typing import NDArray
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, told
+from support.requirements import CHROMIUM_PROGRAM
+
+from longsumbench.outputs.inspect_page import write_inspection
+from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.render.evidence.heat_map import (
+    HEAT_MAP_SCRIPT,
+    HINT,
+    relations,
+    selections,
+    weights,
+)
+from longsumbench.render.evidence.picture import draw_plane, draw_views
+from longsumbench.render.evidence.source_text import source_text
+from longsumbench.render.evidence.views import (
+    MARKED_AXES,
+    RELATION_AXES,
+    WINDOW_AXES,
+    Plane,
+    Relations,
+    Selections,
+    SourceText,
+    Weights,
+    scale_of,
+    views,
+)
+
+SIZES = {
+    "step": 5,
+    REFERENCE_AXIS: 4,
+    "segment": 3,
+    "unit": 2,
+    ATTENDED_AXIS: 2,
+    "source_token": 6,
+    "layer": 2,
+    "head": 3,
+    WINDOW_AXIS: 2,
+}
+
+
+def weighed(values: NDArray[Any], tokens: tuple[str, ...] = (), axis: str = "step") -> Evidence:
+    """Return weights of units, with the tokens of the steps where they are given."""
+    return evidence({"weight": values}, {"weight": ("unit", axis)}, **({axis: tokens} if tokens else {}))
+
+
+def selected(taken: NDArray[Any], scores: NDArray[Any] | None = None, **texts: tuple[str, ...]) -> Evidence:
+    """Return selections for segments, with scores where they are given."""
+    arrays = {"taken": taken, **({} if scores is None else {"worth": scores})}
+    return evidence(arrays, dict.fromkeys(arrays, ("segment", "unit")), **texts)
+
+
+TWO_STEPS = np.array([[0.25, 0.9, 0.0], [0.75, 0.1, 1.0]], dtype=np.float32)
+TAKEN = np.array([[4, 0, 2], [0, 0, 7]], dtype=np.int32)
+
+
+@st.composite
+def any_evidence(draw: st.DrawFn) -> Evidence:
+    """Arrays of any kind over any axes, with texts for any of them."""
+    kinds = ("float32", "float16", "int32", "bool", "uint8")
+    arrays, axes = {}, {}
+    for name in draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)):
+        known = [
+            ("unit", "step"),
+            ("segment", "unit"),
+            ("unit", REFERENCE_AXIS),
+            *MARKED_AXES,
+            WINDOW_AXES,
+            RELATION_AXES,
+        ]
+        found = draw(st.sampled_from([*known, None]))
+        axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
+        shape = [SIZES[axis] for axis in axes[name]]
+        fill = draw(st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan]))
+        with np.errstate(invalid="ignore"):
+            arrays[name] = np.full(shape, fill).astype(draw(st.sampled_from(kinds)))
+    told = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
+    texts = {
+        axis: tuple(draw(st.lists(st.text(max_size=3), min_size=SIZES[axis], max_size=SIZES[axis]))) for axis in told
+    }
+    return Evidence(arrays, axes, texts)
+
+
+@given(any_evidence())
+def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
+    """No array is left out or drawn twice, and whatever is in it makes a map whose elements nest."""
+    drawn = []
+    for view in views(looked_at):
+        match view:
+            case Weights():
+                names, text = [view.name], weights(view)
+            case Selections():
+                names, text = [view.name, view.scores_name], selections(view)
+            case Relations():
+                names, text = [view.name], relations(view)
+            case SourceText():
+                names, text = list(view.names), source_text(view)
+            case Plane():
+                names, text = [view.name], ""
+        drawn += names
+        assert Reading(text).open == []
+    assert sorted(name for name in drawn if name) == sorted(looked_at.arrays)
+
+
+@pytest.mark.parametrize(
+    ("axes", "values", "kind"),
+    [
+        (("unit", "step"), np.zeros((2, 3)), Weights),
+        (("unit", REFERENCE_AXIS), np.zeros((2, 3)), Weights),
+        (("step", "unit"), np.zeros((2, 3)), Plane),
+        (("segment", "unit"), np.zeros((2, 3), dtype=np.int32), Selections),
+        (("segment", "unit"), np.zeros((2, 3)), Plane),
+        (("unit", "step"), np.zeros((2, 0)), Plane),
+        (("layer", "unit", "step"), np.zeros((2, 2, 3)), Plane),
+        (("step", "source_token"), np.zeros((2, 3)), SourceText),
+        ((REFERENCE_AXIS, "source_token"), np.zeros((2, 3)), SourceText),
+        (("source_token",), np.zeros(3), SourceText),
+        (("source_token", "step"), np.zeros((2, 3)), Plane),
+        (("step", "source_token"), np.zeros((0, 3)), Plane),
+        (WINDOW_AXES, np.zeros((2, 2, 3, 2)), SourceText),
+        (WINDOW_AXES, np.zeros((2, 2, 3, 1)), Plane),
+        (("layer", "head", "source_token"), np.zeros((2, 2, 3)), Plane),
+        (RELATION_AXES, np.zeros((2, 2, 3, 3)), Relations),
+        (RELATION_AXES, np.zeros((2, 2, 3, 4)), Plane),
+        (("head", "unit", ATTENDED_AXIS), np.zeros((2, 3, 3)), Plane),
+        ((), np.array(0.5), Plane),
+    ],
+)
+def test_axes_choose_the_view(axes: tuple[str, ...], values: NDArray[Any], kind: type) -> None:
+    """A view follows from the names of the axes, whatever the array is called; scores alone select nothing."""
+    (view,) = views(evidence({"any name": values}, {"any name": axes}))
+    assert isinstance(view, kind)
+
+
+def test_counts_and_scores_are_one_view() -> None:
+    """Counts with one array of scores are drawn together; which scores are behind is not guessed from several."""
+    (both,) = views(selected(TAKEN, TAKEN / 2))
+    assert isinstance(both, Selections)
+    assert (both.name, both.scores_name) == ("taken", "worth")
+    assert [both.segments_of(unit) for unit in range(3)] == [[0], [], [0, 1]]
+    three = {"a": TAKEN, "b": TAKEN / 2, "c": TAKEN / 3}
+    assert [type(view) for view in views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))] == [Plane] * 3
+
+
+def test_a_plane_by_an_oracle() -> None:
+    """Of more than two axes, the mean over all but the last two; fewer are a row, or one number."""
+    values = np.arange(24.0).reshape(2, 2, 2, 3)
+    (view,) = views(evidence({"a": values}, {"a": ("layer", "head", "unit", "source_token")}))
+    assert isinstance(view, Plane)
+    assert view.values.tolist() == np.mean(values.reshape(4, 2, 3), axis=0).tolist()
+    assert view.averaged == ("layer", "head")
+    (row,) = views(evidence({"a": values[0, 0, 0]}, {"a": ("head",)}))
+    assert isinstance(row, Plane)
+    assert row.values.tolist() == [[0.0, 1.0, 2.0]]
+
+
+def test_the_strongest_by_hand() -> None:
+    """The first of the strongest units; a step without text of its own goes with the step before it."""
+    values = np.array([[0.5, 0.2, -0.1, 0.0], [0.5, 0.8, np.nan, 1.0]])
+    (view,) = views(weighed(values, ("One", " two", "", " three")))
+    assert isinstance(view, Weights)
+    assert view.strongest == [0, 1, 0, 1]
+    assert [tuple(run) for run in view.runs()] == [(0, [0]), (1, [1, 2, 3])]
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=9), st.booleans())
+def test_shades_follow_values(values: list[float], of_weights: bool) -> None:
+    """Shades are 0–1, a higher value is never shaded less, and what is no number is not shaded at all."""
+    array = np.array(values)
+    scale = Weights("", "", array[None], None).scale if of_weights else scale_of(array)
+    shades = scale.shades(array)
+    assert ((shades >= 0) & (shades <= 1)).all()
+    finite = np.isfinite(array)
+    assert not shades[~finite].any()
+    order = np.argsort(array[finite], kind="stable")
+    assert (np.diff(shades[finite][order]) >= 0).all()
+
+
+def test_weights_by_hand() -> None:
+    """Three steps of two units: each cell with its value and shade, the strongest below, the tokens in its colours."""
+    text = page_of(weighed(TWO_STEPS, ("A", " cat", "<s>")))
+    rows = ["step 1, “A”, unit 1: 0.25", "step 2, “cat”, unit 1: 0.9", "step 3, “<s>”, unit 1: 0"]
+    rows += ["step 1, “A”, unit 2: 0.75", "step 2, “cat”, unit 2: 0.1", "step 3, “<s>”, unit 2: 1"]
+    strongest = [rows[3], rows[1], rows[5]]
+    assert told(text, "td") == [*rows, *strongest]
+    assert told(text, "span") == strongest
+    shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
+    assert shades == ["0.250", "0.900", "", "0.750", "0.100", "1.000"]
+    runs = re.findall(r'<span class="(c\d)">( ?)<sup><a href="#(unit-\d)">\d</a></sup>', text)
+    assert runs == [("c1", "", "unit-2"), ("c0", " ", "unit-1"), ("c1", "", "unit-2")]
+    assert 'id="unit-2">Text of unit 2.</p>' in text
+
+
+def test_a_reference_and_steps_without_text() -> None:
+    """The reference's tokens stand under its own map; without texts of the steps there is the map alone."""
+    text = page_of(weighed(TWO_STEPS, ("A", " cat", "."), REFERENCE_AXIS))
+    assert "weight: the units at each step of the reference" in text
+    assert len(told(text, "span")) == 3
+    bare = page_of(weighed(TWO_STEPS))
+    assert told(bare, "td")[1] == "step 2, unit 1: 0.9"
+    assert told(bare, "span") == []
+
+
+def test_selections_by_hand() -> None:
+    """Cells tell counts and scores; selected units are marked, stand open and carry the numbers of their segments."""
+    scores = np.array([[0.5, -np.inf, 0.25], [0.125, 0.0, 1.5]])
+    text = page_of(selected(TAKEN, scores, segment=("First & foremost", "second")))
+    assert told(text, "td") == [
+        *("segment 1, unit 1: taken 4, worth 0.5", "segment 1, unit 2: taken 0, worth −inf"),
+        *("segment 1, unit 3: taken 2, worth 0.25", "segment 2, unit 1: taken 0, worth 0.125"),
+        *("segment 2, unit 2: taken 0, worth 0", "segment 2, unit 3: taken 7, worth 1.5"),
+    ]
+    assert re.findall(r'<td class="(c\d)"[^>]* title="(segment \d, unit \d)', text) == [
+        ("c0", "segment 1, unit 1"),
+        ("c0", "segment 1, unit 3"),
+        ("c1", "segment 2, unit 3"),
+    ]
+    assert "<b>1</b> First &amp; foremost" in text
+    units = re.findall(r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b> (.*?)<span class="soft', text)
+    assert [(kind, bool(is_open), name, re.findall(r">(\d)<", chips)) for kind, is_open, name, chips in units] == [
+        ("c0", True, "unit 1", ["1"]),
+        ("", False, "unit 2", []),
+        ("c0", True, "unit 3", ["1", "2"]),
+    ]
+
+
+def test_the_head_says_what_was_run() -> None:
+    """Model, settings, dataset, run, example, scores, and in words what was not read and where the summary stops."""
+    text = Reading(page_of(weighed(TWO_STEPS))).text
+    for fact in (
+        *("looker, depth=2, width=3", "arxiv, test split", "looker000000", "e-1, at place 3, from 0"),
+        *("R-1 12.3 · R-Lsum 5.0", "read 50 % of the text: num_units cut 4 words"),
+        *("7 tokens; it stops at its length limit", "reference 2"),
+    ):
+        assert fact in text
+    assert "The title and the references are not shown" not in text
+    bare = Reading(page_of(weighed(TWO_STEPS), example=None, scores={})).text
+    assert "The title and the references are not shown" in bare
+    assert "not scored" in bare
+
+
+def hostile(text: str) -> Evidence:
+    """Return evidence with every view whose every name and text is hostile."""
+    arrays = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
+    arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
+    axes: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit"), ("segment", "unit"), ("layer", "head")]
+    axes += [("step", "source_token"), WINDOW_AXES]
+    texts = {"unit": (text,) * 3, "step": (text,) * 3, "segment": (text,) * 2, "source_token": (text,) * 2}
+    return Evidence(arrays, dict(zip(arrays, axes, strict=True)), texts)
+
+
+@pytest.mark.parametrize("text", ["plain", HOSTILE, BREAKOUT], ids=["plain", "hostile", "breakout"])
+def test_the_page_is_whole_in_itself(text: str) -> None:
+    """Every element ends where it must, nothing is loaded from elsewhere, and no script but the page's own is there."""
+    written = page_of(hostile(text), text, text)
+    reading = Reading(written)
+    assert reading.open == []
+    assert reading.elements.count("script") == 1
+    assert not {"link", "iframe", "object", "form"} & set(reading.elements)
+    assert reading.elements.count("img") == 1
+    assert all(re.match(r"data:image/png;base64,|#unit-\d+$", address) for address in reading.loaded)
+    assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0]))
+    assert "url(" not in written
+    assert "@import" not in written
+    assert reading.text.count(text) >= 3 + 2 + 3  # the units, the segments, the summary and its references
+
+
+def test_a_browser_is_told_to_run_nothing_else() -> None:
+    """The page's policy allows one script, by its hash, and that is the one on the page; nothing may be fetched."""
+    text = page_of(weighed(TWO_STEPS))
+    (allowed,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert script == HEAT_MAP_SCRIPT
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in allowed
+    assert "default-src 'none'" in allowed
+    assert "http" not in allowed
+
+
+def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes, whatever matplotlibrc a machine has; other values give another page and another picture."""
+    import matplotlib as mpl
+
+    both = evidence(
+        {"w": TWO_STEPS[:, :2], "t": TAKEN[:, :2], "p": np.eye(2)},
+        {"w": ("unit", "step"), "t": ("segment", "unit"), "p": ("layer", "head")},
+        step=("a", "b"),
+    )
+    first = [path.read_bytes() for path in write_inspection(inspection(both), tmp_path / "one")]
+    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
+    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
+    again = write_inspection(inspection(both), tmp_path / "two")
+    assert [path.name for path in again] == ["3.html", "3.png"]
+    assert [path.read_bytes() for path in again] == first
+    linked = write_inspection(replace(inspection(both), pages=(1, 3, 8)), tmp_path / "linked")
+    text = linked[0].read_text(encoding="utf-8")
+    assert '<nav><a href="1.html">previous: 1</a> · <a href="8.html">next: 8</a></nav>' in text
+    assert "<nav>" not in first[0].decode()
+    other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
+    changed = write_inspection(inspection(other), tmp_path / "three")
+    assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
+
+
+@pytest.mark.parametrize(
+    "looked_at",
+    [
+        weighed(np.ones((1, 1)), ("a",)),
+        weighed(np.full((32, 900), 1 / 32), ("x",) * 900),
+        weighed(np.full((2, 3), np.nan), ("$a$", "\\frac{", "漢字\n\t")),
+        selected(np.zeros((1, 1), dtype=np.int32)),
+        selected(np.ones((32, 224), dtype=np.int32), np.zeros((32, 224)), segment=("a word " * 60,) * 32),
+        selected(np.ones((40, 5), dtype=bool), np.full((40, 5), -np.inf), segment=("$x_{",) * 40),
+        evidence({"a": np.zeros((0, 3)), "b": np.array(2.5)}, {"a": ("layer", "head"), "b": ()}),
+        evidence({}, {}),
+    ],
+    ids=["one", "many", "no-numbers", "nothing-selected", "wide", "no-scores", "empty", "no-array"],
+)
+def test_any_sizes_can_be_drawn(looked_at: Evidence) -> None:
+    """From one cell to very many, without a number, in any script and with what looks like formulas: no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert draw_views("A title with $ and _", views(looked_at)).startswith(b"\x89PNG")
+        page_of(looked_at)
+
+
+def test_a_plane_stands_on_the_page_as_a_picture() -> None:
+    """What has no view of its own is told in words and drawn; an empty array is told alone."""
+    looked_at = evidence({"a": np.ones((2, 2, 3))}, {"a": ("layer", "head", "source_token")})
+    (view,) = views(looked_at)
+    assert isinstance(view, Plane)
+    text = page_of(looked_at)
+    assert base64.b64encode(draw_plane(view)).decode() in text
+    assert "a (2 layer × 2 head × 3 source_token): the mean over layer." in text
+    empty = page_of(evidence({"a": np.ones((2, 0))}, {"a": ("layer", "head")}))
+    assert "a is empty (2 layer × 0 head)." in empty
+    assert "<img" not in empty
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
+def test_in_a_browser(tmp_path: Path) -> None:
+    """Its cells, tokens and units are there, its own script runs, and no script in what was written does."""
+    (path, _) = write_inspection(
+        inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path
+    )
+    found = shown(path)
+    assert "<title>longsumbench: " in found
+    assert ": looker depth=2 width=3" in found
+    assert HINT in found
+    assert (found.count("<td"), found.count('class="t"'), found.count("<details")) == (2 * 3 + 3 + 2 * 3 + 2, 3, 3)
+    unprotected = path.with_name("unprotected.html")
+    policy = re.compile(r"<meta http-equiv=[^>]*>")
+    unprotected.write_text(policy.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert "<title>longsumbench: " in shown(unprotected)  # escaping alone suffices
+    injected = path.with_name("injected.html")
+    script = "<script>document.title = 'ran'</script></body>"
+    injected.write_text(path.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+    assert "<title>longsumbench: " in shown(injected)  # and so does the policy
+
+
+ASK = """<script>
+const told = () => document.querySelector(".readout").textContent, log = [];
+document.querySelectorAll(".t")[1].dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+log.push(told(), document.querySelectorAll("td.on, .t.on").length);
+for (const key of ["ArrowUp", "ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown"]) {
+  document.querySelector(".heat").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  log.push(told());
+}
+document.querySelector("sup a").click();
+log.push(document.activeElement.closest("details").open, document.querySelectorAll("details[open]").length);
+log.push(document.documentElement.scrollWidth <= innerWidth);
+document.title = log.join(" | ");
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
+def test_pointer_and_keyboard_in_a_browser(tmp_path: Path) -> None:
+    """A token and its column are found together, arrows move through the map, and a number opens its unit's text."""
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat"))))
+    path = tmp_path / "asked.html"
+    path.write_text(text.replace("</body>", ASK), encoding="utf-8")
+    (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
+    assert title.split(" | ") == [
+        *("step 2, “cat”, unit 1: 0.9", "2"),
+        *("step 2, “cat”, unit 2: 0.1", "step 2, “cat”, unit 1: 0.9"),
+        *("step 3, “sat”, unit 1: 0", "step 3, “sat”, unit 1: 0", "step 3, “sat”, unit 2: 1"),
+        *("true", "1", "true"),
+    ]

@@ -1,0 +1,247 @@
+"""What a run looked at: which run and example are meant, what is gathered, what is told when something lacks."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.pages import Reading
+from support.run_records import record
+from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
+
+from longsumbench.outputs.inspect_run import inspect_example
+from longsumbench.core import Evidence, Summary
+from longsumbench.cli.main import main
+from longsumbench.metrics.aggregate import write_scores
+from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.runs.evidence import append_inputs, write_evidence
+from longsumbench.runs.predictions import write_summaries
+from longsumbench.runs.results import Results
+
+Typed = Callable[..., tuple[int, str, str]]
+IDS = ("a", "2", "c", "d")
+ASKED = {"model": {}, "decode": {"evidence": "3"}}
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Callable[..., Path]:
+    """Write the files of a finished run on four examples that keeps evidence of some; return its folder."""
+
+    def write(model: str = "looker", kept: int = 3, **facts: object) -> Path:
+        command = ("longsumbench", "run", f"model={model}", "decode.evidence=3", "dataset.path=my texts")
+        of_four = {"n": 3, "empty_references": ("d",)}
+        made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
+        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        made.write(folder)
+        columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES for part in "prf"}
+        write_scores(folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(IDS[:3], name="id")))
+        write_summaries(folder / "predictions.jsonl", [Summary(name, f"About {name}.", tokens=3) for name in IDS])
+        for number, name in enumerate(IDS[:kept]):
+            weights = np.array([[0.25, number / 10], [0.75, 1 - number / 10]], dtype=np.float32)
+            texts = {"unit": ("One.", "Two."), "step": ("About", f" {name}.")}
+            evidence = Evidence({"weight": weights}, {"weight": ("unit", "step")}, texts)
+            write_evidence(folder / "evidence", number, Summary(name, "", evidence=evidence))
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run the command; return its exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main(["inspect", *map(str, words), "--results-dir", str(tmp_path)])
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return run
+
+
+@pytest.mark.parametrize("named", ["2", "1"])
+def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: str) -> None:
+    """By its id or its place the same example is found: its summary, scores in percent and the evidence as written."""
+    finished()
+    found = inspect_example("looker", named, Results(tmp_path))
+    assert (found.number, found.summary.id, found.summary.text) == (1, "2", "About 2.")
+    assert found.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
+    assert found.evidence.arrays["weight"].tolist() == np.float32([[0.25, 0.1], [0.75, 0.9]]).tolist()
+    assert found.evidence.texts["step"] == ("About", " 2.")
+    assert found.example is None
+
+
+def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path) -> None:
+    """The example whose id is "2" stands at place 1; the one at place 2 is named by its own id."""
+    finished()
+    numbers = [inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
+    assert numbers == [1, 2, 0]
+
+
+def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path) -> None:
+    """An example that no metric scored, and a run whose scores are gone, are shown without."""
+    folder = finished(kept=4)
+    assert inspect_example("looker", "d", Results(tmp_path)).scores == {}
+    (folder / "scores.csv").unlink()
+    assert inspect_example("looker", "a", Results(tmp_path)).scores == {}
+
+
+def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
+    """Two files, named by the example's place, under the run's id or where --output says; their paths are printed."""
+    finished()
+    code, out, err = typed("looker", "c")
+    folder = tmp_path / "inspections" / "looker000000"
+    assert (code, out, err) == (0, f"{folder / '2.html'}\n{folder / '2.png'}\n", "")
+    assert (folder / "2.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert (folder / "2.png").read_bytes().startswith(b"\x89PNG")
+    assert typed("looker", "c", "--output", tmp_path / "figures" / "new")[0] == 0
+    for name in ("2.html", "2.png"):
+        assert (tmp_path / "figures" / "new" / name).read_bytes() == (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Path], typed: Typed) -> None:
+    """The page has the text as the system read it, with and without evidence; an example without it has none."""
+    folder = finished(kept=kept)
+    read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
+    append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
+    pages = [Path(typed("looker", name)[1].splitlines()[0]).read_text(encoding="utf-8") for name in ("a", "c")]
+    assert read in Reading(pages[0]).text
+    assert ["The input as the system read it" in page for page in pages] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("", "the following arguments are required: RUN, EXAMPLE"),
+        ("looker", "the following arguments are required: EXAMPLE"),
+        ("nobody 0", "no finished run is called 'nobody' under"),
+        ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more"),
+        ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
+        ("looker nothing", "no example 'nothing'; its examples have the indices 0 to 3"),
+        ("looker 4", "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3"),
+        ("looker -1", "no example '-1'; its examples"),
+        ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
+        ("looker a b", "summarized no example 'b'"),
+    ],
+)
+def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+    """What cannot be meant ends with exit code 2 and one line."""
+    finished()
+    finished("lead", kept=0)
+    code, out, err = typed(*words.split())
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
+        ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
+        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
+    ],
+)
+def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+    """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
+    finished()
+    finished("lead", kept=0)
+    code, out, err = typed(*words.split())
+    assert (code, len(out.splitlines()), len(err.splitlines())) == (0, 1, 1)
+    assert err.startswith(told)
+    page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
+    assert told in page.text
+    assert "About" in page.text
+    assert (page.open, page.loaded) == ([], [])
+
+
+def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], typed: Typed) -> None:
+    """The line can be copied: the run's own command, asking for all evidence instead of what it asked for."""
+    finished()
+    command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"
+    assert typed("looker", "d")[2].endswith(f"decode.evidence=all keeps it for all examples: {command}\n")
+    for asked in ("none", "0"):
+        finished("blind", kept=0, config={"decode": {"evidence": asked}})
+        told = typed("blind", "d")[2]
+        assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in told
+        assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
+
+
+def damage_text(folder: Path) -> None:
+    (folder / "evidence" / "0.json").write_text("{", encoding="utf-8")
+
+
+def damage_arrays(folder: Path) -> None:
+    (folder / "evidence" / "0.safetensors").write_bytes(b"nothing")
+
+
+def lose_arrays(folder: Path) -> None:
+    (folder / "evidence" / "0.safetensors").unlink()
+
+
+def swap_examples(folder: Path) -> None:
+    for ending in ("json", "safetensors"):
+        (folder / "evidence" / f"1.{ending}").replace(folder / "evidence" / f"0.{ending}")
+
+
+def lose_predictions(folder: Path) -> None:
+    (folder / "predictions.jsonl").unlink()
+
+
+def lose_a_column(folder: Path) -> None:
+    (folder / "scores.csv").write_text("id,rouge1_f\na,0.5\n", encoding="utf-8")
+
+
+def score_twice(folder: Path) -> None:
+    header, first, *_ = (folder / "scores.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "scores.csv").write_text("\n".join([header, first, first]) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (damage_text, "0.json: not the evidence of an example ("),
+        (damage_arrays, "0.json: not the evidence of an example ("),
+        (lose_arrays, "0.json: not the evidence of an example ("),
+        (swap_examples, "0.json: the evidence is of '2' instead of 'a'; run it again with overwrite=true"),
+        (lose_predictions, "predictions.jsonl missing; the same `longsumbench run` command makes the run again: "),
+        (lose_a_column, "scores.csv: not a table of ROUGE scores ("),
+        (score_twice, "scores.csv: not a table of ROUGE scores ("),
+    ],
+)
+def test_damaged_files(finished: Callable[..., Path], typed: Typed, damage: Callable[[Path], None], told: str) -> None:
+    """A file that is not what it ought to be ends with exit code 3, one line that names it, and nothing written."""
+    folder = finished()
+    damage(folder)
+    code, out, err = typed("looker", "a")
+    assert (code, out, len(err.splitlines())) == (3, "", 1)
+    assert told in err
+    assert str(folder) in err
+    assert not (folder.parents[3] / "inspections").exists()
+
+
+def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A trained system's selections are shown beside its references; what was not kept is, after the command told."""
+    toy = write_jsonl(tmp_path / "toy")
+    sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]
+    words = [word for word in tiny_overrides(toy) if word != "model=trunc" and "input_length" not in word]
+    words = ["run", "model=seal", *words, *sizes, f"results_dir={tmp_path}", "baselines=false"]
+    assert main([*words, "decode.evidence=2"]) == 0
+    capsys.readouterr()
+    (run,) = (tmp_path / "runs").glob("*/*/*")
+    (first, *_, last) = [json.loads(line) for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    code, out, err = typed(run, first["id"])
+    assert (code, err) == (0, "")
+    page = Path(out.split()[0]).read_text(encoding="utf-8")
+    assert "selected_tokens and scores: the units for each segment" in page
+    assert f"<h4>reference</h4><p>{first['summary']}</p>" in page
+    code, _, err = typed(run, last["id"])
+    assert (code, "has that of 2 examples, 0 to 1" in err) == (0, True)
+    assert main([*words, "decode.evidence=all"]) == 0
+    capsys.readouterr()
+    assert typed(run, last["id"])[0] == 0
+    (run / "work" / "corpus").unlink()
+    page = Path(typed(run, first["id"])[1].split()[0]).read_text(encoding="utf-8")
+    assert "The title and the references are not shown" in page
+    assert "<h4>reference</h4>" not in page

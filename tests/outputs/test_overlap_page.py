@@ -1,0 +1,47 @@
+"""The page of an example without evidence: nearest sentences by hand, marks, and texts that stay texts."""
+
+from support.pages import HOSTILE, Reading
+from support.run_records import record
+
+from longsumbench.outputs.inspect_run import Inspection
+from longsumbench.outputs.overlap_page import NearestSentence, nearest_sentences, overlap_page
+from longsumbench.core import Document, Example, Section, Summary
+
+
+def page(output: str, source: tuple[str, ...], reference: str, read: str | None = None) -> str:
+    """Return the page of an output."""
+    document = Document("A <source>", (Section("Intro & more", (source,)),))
+    example = Example("e-1", "Title", None, (document,), ((reference,),))
+    facts = Inspection(record("theirs", 30), 0, Summary("e-1", output), None, {}, example, "no evidence was kept", read)
+    return overlap_page(facts)
+
+
+def test_nearest_sentences_by_hand() -> None:
+    """Equal sentences have 100; two of three words and one of two bigrams (2/3 + 1/2) / 2; no word in common, none."""
+    source = ["Dogs bark loudly.", "Red cats sleep.", "Red cats sleep."]
+    shared = 50 * (2 / 3 + 1 / 2)
+    found = nearest_sentences(["Red cats sleep.", "Red cats run.", "Nothing."], source)
+    assert found == [
+        NearestSentence(1, 100.0),
+        NearestSentence(1, shared),
+        NearestSentence(None, 0.0),
+    ]
+    assert nearest_sentences([], source) == []
+    assert nearest_sentences(["A."], []) == [NearestSentence(None, 0.0)]
+
+
+def test_words_are_marked_by_who_shares_them() -> None:
+    """A word of the output is marked as in the source, in a reference, or in both; others are not."""
+    text = page("Cats sleeping under purple tables.", ("Cats slept; sleep under roofs.",), "Cats near tables.")
+    assert '<mark class="both">Cats</mark> <mark class="one">sleeping</mark> <mark class="one">under</mark>' in text
+    assert ' purple <mark class="other">tables</mark>.' in text
+    assert "no evidence was kept" in text
+
+
+def test_a_page_stays_a_page() -> None:
+    """Whatever an output, a source or a reference has in it, elements nest, nothing runs and nothing is loaded."""
+    read = Reading(page(HOSTILE, (HOSTILE, "", "A."), HOSTILE, read=f"<s>{HOSTILE}"))
+    assert (read.open, [one for one in read.loaded if not one.startswith("#")]) == ([], [])
+    assert {"script", "img"}.isdisjoint(read.elements)
+    assert "alert('x')" in read.text
+    assert "nothing" in Reading(page("", ("A.",), "B.")).text

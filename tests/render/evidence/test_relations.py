@@ -1,0 +1,172 @@
+"""How much units attend to each other: drawn by axes, true to the arrays, without the units that are not there."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from numpy.typing import NDArray
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, told
+from support.requirements import CHROMIUM_PROGRAM
+
+from longsumbench.core import Evidence
+from longsumbench.render.evidence import heat_map
+from longsumbench.render.evidence.heat_map import relations
+from longsumbench.render.evidence.picture import draw_views
+from longsumbench.render.evidence.views import RELATION_AXES, Relations, views
+
+TEXTS = ("", "The rain came.", "It went.")
+HEADS = np.array(
+    [[[[0.5, 0.2, 0.3], [0.0, 0.25, 0.75], [0.0, 1.0, 0.0]], [[0.9, 0.0, 0.1], [0.0, 0.75, 0.25], [0.0, 0.5, 0.5]]]],
+    dtype=np.float32,
+)  # one layer, two heads; the first of three units has no text
+
+
+def related(values: NDArray[Any] = HEADS, **texts: tuple[str, ...]) -> Evidence:
+    """Return how much units attend to each other."""
+    return evidence({"relation": values}, {"relation": RELATION_AXES}, **{"unit": TEXTS, **texts})
+
+
+def only(looked_at: Evidence) -> Relations:
+    """Return the view of evidence that has but one."""
+    (view,) = views(looked_at)
+    assert isinstance(view, Relations)
+    return view
+
+
+def test_relations_by_hand() -> None:
+    """Two units that are there, two heads: the mean comes first, then each head, each cell with its share and shade."""
+    text = page_of(related())
+    pairs = [f"unit {unit} to unit {other}" for unit in (2, 3) for other in (2, 3)]
+    shares = {
+        "mean of 2 heads": ("50.00", "50.00", "75.00", "25.00"),
+        "head 1": ("25.00", "75.00", "100.00", "0.00"),
+        "head 2": ("75.00", "25.00", "50.00", "50.00"),
+    }
+    cells = told(text, "td")
+    assert cells == [f"{head}, {pair}: {shares[head][place]} %" for head in shares for place, pair in enumerate(pairs)]
+    shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
+    assert shades[:8] == ["0.500", "0.500", "0.750", "0.250", "0.250", "0.750", "1.000", ""]  # from 0 to 2 · mean = 1
+    assert re.findall(r'<input type="radio" name="([^"]*)"( checked)?>([^<]*)<', text) == [
+        ("0 relation", " checked", "mean of 2 heads"),
+        *(("0 relation", "", "head 1"), ("0 relation", "", "head 2")),
+    ]
+    assert 'title="The rain came."><a href="#unit-2">2</a></span></th>' in text
+    assert "Unit 1 has no text and is left out." in text
+
+
+def test_whatever_is_attended_to_is_drawn() -> None:
+    """An empty unit is left out unless one with a text attends to it; where no unit has a text, all are drawn."""
+    assert only(related()).units == (1, 2)
+    assert only(related()).left_out == [0]
+    two = related(unit=("", "The rain came.", ""))
+    assert only(two).units == (1, 2)
+    alone = related(np.broadcast_to(np.eye(3), (1, 2, 3, 3)), unit=("", "The rain came.", " "))
+    assert only(alone).units == (1,)
+    assert "Units 1, 3 have no text and are left out." in page_of(alone)
+    assert only(related(np.full((1, 1, 3, 3), 1 / 3))).units == (0, 1, 2)
+    assert only(related(unit=("", " ", ""))).units == (0, 1, 2)
+    assert only(related(HEADS[:, :, 1:, 1:], unit=TEXTS[1:])).left_out == []
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.sets(st.integers(0, 5), max_size=5), st.integers(0, 2**32 - 1))
+def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], seed: int) -> None:
+    """Tooltips have the array's values and their mean over the heads; a row of shares sums to 100 %."""
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(num_layers, num_heads, 6, 6))
+    scores[..., sorted(absent)] = -np.inf
+    values = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    texts = tuple("" if unit in absent else f"unit {unit}" for unit in range(6))
+    view = only(related(values, unit=texts))
+    there = [unit for unit in range(6) if unit not in absent]
+    assert list(view.units) == there
+    found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in told(relations(view), "td")]
+    maps = np.concatenate([values.mean(axis=1, keepdims=True), values], axis=1) if num_heads > 1 else values
+    expected = maps[:, :, there][..., there]
+    np.testing.assert_allclose(found, 100 * expected.ravel(), atol=0.0051)
+    np.testing.assert_allclose(view.values.sum(-1), 1)
+    assert view.shares
+
+
+def test_what_is_no_share_is_a_number() -> None:
+    """Values below 0 or above 1 are no percentages; a value that is no number is said to be none, and has no colour."""
+    assert told(page_of(related(2 * HEADS)), "td")[6] == "head 1, unit 3 to unit 2: 2"
+    values = HEADS.copy()
+    values[0, 0, 1, 1] = np.nan
+    text = page_of(related(values))
+    assert told(text, "td")[0] == "mean of 2 heads, unit 2 to unit 2: 75.00 %"  # of the one that is there
+    assert '<td title="head 1, unit 2 to unit 2: no number">' in text
+
+
+def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If single heads would make a page too large, it has only the means, and a note."""
+    monkeypatch.setattr(heat_map, "_MOST_CELLS", 7)
+    text = page_of(related())
+    assert len(told(text, "td")) == 4
+    assert "too many values (8) to show single heads" in Reading(text).text
+    assert "radio" not in text
+
+
+@pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
+def test_names_and_texts_are_escaped(text: str) -> None:
+    """Whatever arrays, layers, heads and units are called, every element ends where it must and none is added."""
+    looked_at = Evidence(
+        {text: HEADS}, {text: RELATION_AXES}, {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")}
+    )
+    plain = Evidence({"a": HEADS}, {"a": RELATION_AXES}, {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")})
+    reading = Reading(page_of(looked_at))
+    assert reading.open == []
+    assert reading.elements == Reading(page_of(plain)).elements
+    assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", page_of(looked_at).partition("<script>")[0]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "texts"),
+    [
+        ((1, 1, 1, 1), {}),
+        ((1, 4, 50, 50), {}),
+        ((5, 1, 3, 3), {"layer": ("$x_{",) * 5}),
+        ((1, 1, 2, 2), {"head": ("漢 $ \\frac{",)}),
+    ],
+    ids=["one", "many", "layers", "scripts"],
+)
+def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[str, ...]]) -> None:
+    """From one unit to fifty, in one layer or five, whatever the names: a picture and a page without a warning."""
+    for fill in (1 / shape[-1], np.nan):
+        looked_at = related(np.full(shape, fill), unit=tuple(f"unit {unit}" for unit in range(shape[-1])), **texts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert draw_views("A title", views(looked_at)).startswith(b"\x89PNG")
+            assert Reading(page_of(looked_at)).open == []
+
+
+ASK = """<script>
+const log = [], maps = [...document.querySelectorAll(".related")], readout = () => document.querySelector(".readout");
+const seen = () => log.push(maps.map(one => +(one.offsetHeight > 0)).join(""));
+const press = (map, key) => map.closest(".heat").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+seen();
+document.querySelectorAll("input")[2].click();
+seen();
+press(maps[2], "ArrowDown"); press(maps[2], "ArrowDown"); press(maps[2], "ArrowRight");
+log.push(readout().textContent);
+document.querySelector("input").click();
+seen();
+press(maps[0], "ArrowDown");
+log.push(readout().textContent, document.querySelectorAll(".on").length);
+document.title = log.join(" | ");
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
+def test_heads_are_chosen_in_a_browser(tmp_path: Path) -> None:
+    """One map is seen at a time, that of the head that was chosen, and the arrow keys move through that one."""
+    path = tmp_path / "asked.html"
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(related()))
+    path.write_text(text.replace("</body>", ASK), encoding="utf-8")
+    (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
+    assert title.split(" | ") == [
+        *("100", "001", "head 2, unit 3 to unit 3: 50.00 %", "100", "mean of 2 heads, unit 2 to unit 2: 50.00 %", "1")
+    ]

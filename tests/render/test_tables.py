@@ -1,0 +1,131 @@
+"""Tables on the terminal, in Markdown and in LaTeX: widths, marks and escaped names."""
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longsumbench.render.tables import Block, Stressed, Tied, latex, markdown, terminal
+
+NUMBERS = Block(
+    "pubmed_small, test split",
+    (),
+    ("", "system", "settings", "R-1", "R-2", "steps", "source\nseen", "run"),
+    "rllrrrrl",
+    [
+        [
+            "1",
+            "hierarchical_transformer",
+            "",
+            Stressed("121.3 ±10.5"),
+            Stressed("3.9 ±0.9"),
+            "12,600",
+            "6 %",
+            "90b7e52b",
+        ],
+        ["2", "random & co", "a=[1,2], b=x_y^z~\\{#$%}<|>", Tied("19.9 ±1.5"), "3.0", "", "", "686b236e"],
+        ["3", "trunc", "length=train", "-7.4 ±1.2", Tied("2.3 ±0.5"), "600", "22 %", "3fa61efb"],
+    ],
+    groups=("", "", "", "ROUGE F1", "ROUGE F1", "", "", ""),
+    optional=("steps", "source\nseen", "R-2"),
+    tied="not distinguishable from the best (paired test)",
+    footnotes=("ROUGE F1 ± half the 95 % interval, ≥ 0; 2 × 3.", "Signature: n:3"),
+)
+LONG = Block("Oracles", ("Not ranked.",), ("system", "R-1"), "lr", [[f"oracle_{n}", f"{n}.5"] for n in range(60)])
+
+
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Set the width of the terminal."""
+    return lambda number: monkeypatch.setenv("COLUMNS", str(number))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(columns: Callable[[int], None], width: int) -> None:
+    """Each line fits, and no cell loses a character: what is not shown is named."""
+    columns(width)
+    text = terminal("longsumbench", [NUMBERS, LONG])
+    assert max(map(len, text.splitlines())) <= width
+    shown = "".join(cell for row in NUMBERS.rows for cell in row[1:3]).replace(" ", "")
+    assert Counter(text) >= Counter(shown)
+    assert "90b7e52b" in text
+
+
+def test_the_most_important_columns_that_fit_are_kept(columns: Callable[[int], None]) -> None:
+    """The least important are missing first; a narrow one is kept in the room that a wide one would not fit in."""
+    found = {}
+    for width in range(200, 50, -1):
+        columns(width)
+        left_out = re.search(r"Left out at \d+ columns: ([^.]*)\.", terminal("", [NUMBERS]).replace("\n", " "))
+        found[left_out[1] if left_out else ""] = width
+    assert list(found) == ["", "steps", "steps, source seen", "steps, R-2", "steps, source seen, R-2"]
+
+
+def test_a_wide_terminal_breaks_no_cell(columns: Callable[[int], None]) -> None:
+    """Where there is room, each row takes one line."""
+    columns(200)
+    lines = terminal("", [NUMBERS]).splitlines()
+    assert [sum(name in line for line in lines) for name in ("hierarchical_transformer", "b=x_y^z~\\{#$%}<|>")] == [
+        1,
+        1,
+    ]
+
+
+def test_marks_are_explained_below(columns: Callable[[int], None]) -> None:
+    """A legend below each table names the marks that it has, and only these."""
+    columns(100)
+    assert "\n* best of its column; ≈ not distinguishable from the best (paired test).\n" in terminal("", [NUMBERS])
+    assert "**Bold** best of its column; ≈ not distinguishable" in markdown("", [NUMBERS])
+    assert "best of its column" not in terminal("", [LONG]) + markdown("", [LONG]) + latex("", [LONG])
+    tied = Block("", (), ("a",), "l", [[Tied("1")]])
+    assert terminal("", [tied]).endswith("\n≈ not distinguishable from it.")
+
+
+def test_empty_columns() -> None:
+    """A column that is empty in all rows is left out, with its group and its alignment."""
+    block = Block("", (), ("a", "b", "c"), "lrl", [["1", "", "2"], ["3", "", ""]], groups=("x", "y", "z"))
+    kept = block.without_empty_columns()
+    assert (kept.columns, kept.align, kept.groups) == (("a", "c"), "ll", ("x", "z"))
+    assert kept.rows == [["1", "2"], ["3", ""]]
+
+
+def test_latex_text() -> None:
+    """Numbers are in columns of siunitx with the digits that they need; captions and labels can be filled in."""
+    text = latex("pubmed", [NUMBERS, LONG])
+    assert (
+        r"\begin{tabular}{S[table-format=1]llS[table-format=-3.1(3)]S[table-format=1.1(1)]S[table-format=5]rl}" in text
+    )
+    assert r"\bfseries 121.3 +- 10.5" in text
+    assert r"random \& co & a=[1,2], b=x\_y\textasciicircum{}z\textasciitilde{}\textbackslash{}\{\#\$\%\}" in text
+    assert r"\multicolumn{3}{c}{} & \multicolumn{2}{c}{ROUGE F1} & \multicolumn{3}{c}{} \\" in text
+    assert r"\caption{pubmed, pubmed\_small, test split}\label{tab:pubmed-1}" in text
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
+    assert not {"±", "≈", "≥", "×"} & set(text.partition("\n")[2])
+
+
+def test_a_latex_caption_has_one_line() -> None:
+    """It names table and split; why the block cannot be compared with the first one is a note below the table."""
+    block = Block("test split, 20 examples; not comparable with the first block: other texts", (), ("a",), "l", [["1"]])
+    _, _, below = latex("mine", [block]).partition(r"\caption{mine, test split, 20 examples}")
+    assert r"\footnotesize not comparable with the first block: other texts." in below
+
+
+@pytest.mark.latex
+def test_latex_compiles(tmp_path: Path) -> None:
+    """A real LaTeX typesets a table with everything that tables have, without an error or an undefined reference."""
+    packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
+    body = latex("pubmed_small", [NUMBERS, LONG])
+    document = (
+        rf"\documentclass{{article}}{packages}\begin{{document}}{body}See \ref{{tab:pubmed_small-1}}.\end{{document}}"
+    )
+    (tmp_path / "table.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    for _ in range(2):  # the second time, references are known
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "undefined" not in done.stdout
+    assert "multiply defined" not in done.stdout
+    assert (tmp_path / "table.pdf").stat().st_size > 10_000
