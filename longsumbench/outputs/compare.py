@@ -54,7 +54,7 @@ COMPARISON_COLUMNS = (
     *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
 )
-COMPARISON_ALIGNMENT = "lrrrlrrrrrrr"
+COMPARISON_ALIGNMENT = "lrrrrrrrrrrr"  # numbers are never broken into lines
 
 
 @dataclass(frozen=True)
