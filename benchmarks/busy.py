@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from statistics import median
+from typing import Any
 
 import torch
 from measuring import ratio, timed
@@ -82,8 +83,8 @@ def turn(process: "subprocess.Popen[str]") -> float:
 def work(steps: int) -> None:
     """Train for some steps whenever a line is read, and print their seconds."""
     torch.manual_seed(0)
-    sizes = {"d_model": 128, "d_ff": 256, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-    lengths = {"snippet_length": UNIT_LENGTH, "num_snippets": UNITS, "extractive_length": 256}
+    sizes: dict[str, Any] = {"d_model": 128, "d_ff": 256, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
+    lengths: dict[str, Any] = {"snippet_length": UNIT_LENGTH, "num_snippets": UNITS, "extractive_length": 256}
     system = Seal(SealConfig(**sizes, **lengths, decode_length=TARGET, segment_length=SEGMENT))
     model = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).train()
     optimizer = torch.optim.Adam(model.parameters())

@@ -38,7 +38,7 @@ def main() -> None:
     table, num_wrong = [], 0
     for number, (kind, rows, *case) in enumerate(cases):
         if rows == 2 or (case[1:3] == [EXAMPLES[1], PARTS[0]]):
-            rates = error_rates(kind, rows, *case, simulations=simulations, seed=number)
+            rates = error_rates(kind, rows, int(case[0]), int(case[1]), *case[2:], simulations=simulations, seed=number)
             num_wrong += is_wrong(rates, rows, simulations)
             table.append([kind, rows, *case, *(f"{rate:.1%}" for rate in rates)])
             print(*table[-1], file=sys.stderr)

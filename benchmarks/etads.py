@@ -33,7 +33,7 @@ PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10
 PAD, START, END = 0, 1, 2
 EVERY = [1, 2, 3, 4]
-VARIANTS: dict[str, dict[str, list[int]]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "basic": {},
     "+ focus": {"focus_layers": EVERY},
     "+ saliency": {"saliency_layers": EVERY},
@@ -115,13 +115,16 @@ def show_attention(options: argparse.Namespace) -> None:
     """Print what the bias costs."""
     torch.manual_seed(0)
     shape = (TEXTS, PAPER.num_heads, SOURCE, PAPER.d_model // PAPER.num_heads)
-    states = [torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3)]
+    query, key, value = (torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3))
+    states = [query, key, value]
     centres, shares = torch.rand(2, *shape[:3], device=options.device)
     windows = FocusWindows((SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_())
     real = torch.ones(TEXTS, SOURCE, dtype=torch.bool, device=options.device)
     works = {
-        "no focus": lambda: torch.autograd.grad(F.scaled_dot_product_attention(*states).sum(), states),
-        "focus": lambda: torch.autograd.grad(focus_attention(*states, windows, real).sum(), [*states, *windows]),
+        "no focus": lambda: torch.autograd.grad(F.scaled_dot_product_attention(query, key, value).sum(), states),
+        "focus": lambda: torch.autograd.grad(
+            focus_attention(query, key, value, windows, real).sum(), [*states, *windows]
+        ),
     }
     turns = in_turns(works, options.repeats, options.device)
     print("one layer's attention, forward and backward")

@@ -123,7 +123,7 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
 
 def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfRuns) -> str:
     """Return "+3.4 (+2.9 to +3.9)", with "≈" where p is not below 0.05; then the seeds ahead, if not all are."""
-    found, paired = (one(scorer, baseline, measure, scores) for one in (difference, pair_scores))
+    found, paired = difference(scorer, baseline, measure, scores), pair_scores(scorer, baseline, measure, scores)
     if found is None or paired is None:
         return "–"
     ahead = int((paired.differences.mean(axis=0) > 0).sum())

@@ -65,7 +65,7 @@ def order_of_systems(folder: Path) -> dict[int, list[str]]:
         words = [str(rows[0]["model"])]
         for better, worse in pairwise(rows):
             words += [">" if better[f"{MEASURE}_lo"] > worse[f"{MEASURE}_hi"] else "≈", str(worse["model"])]
-        orders[int(seed)] = words
+        orders[int(str(seed))] = words
     return orders
 
 

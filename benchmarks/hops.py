@@ -31,7 +31,7 @@ def reach(*arguments: Any, **more: Any) -> None:
 
 def hops() -> list[str]:
     """Return the functions from `main` to `forward`, those of libraries and of contexts left out."""
-    UnitsToText.forward = reach  # type: ignore[assignment, method-assign]
+    UnitsToText.forward = reach  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
         words = [
             "run",

@@ -2,8 +2,8 @@
 
     python benchmarks/many_files.py [--files 10000,100000]
 
-Files of 40 generated sentences are made in a temporary folder. Memory is the greatest of the command's processes, as the
-system counts it, and should not grow with the number of files.
+Files of 40 generated sentences are made in a temporary folder. The memory is that of the largest process. It should not
+grow with the number of files.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def write_files(folder: Path, count: int) -> None:
     """Write text files of random words, a thousand in each folder."""
     words = [f"word{number}" for number in range(_VOCABULARY)]
     for number in range(count):
-        draw = random.Random(number)
+        draw = random.Random(number)  # noqa: S311 - no secret
         sentences = [f"{' '.join(draw.choices(words, k=_WORDS)).capitalize()}." for _ in range(_SENTENCES)]
         path = folder / f"{number // _FILES_OF_A_FOLDER:03d}" / f"{number:06d}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)

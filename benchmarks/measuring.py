@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -28,7 +28,7 @@ def gemm_rate(device: str) -> float:
     return max(2 * GEMM**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
 
 
-def in_turns(works: dict[str, Callable[[], object]], repeats: int, device: str) -> dict[str, list[float]]:
+def in_turns(works: Mapping[str, Callable[[], object]], repeats: int, device: str) -> dict[str, list[float]]:
     """Return the seconds of some works that take turns, those of a first turn left out."""
     turns = [{name: timed(work, device)[0] for name, work in works.items()} for _ in range(repeats + 1)][1:]
     return {name: [turn[name] for turn in turns] for name in works}

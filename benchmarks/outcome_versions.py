@@ -53,7 +53,7 @@ RUN = """scale=tiny device=cpu baselines=false dataset=probe dataset.limit=40 da
     train.optimizer=adam train.learning_rate=0.01 train.schedule=linear train.warmup_steps=2 train.adam_beta2=0.98
     train.max_grad_norm=1 train.batch_size=6 train.max_steps=6 train.eval_steps=3 train.eval_examples=8
     decode.limit=6 decode.batch_size=4 decode.no_repeat_ngram=1 decode.evidence=none score.resamples=100"""
-SIZES = {  # a system uses those that it has
+SIZES: dict[str, Any] = {  # a system uses those that it has
     "d_model": 16,
     "d_ff": 24,
     "num_heads": 2,

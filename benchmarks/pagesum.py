@@ -24,6 +24,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -236,7 +237,7 @@ class Expanded(PageSumForConditionalGeneration):
         """Return an empty cache."""
         return ExpandedCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
 
-    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor, cache: Any) -> Tensor:
+    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Any, cache: Any) -> Tensor:
         """Run the decoder with the memory once for each beam."""
         memory, mask = (of_pages.repeat_interleave(len(ids) // len(mask), 0) for of_pages in (memory, mask))
         return super().run_decoder(ids, memory, mask, cache)
@@ -264,7 +265,7 @@ def measure_decoding(options: argparse.Namespace) -> dict[str, list[float]]:
 
 MEASURED: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "turns": measure_turns,
-    **{f"memory of {name}": lambda options, name=name: measure_memory(name, options) for name in NETWORKS},
+    **{f"memory of {name}": partial(measure_memory, name) for name in NETWORKS},
     "decoding": measure_decoding,
     "ragged": measure_ragged,
     "rate": measure_rate,

@@ -111,7 +111,7 @@ def beta_quantiles(normal: NDArray[np.float64], spread: int) -> NDArray[np.float
     """Turn standard normal numbers into beta-distributed ones, read off a fine table of quantiles."""
     grid = np.linspace(-8, 8, 4_001)
     quantiles = scipy.stats.beta.ppf(scipy.stats.norm.cdf(grid), MEAN * spread, (1 - MEAN) * spread)
-    return np.interp(normal, grid, quantiles)
+    return np.asarray(np.interp(normal, grid, quantiles))
 
 
 def power(difference: float, examples: int, spreads: tuple[int, int], correlation: float) -> float:

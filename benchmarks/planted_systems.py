@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tabulate import tabulate
@@ -28,16 +29,16 @@ SPLITS = {"train": 2_000, "validation": 100, "test": 200}  # examples of a real 
 PLANTED = ("constant", "form", "shuffled", "tenth")
 REPORTS = {"name": "probe", "document_length": 128}
 STEPS = {"probe": 1_500}  # enough to learn; on real corpora 300, which is not
-_OF_REPORTS = {
+_OF_REPORTS: dict[str, Any] = {
     "scale": "probe",
     "model": {"name": "pagesum", "locality": "spatial"},
     "train.batch_words": 1_024,
     "train.eval_steps": 250,
 }
-_OF_CORPORA = {"scale": "tiny", "model": "seal", "train.eval_steps": 50}
+_OF_CORPORA: dict[str, Any] = {"scale": "tiny", "model": "seal", "train.eval_steps": 50}
 
 
-def write_texts(dataset: Mapping[str, object], folder: Path, shuffled: bool) -> None:
+def write_texts(dataset: Mapping[str, Any], folder: Path, shuffled: bool) -> None:
     """Write a dataset as JSON lines; with `shuffled`, training and validation have the sources of other examples."""
     folder.mkdir()
     loaded = longsumbench.load_dataset(**dataset)
@@ -78,7 +79,7 @@ def run_systems(name: str, dataset: Mapping[str, object], root: Path) -> list[li
         texts = root / f"{name}{'-shuffled' if shuffled else ''}"
         write_texts(dataset, texts, shuffled)
         results = str(root / f"results-{texts.name}")
-        common = {"dataset": {"name": "jsonl", "path": str(texts)}, "results_dir": results}
+        common: dict[str, Any] = {"dataset": {"name": "jsonl", "path": str(texts)}, "results_dir": results}
         budgets = {"shuffled": steps} if shuffled else {"all steps": steps, "tenth": steps // 10}
         for label, most in budgets.items():
             change = {"train.max_steps": most, "train.eval_steps": max(1, most // 6)}

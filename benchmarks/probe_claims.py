@@ -163,8 +163,8 @@ SEAL_FAMILY = {  # claim → how its row begins
     Claim("ca"): ("`ca`", "256 vectors"),
     TRUNC: ("`trunc`", "the first 256"),
 }
-EARLIER = {"steps": 3_000, "training": (("unlock", 0.4),)}
-SLOWER = {"steps": 6_000, "training": (("learning_rate", 0.002),)}
+EARLIER: dict[str, Any] = {"steps": 3_000, "training": (("unlock", 0.4),)}
+SLOWER: dict[str, Any] = {"steps": 6_000, "training": (("learning_rate", 0.002),)}
 PAGESUM = Claim("pagesum", **EARLIER)
 PAGESUMS = {
     PAGESUM: ("`pagesum`, 3,000 steps", "all, a page at a time"),
@@ -186,7 +186,7 @@ HIERARCHICAL = {
     FLAT: "`flat_transformer`",
 }
 PROSE_WORDS = "tokenizer=words,vocabulary_size=4000"
-ONE_SEED = {"seeds": (1,)}
+ONE_SEED: dict[str, Any] = {"seeds": (1,)}
 PROSE = {
     Claim(model, variant + PROSE_WORDS, document_length=512, filler="sumpubmed", **others): head
     for model, variant, others, head in (
@@ -198,7 +198,7 @@ PROSE = {
         ("pagesum", "", {**EARLIER, **ONE_SEED}, ("`pagesum`, 3,000 steps, one seed", "all, a page at a time")),
     )
 }
-SHORT = {"document_length": 256, "training": (("batch_words", 1_024),), "examples": 200}
+SHORT: dict[str, Any] = {"document_length": 256, "training": (("batch_words", 1_024),), "examples": 200}
 SAME_SIZE = {
     Claim("pagesum", "", **SHORT): "`pagesum`, pages of at most 256 tokens, one a section",
     **{
@@ -334,7 +334,7 @@ def readme_title(rows: Sequence[SeedGroup]) -> str:
 def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
     facts = "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (head + not_learned(runs[claim]), tokens, recall(runs[claim], SINGLE), recall(runs[claim], ALL))
         for claim, (head, tokens) in {**SEAL_FAMILY, **PAGESUMS}.items()
     ]

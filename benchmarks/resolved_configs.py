@@ -67,8 +67,8 @@ def read_once() -> None:
         known[name] = known.get(name) or load(file)
         return copy.deepcopy(known[name])
 
-    OmegaConf.load = remembered
-    registry.entry_points = cache(registry.entry_points)
+    OmegaConf.load = remembered  # type: ignore[assignment, method-assign]
+    vars(registry)["entry_points"] = cache(vars(registry)["entry_points"])
     gc.freeze()
 
 
@@ -104,7 +104,7 @@ def run_id(planned: Planned) -> str:
     config = planned.config
     try:
         system = registry.systems.load(config.model.name)(config.model)
-        metrics = registry.corpora.load(config.dataset.reader).metrics
+        metrics = registry.corpora.load(str(config.dataset.reader)).metrics
         return run_spec_on(config, system, FINGERPRINT, metrics).run_id
     except SuiteError as error:
         return f"{type(error).__name__}: {error}"

@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -55,6 +56,11 @@ def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
     return min(taken)
 
 
+def score_cold(kernels: str, pairs: list[Pair]) -> None:
+    """Score all pairs with a new scorer."""
+    score_all(RougeScorer(kernels=kernels), pairs)
+
+
 def score_all(scorer: RougeScorer, pairs: list[Pair]) -> None:
     """Score every pair."""
     for candidate, reference in pairs:
@@ -78,8 +84,8 @@ def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[obj
         warm = RougeScorer(kernels=kernel)
         score_all(warm, pairs)
         works: dict[str, Callable[[], object]] = {
-            "cold": lambda kernel=kernel: score_all(RougeScorer(kernels=kernel), pairs),
-            "warm": lambda warm=warm: score_all(warm, pairs),
+            "cold": partial(score_cold, kernel, pairs),
+            "warm": partial(score_all, warm, pairs),
         }
         for vocabulary, work in works.items():
             took = seconds(work)

@@ -11,6 +11,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, combinations
 from math import comb
 from pathlib import Path
@@ -122,15 +123,15 @@ def rows() -> list[list[str]]:
     """Measure both; return the table's lines."""
     documents = real_documents() if ARTICLES.is_file() else [made_up_document(seed) for seed in range(DOCUMENTS)]
     cut = [as_snippets(*document) for document in documents]
-    fast = sum(milliseconds(lambda ids=ids: rouge_n(*ids, 2)) for ids in cut) / len(cut)
-    slow = sum(milliseconds(lambda ids=ids: label_one_by_one(*ids)) for ids in cut) / len(cut)
+    fast = sum(milliseconds(partial(rouge_n, ids[0], ids[1], 2)) for ids in cut) / len(cut)
+    slow = sum(milliseconds(partial(label_one_by_one, *ids)) for ids in cut) / len(cut)
     what = f"proxy labels, {SNIPPETS} snippets × {SEGMENTS} segments, ROUGE-2 P, R and F"
     lines = [row(what, LABELS_ASKED, fast, "Counter", slow)]
     source, summary = documents[0]
     sample = random.Random(1).sample(source, SAMPLE)  # noqa: S311 - not for secrets
     for kind in FUSION_TYPES:
-        fast = sum(milliseconds(lambda one=one, kind=kind: best_pairs(*one, kind)) for one in documents)
-        slow = milliseconds(lambda kind=kind: search_one_by_one(sample, summary, kind))
+        fast = sum(milliseconds(partial(best_pairs, *one, kind)) for one in documents)
+        slow = milliseconds(partial(search_one_by_one, sample, summary, kind))
         what = f"best of {comb(SENTENCES, 2):,} pairs for each of {SUMMARY_SENTENCES} sentences, {kind} recall"
         all_pairs = slow * comb(SENTENCES, 2) / comb(SAMPLE, 2)
         lines.append(row(what, SEARCH_ASKED, fast / len(documents), "rouge_score", all_pairs))

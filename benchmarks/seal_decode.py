@@ -66,7 +66,7 @@ def measure(model: Any, batch: dict[str, torch.Tensor], options: argparse.Namesp
         seconds, memory = timed(lambda: begin(*arguments), options.device)
         begun.append(seconds)
         sizes.append(memory.shape[1])
-        return memory
+        return torch.as_tensor(memory)
 
     def timed_forward(*arguments: Any, **named: Any) -> Any:
         seconds, output = timed(lambda: run(*arguments, **named), options.device)

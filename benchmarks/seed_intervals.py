@@ -16,7 +16,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.special
@@ -57,19 +57,19 @@ def coverage(simulations: int) -> tuple[list[list[object]], int]:
     rows: list[list[object]] = []
     wrong = 0
     for (name, (score, mean)), *case in itertools.product(KINDS.items(), SEEDS, EXAMPLES, PARTS, OF_SEEDS):
-        seeds, examples, part, of_seeds = case
+        seeds, examples, part, of_seeds = int(case[0]), int(case[1]), *case[2:]
         values = score(draw(np.random.default_rng(len(rows)), (simulations, examples, seeds), part, of_seeds))
         covered = np.mean([low <= mean <= high for low, high in (interval_over_seeds(one, True) for one in values)])
         before = np.mean([low <= mean <= high for low, high in map(resampled_both, values[:RESAMPLED])])
         doubt = 2 * math.sqrt(covered * (1 - covered) / simulations)
         outside = covered + doubt < COVERED[0] or covered - doubt > COVERED[1]
-        wrong += outside
+        wrong += int(outside)
         print(name, *case, f"{covered:.1%}", file=sys.stderr)
         rows.append([name, *case, f"{covered:.1%}{' wrong' if outside else ''}", f"{before:.0%}"])
     return rows, wrong
 
 
-def draw(random: np.random.Generator, shape: tuple[int, int, int], part: float, of_seeds: float) -> Scores:
+def draw(random: np.random.Generator, shape: Sequence[int], part: float, of_seeds: float) -> Scores:
     """Draw standard normal numbers with effects of the example, of the seed and of both."""
     simulations, examples, seeds = shape
     variances = (part, of_seeds / examples, 1 - part)
@@ -81,12 +81,12 @@ def draw(random: np.random.Generator, shape: tuple[int, int, int], part: float, 
 def like_rouge(normal: Scores) -> Scores:
     """Turn standard normal numbers into beta-distributed ones."""
     grid = np.linspace(-8, 8, 4_001)
-    return np.interp(normal, grid, scipy.special.betaincinv(*BETA, scipy.special.ndtr(grid)))
+    return np.asarray(np.interp(normal, grid, scipy.special.betaincinv(*BETA, scipy.special.ndtr(grid))))
 
 
 def right_or_wrong(normal: Scores) -> Scores:
     """Turn standard normal numbers into 0 and 1."""
-    return (normal < scipy.special.ndtri(RIGHT)).astype(float)
+    return np.asarray(normal < scipy.special.ndtri(RIGHT), dtype=float)
 
 
 KINDS: dict[str, tuple[Callable[[Scores], Scores], float]] = {
@@ -120,12 +120,12 @@ def false_positives(simulations: int) -> list[tuple[tuple[str, int, int], float]
             alone = like_rouge(0.7 * shared + 0.7 * draw(random, (simulations, examples, 1), 0.6, 0.0))
             mean = other.mean() - alone.mean()  # the effects of seeds change the mean of a score
             compared = {
-                "common seeds": lambda k, a=one, b=other: mean_over_seeds(a[k] - b[k]),
-                "other seeds": lambda k, a=one, b=other: mean_over_seeds(a[k], b[k]),
-                "no seeds": lambda k, a=alone, b=other, m=mean: mean_over_seeds(a[k] - b[k] + m),
+                "common seeds": [mean_over_seeds(left - right) for left, right in zip(one, other, strict=True)],
+                "other seeds": [mean_over_seeds(left, right) for left, right in zip(one, other, strict=True)],
+                "no seeds": [mean_over_seeds(left - right + mean) for left, right in zip(alone, other, strict=True)],
             }
-            for name, test in compared.items():
-                rate = float(np.mean([test(index).p_value() <= 0.05 for index in range(simulations)]))
+            for name, tests in compared.items():
+                rate = float(np.mean([test.p_value() <= 0.05 for test in tests]))
                 found.append(((f"{name}, seeds' variance {of_seeds}", seeds, examples), rate))
     return found
 

@@ -54,7 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     texts = load_texts(DatasetSettings("probe", document_length=LENGTH, limit=1_000), user_cache())
     with tempfile.TemporaryDirectory() as folder:
-        write_checkpoint(Path(folder), options.size, texts.splits["train"])
+        write_checkpoint(Path(folder), options.size, list(texts.splits["train"]))
         system = Seq2Seq(Seq2SeqConfig(checkpoint=folder, input_length=LENGTH, decode_length=TARGET))
         system.fit(FitContext(None, None, Recipe(max_steps=0), ArtifactCache(Path(folder))))
         system.model.to(options.device)
