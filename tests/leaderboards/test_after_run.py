@@ -62,7 +62,8 @@ def test_a_short_screen(describe: Describe) -> None:
 def test_words_of_the_table_are_explained(describe: Describe) -> None:
     """The legend has the marks and words that the table shows, and no other: "oracle" only beside an oracle."""
     text = " ".join(describe([record("lead", 20)], [seal(24.5)]))
-    legend = "Legend: →: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval (of one seed: over examples only)."
+    meanings = "→: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval"
+    legend = f"Legend: {meanings} (of one seed: over examples only)."
     assert legend in text
     assert "oracle: copies the sentences" in " ".join(describe([], [record("oracle", 40, oracle=True)]))
 
@@ -145,7 +146,8 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     text = " ".join(lines)
     assert "seal 90 % (88 to 91), ea 40 % (38 to 41). All are distinguished." in text
     assert "No trained system's 95 % interval of R-Lsum lies above Lead's." in text
-    assert [line for line in lines if line.startswith("Next")] == ["Next: longsumbench leaderboard probe  # the whole table"]
+    (first_command,) = [line for line in lines if line.startswith("Next")]
+    assert first_command == "Next: longsumbench leaderboard probe  # the whole table"
 
 
 def test_several_datasets_take_a_line_each(describe: Describe) -> None:

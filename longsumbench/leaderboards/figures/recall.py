@@ -147,8 +147,8 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     """Return a title that names the systems that find facts; empty if an interval is unknown.
 
     A system finds facts if the 95 % interval of their recall is above `_FOUND` percent, and does not if it ends below.
-    If an interval has `_FOUND` inside, nothing is known: the title is empty. The best line of each model counts. If any
-    of these did not learn, the title is about those that did.
+    If an interval has `_FOUND` inside, nothing is known of its system: the title only names those that find facts. The
+    best line of each model counts. If any of these did not learn, the title is about those that did.
 
     Args:
         topic: the beginning of the title.
@@ -163,16 +163,18 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     lows = {line.label: line.points[measure].low for line in judged if measure in line.points}
     if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
         return ""
-    if any(line.points[measure].low <= _FOUND < line.points[measure].high for line in judged):
-        return ""
     finders = [label for label, low in lows.items() if low > _FOUND]
+    undecided = any(line.points[measure].low <= _FOUND < line.points[measure].high for line in judged)
+    if undecided and not 0 < len(finders) <= MOST_SYSTEMS // 2:
+        return ""
     if len(finders) in (0, len(lows)):
         return f"{topic}: {f'all systems{learned} find' if finders else f'no system{learned} finds'} {facts}"
     if len(finders) > MOST_SYSTEMS // 2:
         return f"{topic}: {len(finders)} of {len(lows)} systems{learned} find {facts}"
     *others, last = finders
     names = f"{', '.join(others)} and {last} find" if others else f"{last} finds"
-    return f"{topic}: {'' if all_comparable else 'of the systems that learned, '}only {names} {facts}"
+    only = "" if undecided else "only " if all_comparable else "of the systems that learned, only "
+    return f"{topic}: {only}{names} {facts}"
 
 
 def draw_recall(

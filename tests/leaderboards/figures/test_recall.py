@@ -196,13 +196,12 @@ def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> No
 
 
 def test_no_title_denies_what_may_be_found() -> None:
-    """An interval that has 50 % inside is not "not found", whatever its mean: there is no title."""
-    unclear = RecallLine("ea", "ea", {MEASURE: Estimate(97, 40, 100)}, 5.0)
-    assert headline("Facts", [unclear, *points(seal=9)], MEASURE) == ""
-    assert headline("Facts", [unclear, *points(seal=60)], MEASURE) == ""
-    half_known = replace(unclear, points={MEASURE: Estimate(40, 30, 60)})
-    assert headline("Facts", [half_known, *points(seal=9)], MEASURE) == ""
-    clear = replace(unclear, points={MEASURE: Estimate(45, 40, 49)})
+    """A system whose interval has 50 % inside is neither named nor denied, whatever its mean."""
+    for unclear in (Estimate(97, 40, 100), Estimate(40, 30, 60)):
+        lines = [RecallLine("ea", "ea", {MEASURE: unclear}, 5.0)]
+        assert headline("Facts", [*lines, *points(seal=9)], MEASURE) == ""
+        assert headline("Facts", [*lines, *points(seal=60)], MEASURE) == "Facts: seal finds them"
+    clear = RecallLine("ea", "ea", {MEASURE: Estimate(45, 40, 49)}, 5.0)
     assert headline("Facts", [clear, *points(seal=60)], MEASURE) == "Facts: only seal finds them"
 
 
