@@ -33,7 +33,7 @@ from longsumbench.render.evidence.source_text import (
     source_text,
 )
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import html_page
+from longsumbench.render.html import static_text, html_page
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit
@@ -41,31 +41,7 @@ NO_TEXTS = (
     "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
     "leads to no folder of the cache)."
 )
-INSPECTION_STYLE = """
-body { max-width: 104rem; }
-dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1.2rem; margin: 1rem 0; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-a { color: inherit; text-underline-offset: .15em; text-decoration-color: var(--soft); }
-:focus-visible { outline: 2px solid var(--cursor); outline-offset: 1px; }
-h1 { overflow-wrap: anywhere; }
-.columns h2 { margin-top: 2rem; }
-.columns :is(.view, .relations, .units):first-child h2, .units h2 { margin-top: .5rem; }
-.texts { border: 1px solid var(--line); border-radius: .5rem; }
-figure.plane img { max-width: 100%; height: auto; display: block; border-radius: .3rem; }
-.read summary { cursor: pointer; } .read .text { white-space: pre-wrap; overflow-wrap: anywhere; }
-.chip { display: inline-block; min-width: 1.5em; padding: 0 .25em; margin-right: .15em; border-radius: .3em;
-  text-align: center; font-size: .8rem; line-height: 1.3; border: 2px solid var(--c); }
-.units details { border: 1px solid var(--line); border-left: .3rem solid var(--c, var(--line)); border-radius: .4rem;
-  margin: .35rem 0; background: var(--card); }
-.units summary { cursor: pointer; padding: .3rem .6rem; font-size: .92rem; overflow: hidden; text-overflow: ellipsis;
-  white-space: nowrap; }
-.units details[open] .first { display: none; } .units details[open] summary { white-space: normal; }
-.units .text { margin: 0; padding: .2rem .8rem .7rem; font-size: .92rem; white-space: pre-line;
-  overflow-wrap: anywhere; }
-@media (min-width: 78rem) {
-  .columns { display: grid; grid-template-columns: minmax(0, 1fr) 25rem; gap: 2.5rem; }
-  .units { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding-bottom: 2rem; } }
-"""
+INSPECTION_STYLE = static_text("inspection.css")
 
 
 def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:

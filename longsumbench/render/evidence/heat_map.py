@@ -23,6 +23,7 @@ from longsumbench.render.evidence.views import (
     scale_of,
     scale_of_weights,
 )
+from longsumbench.render.html import static_text
 from longsumbench.render.palette import COLOURS
 
 _FILL = COLOURS[:-1]  # pages use the text colour instead of black
@@ -43,96 +44,9 @@ HEAT_MAP_STYLE = (
     + f" --c{len(_FILL)}: var(--ink); }}\n"
     + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
     + f"\n.c{len(_FILL)} {{ --tint: .4; }}"  # lighter, because it is the text colour
-    + """
-@media (prefers-color-scheme: dark) { :root { --shade: #82c0ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
-.heat { margin: .6rem 0; padding-bottom: .4rem; }
-.map { border-collapse: separate; border-spacing: 0; table-layout: fixed; font-size: .8rem; }
-.map th, .map td { padding: 0; border: 0; }
-.map th { font-weight: 400; overflow: hidden; }
-.map col.name { width: 6.2rem; }
-.map .name { position: sticky; left: 0; z-index: 1; background: var(--page); padding-right: .6rem; }
-.map .tick { text-align: left; height: 1.3rem; border-left: 1px solid var(--soft); padding-left: 3px; }
-.map td { height: 1.25rem; border-bottom: 1px solid var(--page);
-  background: color-mix(in srgb, var(--shade) calc(var(--v, 0) * 100%), var(--card)); }
-.map.roomy td { border-right: 1px solid var(--page); }
-.map .strongest > * { border-top: .5rem solid var(--page); }
-.map .strongest > td { background: var(--c); height: 1.5rem; }
-.map td.on { outline: 2px solid var(--cursor); outline-offset: -1px; position: relative; }
-.map .strongest > td.on { outline: none; box-shadow: inset 0 0 0 2px var(--cursor); }
-.map.segments col.name { width: clamp(9rem, 30vw, 22rem); }
-.segments .name { white-space: normal; text-align: left; vertical-align: top; font-size: .88rem; line-height: 1.4;
-  overflow-wrap: anywhere; color: var(--ink); }
-.segments tbody .name { box-shadow: inset .3rem 0 var(--c); border-bottom: .4rem solid var(--page);
-  padding-left: .8rem; }
-.segments .unit { writing-mode: vertical-rl; height: 2.6rem; padding: .25rem 0; text-align: right; font-size: .72rem; }
-.segments td { border-bottom: .4rem solid var(--page);
-  background: linear-gradient(var(--c, transparent), var(--c, transparent)) center / 7px calc(100% - 6px) no-repeat,
-  color-mix(in srgb, var(--soft) calc(var(--v, 0) * 70%), var(--card)); }
-.layers { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
-.layer { max-width: 100%; } .layer h3 { margin: 1.2rem 0 .4rem; }
-.heads { display: flex; flex-wrap: wrap; gap: .1rem .9rem; }
-.one { display: contents; } .one label { cursor: pointer; font-size: .85rem; } .one input { margin: 0 .3rem 0 0; }
-.one > div { order: 1; flex: 0 0 100%; min-width: 0; } .one:has(input:not(:checked)) > div { display: none; }
-.one .soft { margin: .4rem 0 0; }
-.map.related col.name { width: 4.8rem; }
-.related :is(.unit, .name) { line-height: 1; font-size: min(.75rem, calc(var(--cell) * .85)); }
-.related .unit { writing-mode: vertical-rl; height: 2rem; padding: .25rem 0; text-align: right; }
-.related thead .name { vertical-align: bottom; padding-bottom: .25rem; }
-.related td { height: var(--cell); }
-.scale { white-space: nowrap; }
-.scale i { display: inline-block; width: 7rem; height: .7rem; margin: 0 .4rem; border: 1px solid var(--line);
-  background: linear-gradient(to right, var(--card), var(--shade)); }
-.scale.grey i { background: linear-gradient(to right, var(--card), color-mix(in srgb, var(--soft) 70%, var(--card))); }
-.readout { min-height: 1.6em; font-variant-numeric: tabular-nums; background: var(--page); }
-.view:has(.on) .readout { position: sticky; top: 0; bottom: 0; z-index: 2; }
-.tokens { font-size: 1.02rem; line-height: 2; max-width: 62rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.tokens .t { background: color-mix(in srgb, var(--c) calc((6% + var(--v) * 34%) * var(--tint, 1)), transparent);
-  box-shadow: inset 0 -.18em var(--c); padding: .1em 0 .2em; }
-.tokens .t.on { outline: 2px solid var(--cursor); }
-.tokens sup { line-height: 1; font-size: .7em; margin-right: .1em; }
-"""
+    + static_text("heat_map.css")
 )
-HEAT_MAP_SCRIPT = """
-const show = (cell, step) => {
-  const view = cell.closest(".view"), column = view.querySelector(".strongest")?.cells[step + 1];
-  view.querySelectorAll(".on").forEach(one => one.classList.remove("on"));
-  [cell, column, view.querySelector(`.t[data-i="${step}"]`)].forEach(one => one?.classList.add("on"));
-  view.querySelector(".readout").textContent = cell.title;
-  (cell.closest(".heat") ?? view.querySelector(".heat")).current = cell.matches("td") ? cell : column;
-  return column;
-};
-const point = event => {
-  const cell = event.target.closest?.(".map td, .t");
-  if (cell?.matches("td")) show(cell, cell.cellIndex - 1);
-  if (!cell?.matches(".t")) return;
-  const heat = cell.closest(".view").querySelector(".heat"), column = show(cell, +cell.dataset.i);
-  const name = column.parentElement.cells[0].offsetWidth, left = column.offsetLeft - name - heat.scrollLeft;
-  if (left < 0 || left > heat.clientWidth - name - 20) heat.scrollLeft += left - (heat.clientWidth - name) / 2;
-};
-const move = event => {
-  const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-  if (!way || !event.target.matches?.(".heat") || event.ctrlKey || event.altKey || event.metaKey) return;
-  event.preventDefault();
-  const body = event.target.querySelector("tbody"), now = event.target.current;
-  const row = body.rows[now ? now.parentElement.sectionRowIndex + way[0] : 0] ?? now.parentElement;
-  const cell = row.cells[now ? Math.max(1, now.cellIndex + way[1]) : 1] ?? now;
-  cell.scrollIntoView({ block: "nearest", inline: "center" });
-  show(cell, cell.cellIndex - 1);
-};
-const open = event => {
-  const link = event.target.closest?.('a[href^="#unit-"]');
-  const box = document.querySelector(link?.hash)?.closest("details");
-  if (!box) return;
-  event.preventDefault();
-  box.open = true;
-  box.scrollIntoView({ block: "nearest" });
-  box.querySelector("summary").focus({ preventScroll: true });
-};
-document.querySelectorAll(".readout").forEach(one => one.textContent = "HINT");
-document.addEventListener("pointerover", point);
-document.addEventListener("keydown", move);
-document.addEventListener("click", open);
-""".replace("HINT", HINT)
+HEAT_MAP_SCRIPT = static_text("heat_map.js").replace("HINT", HINT)
 
 
 def colour(index: int) -> str:
