@@ -76,13 +76,8 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
         _log.info(f"{path}: left out, because these settings no longer exist: {', '.join(gone)}")
     if new_keys := [key for key in current_keys if key not in values]:
         _log.info(f"{path}: newer settings have their defaults: {', '.join(new_keys)}")
-    inherited = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
-    left_out = {
-        *gone,
-        *keys,
-        "overwrite",
-        *(key for key, top in inherited.items() if values.get(key) == values.get(top)),
-    }
+    shared = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
+    left_out = {*gone, *keys, "overwrite", *(key for key, top in shared.items() if values.get(key) == values.get(top))}
     chooser = f"dataset.{_READER}" if values.get(f"dataset.{_READER}") else "dataset.name"
     groups = {"model.name": "model", chooser: "dataset"}
     settings = {groups.get(key, key): value for key, value in values.items() if key not in left_out}
