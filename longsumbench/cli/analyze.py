@@ -39,8 +39,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     folder = output_folder(options.output, results_of(options).root / "analysis")
     finding = analyze(options.what, options.overrides, options.results_dir)
-    written = ANALYSES[options.what].write(finding, folder if options.output else folder / finding.dataset)
-    print_text(finding.render(), "", *written)
+    files = ANALYSES[options.what].write(finding, folder if options.output else folder / finding.dataset)
+    print_text(finding.render(), "", *files)
 
 
 _INTERRUPTED = "nothing was written; the same command starts again"

@@ -47,11 +47,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     action, *keys = options.words or ["kinds"]
     selected = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for, "--max-size": options.max_size}
-    given = [flag for flag, value in {**selected, "--dry-run": options.dry_run}.items() if value and flag != "KEY"]
+    flags = [flag for flag, value in {**selected, "--dry-run": options.dry_run}.items() if value and flag != "KEY"]
     if action not in ("kinds", "list", "verify", "prune"):
         raise UsageError(f"longsumbench cache {action}: write list, verify or prune before the key")
-    if given and action != "prune":
-        raise UsageError(f"{given[0]} needs `longsumbench cache prune`")
+    if flags and action != "prune":
+        raise UsageError(f"{flags[0]} needs `longsumbench cache prune`")
     if len(together := [name for name, value in selected.items() if value]) > 1 and action == "prune":
         raise UsageError(f"{' and '.join(together)} cannot be combined: each selects what to delete")
     root = cache_folder()
@@ -75,10 +75,10 @@ def _parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:
     Raises:
         UsageError: the text is something else.
     """
-    if (found := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
+    if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
         form = f"a number followed by {', '.join(units)}, as in 30{[*units][-1]}"
         raise UsageError(f"{flag} {text}: write {form}")
-    return float(found[1]) * units[found[2]]
+    return float(match[1]) * units[match[2]]
 
 
 cache_command = Command("cache", "show, verify or delete the contents of the cache", _HELP, _add_arguments, _execute)

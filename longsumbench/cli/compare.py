@@ -36,11 +36,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.compare import compare
     from longsumbench.outputs.compare_page import comparison_folder, write_comparison
 
-    chosen = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
-    comparison = compare(*options.runs, **chosen)
+    settings = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
+    comparison = compare(*options.runs, **settings)
     folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
-    written = write_comparison(comparison, folder)
-    print_text(comparison.render(), "", *written)
+    files = write_comparison(comparison, folder)
+    print_text(comparison.render(), "", *files)
 
 
 _INTERRUPTED = "the runs are unchanged; the same command starts again"

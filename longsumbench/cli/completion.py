@@ -32,20 +32,20 @@ def complete_line(top: Parser) -> None:
     argcomplete.autocomplete(top, always_complete_options=False)
 
 
-def complete_override(prefix: str, **others: Any) -> _Found:
+def complete_override(prefix: str, **context: Any) -> _Found:
     """Return groups and settings ("model=", "train.max_steps="), or the values of one after its "="."""
     key, sign, value = prefix.partition("=")
     if sign:
-        before, comma, _ = value.rpartition(",")  # values to sweep over
-        return [f"{key}={before}{comma}{name}" for name in _values(key)]
-    found = [f"{name}=" for name in _GROUPS]
-    found += [f"{item.name}=" for item in fields(RunConfig) if item.name not in (*_GROUPS, *SECTIONS)]
+        start, comma, _ = value.rpartition(",")  # values to sweep over
+        return [f"{key}={start}{comma}{name}" for name in _setting_values(key)]
+    names = [f"{name}=" for name in _GROUPS]
+    names += [f"{item.name}=" for item in fields(RunConfig) if item.name not in (*_GROUPS, *SECTIONS)]
     if prefix:  # without a beginning there are too many
-        found += [f"{section}.{item.name}=" for section, schema in _schemas() for item in fields(schema)]
-    return found
+        names += [f"{section}.{item.name}=" for section, schema in _schemas() for item in fields(schema)]
+    return names
 
 
-def _values(key: str) -> _Found:
+def _setting_values(key: str) -> _Found:
     """Return the names that a group or a setting can have; empty if any value is possible."""
     if key in _GROUPS:
         return _GROUPS[key]()
@@ -73,27 +73,27 @@ def _datasets() -> _Found:
     return [*registry.corpora.targets(), *dataset_files()]
 
 
-def _files(group: str) -> _Found:
+def _config_names(group: str) -> _Found:
     return [path.stem for folder in (CONF, user_config_folder()) for path in (folder / group).glob("*.yaml")]
 
 
 _GROUPS: dict[str, Callable[[], _Found]] = {
     "model": lambda: registry.systems.targets(),
-    "model/recipe": lambda: _files("model/recipe"),
+    "model/recipe": lambda: _config_names("model/recipe"),
     "dataset": _datasets,
-    "scale": lambda: _files("scale"),
-    "experiment": lambda: _files("experiment"),
+    "scale": lambda: _config_names("scale"),
+    "experiment": lambda: _config_names("experiment"),
 }
 
 
-def complete_run(prefix: str, parsed_args: argparse.Namespace, **others: Any) -> dict[str, str]:
+def complete_run(prefix: str, parsed_args: argparse.Namespace, **context: Any) -> dict[str, str]:
     """Return the ids of finished runs with their model and dataset, and files and folders."""
     runs = _results(parsed_args).glob("runs/*/*/*/record.json")
-    found = {path.parent.name: f"{path.parents[1].name} on {path.parents[2].name}" for path in runs}
-    return found | dict.fromkeys(FilesCompleter()(prefix), "")
+    labels = {path.parent.name: f"{path.parents[1].name} on {path.parents[2].name}" for path in runs}
+    return labels | dict.fromkeys(FilesCompleter()(prefix), "")
 
 
-def complete_filter(prefix: str, parsed_args: argparse.Namespace, **others: Any) -> _Found:
+def complete_filter(prefix: str, parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return models for `list settings`, and filters for `list runs`."""
     if parsed_args.what == "settings":
         return registry.systems.targets()
@@ -109,24 +109,24 @@ def complete_filter(prefix: str, parsed_args: argparse.Namespace, **others: Any)
     return sorted(f"{key}={name}" for name in names.get(key, ()))
 
 
-def complete_listed_dataset(parsed_args: argparse.Namespace, **others: Any) -> _Found:
+def complete_listed_dataset(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return the datasets with runs."""
     return [path.name for path in _results(parsed_args).glob("runs/*")]
 
 
-def complete_sweep(parsed_args: argparse.Namespace, **others: Any) -> _Found:
+def complete_sweep(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return the ids of sweeps."""
     return [path.name for path in _results(parsed_args).glob("sweeps/*")]
 
 
-def complete_artifact(**others: Any) -> _Found:
+def complete_artifact(**context: Any) -> _Found:
     """Return the names of the papers' tables and figures, and `list`."""
     from longsumbench.papers.artifacts import read_artifacts
 
     return ["list", *read_artifacts()]
 
 
-def complete_own_dataset(parsed_args: argparse.Namespace, **others: Any) -> _Found:
+def complete_own_dataset(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return the user's datasets for `dataset remove`."""
     return dataset_files() if parsed_args.action == "remove" else ()
 

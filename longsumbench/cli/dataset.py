@@ -7,7 +7,7 @@ from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
-_ACTIONS = ("add", "remove")
+_DATASET_ACTIONS = ("add", "remove")
 _HELP = """\
 Give your own texts a name, so that dataset=NAME chooses them.
 
@@ -25,7 +25,7 @@ file only: texts and runs stay.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=" or ".join(_ACTIONS))
+    command.add_argument("action", metavar="ACTION", choices=_DATASET_ACTIONS, help=" or ".join(_DATASET_ACTIONS))
     command.add_argument("name", metavar="NAME", help="the name in tables, records and folders")
     command.add_argument("path", metavar="PATH", nargs="?", help="add: a folder or a file")
     command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", default=[], help="add: dataset=FORMAT, dataset.*")

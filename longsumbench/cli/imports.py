@@ -46,10 +46,10 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.outputs.import_outputs import plan_import, run_import
         from longsumbench.outputs.imported import OutputsToImport
 
-    about = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
-    outputs = OutputsToImport(Path(options.outputs).expanduser(), **about)
+    details = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
+    outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)
     planned = plan_import(outputs, options.dataset, options.split, options.overrides)
-    run_import(outputs, planned, ("longsumbench", *words), lambda *done: print_text(describe_runs(*done)))
+    run_import(outputs, planned, ("longsumbench", *words), lambda *arguments: print_text(describe_runs(*arguments)))
 
 
 imports_command = Command("import", "make a run of outputs of another system", _HELP, _add_arguments, _execute)

@@ -44,7 +44,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
     folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))
     for inspection in inspections:
-        linked = replace(inspection, pages=sorted(one.number for one in inspections))
+        linked = replace(inspection, pages=sorted(item.number for item in inspections))
         if linked.evidence is None:
             print_text(*write_pictures(folder, {f"{linked.number}.html": linked.page()}))
             print(escape_line(linked.lacking), file=sys.stderr)

@@ -73,13 +73,13 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         print_text(*_matrix(options, results))
         return
     names = leaderboard.find_datasets(results, options.dataset)
-    typed = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
-    known = columns_of((record for name in names for record in results.records(name)), part) if typed else {}
-    if typed == ["help"]:
-        print_text(list_columns(known))
+    choices = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    all_columns = columns_of((record for name in names for record in results.records(name)), part) if choices else {}
+    if choices == ["help"]:
+        print_text(list_columns(all_columns))
         return
-    columns = tuple(column.name for column in choose_columns(typed, known))
-    drawn = _draw_against(options, results, names)
+    columns = tuple(column.name for column in choose_columns(choices, all_columns))
+    curve_files = _draw_against(options, results, names)
     for name in names:
         try:
             table = leaderboard.update_table(results, name)
@@ -100,8 +100,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         print_text(text, "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
-    if drawn:
-        print_text(*drawn)
+    if curve_files:
+        print_text(*curve_files)
 
 
 def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:

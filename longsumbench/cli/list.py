@@ -7,7 +7,7 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import plain_table, print_text
 
-_KINDS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings", "runs")
+_LISTED_KINDS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings", "runs")
 FILTERS = ("dataset", "model", "state")  # of runs
 STATES = ("finished", "running", "interrupted")
 
@@ -27,7 +27,7 @@ command that continues them.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("what", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
+    command.add_argument("what", metavar="KIND", choices=_LISTED_KINDS, help=", ".join(_LISTED_KINDS))
     command.add_argument(
         "filters",
         nargs="*",
@@ -41,7 +41,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.core import catalogue, registry
 
     if options.what == "runs":
-        print_text(_runs(options))
+        print_text(_render_runs(options))
         return
     allowed = 1 if options.what == "settings" else 0
     if extra := options.filters[allowed:]:
@@ -51,21 +51,21 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}
         print_text(plain_table(sorted(rows.items())))
         return
-    own = [row for model in options.filters for row in catalogue.setting_rows(registry.config_of(model), "model.")]
-    print_text(plain_table([*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]))
+    settings = [row for model in options.filters for row in catalogue.setting_rows(registry.config_of(model), "model.")]
+    print_text(plain_table([*settings, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]))
 
 
-def _runs(options: argparse.Namespace) -> str:
+def _render_runs(options: argparse.Namespace) -> str:
     from longsumbench.core import check_choice
     from longsumbench.runs.run_list import list_runs, render_runs
 
-    chosen = dict(word.partition("=")[::2] for word in options.filters)
-    for key, value in chosen.items():
+    filters = dict(word.partition("=")[::2] for word in options.filters)
+    for key, value in filters.items():
         if key not in FILTERS or not value:
             raise UsageError(f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in FILTERS)}")
-    if "state" in chosen:
-        check_choice("state", chosen["state"], STATES)
-    return render_runs(list_runs(results_of(options), **chosen))
+    if "state" in filters:
+        check_choice("state", filters["state"], STATES)
+    return render_runs(list_runs(results_of(options), **filters))
 
 
 list_command = Command("list", "list models, datasets, settings, runs …", _HELP, _add_arguments, _execute)

@@ -15,16 +15,16 @@ from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
-_NAMES = (
+_COMMAND_NAMES = (
     *("run", "recommend", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
     *("inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
-    getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _NAMES
+    getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _COMMAND_NAMES
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
-_DESCRIPTION = """\
+_OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
   longsumbench run                              compare tiny systems, in minutes
@@ -56,18 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from longsumbench.cli.completion import complete_line
 
         complete_line(parser())
-    typed = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in typed if word not in _LEVELS]  # records do not store them
-    level = next((_LEVELS[word] for word in reversed(typed) if word in _LEVELS), None)
-    kept = "the same command starts again"
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in argv if word not in _LEVELS]  # records do not store them
+    level = next((_LEVELS[word] for word in reversed(argv) if word in _LEVELS), None)
+    outcome = "the same command starts again"
     try:
         with log_level(level):
             options = parse_words(words)
-            kept = options.interrupted
+            outcome = options.interrupted
             options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        print(escape_line(f"longsumbench: interrupted; {f'{interrupt}' or kept}"), file=sys.stderr)
+        print(escape_line(f"longsumbench: interrupted; {f'{interrupt}' or outcome}"), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # as in `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -120,20 +120,18 @@ def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) 
     flag, _, value = word.partition("=")
     from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS
 
-    setting, own = flag.lstrip("-").replace("-", "_"), options.parser
+    setting, command = flag.lstrip("-").replace("-", "_"), options.parser
     if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (
         hasattr(options, "overrides") or hasattr(options, "inputs")
     ):
-        following = [
-            other for other in words[words.index(word) + 1 :][:1] if not other.startswith("-") and "=" not in other
-        ]
-        return UsageError(f"'{flag}' is not a flag: write {setting}={value or ''.join(following) or 'VALUE'}")
-    return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, own.flags())} (see {own.prog} --help)")
+        values = [text for text in words[words.index(word) + 1 :][:1] if not text.startswith("-") and "=" not in text]
+        return UsageError(f"'{flag}' is not a flag: write {setting}={value or ''.join(values) or 'VALUE'}")
+    return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)")
 
 
 def parser() -> Parser:
     """Build the parser of all commands."""
-    top = Parser("longsumbench", description=_DESCRIPTION)
+    top = Parser("longsumbench", description=_OVERVIEW)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     _add_levels(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)

@@ -7,7 +7,7 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
-_LIST = "list"
+_LIST_WORD = "list"
 _HELP = """\
 Make a table or figure of the papers: the published numbers and ours, and which claims hold.
 
@@ -40,7 +40,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     """Make the artifact in the first process; other processes that torchrun started take part in its runs."""
     if options.artifact is None:
         raise UsageError("name a table or figure: `longsumbench paper list` shows all")
-    if options.artifact == _LIST:
+    if options.artifact == _LIST_WORD:
         if options.overrides:
             raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
         from longsumbench.papers.make import render_artifacts
@@ -57,9 +57,12 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.runs.pipeline import take_part
     with first_process(take_part) as first:
         if first:
-            chosen = {"run": not options.no_run, "results_dir": options.results_dir}
             paper(
-                options.artifact, options.overrides, **chosen, show=lambda one: print_text(one.render(), "", *one.files)
+                options.artifact,
+                options.overrides,
+                run=not options.no_run,
+                results_dir=options.results_dir,
+                show=lambda report: print_text(report.render(), "", *report.files),
             )
 
 

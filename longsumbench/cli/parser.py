@@ -26,9 +26,9 @@ _ITEM = re.compile(r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*")  # a
 class Parser(argparse.ArgumentParser):
     """As ArgumentParser, except: wrong usage raises `UsageError`, and the help is as wide as the terminal."""
 
-    def __init__(self, prog: str, **about: Any) -> None:
+    def __init__(self, prog: str, **settings: Any) -> None:
         raw = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog, **about, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False)
+        super().__init__(prog, **settings, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False)
 
     def flags(self) -> list[str]:
         """Return the known flags ("--show")."""
@@ -43,9 +43,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise argparse's message as a `UsageError`."""
         if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
-            what, word, choices = choice.groups()
-            known = re.findall(r"[\w-]+", choices)
-            message = f"unknown {what.lower()} '{word}'{did_you_mean(word, known)}; known: {', '.join(known)}"
+            kind, word, choices = choice.groups()
+            names = re.findall(r"[\w-]+", choices)
+            message = f"unknown {kind.lower()} '{word}'{did_you_mean(word, names)}; known: {', '.join(names)}"
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
@@ -67,7 +67,7 @@ def _fit_help(text: str, width: int) -> str:
         indent = "      # " if below else " " * len(head)
         lines = textwrap.wrap(re.sub(" {2,}", "  ", meaning), width - len(indent), break_on_hyphens=False)
         fitted += [break_command(head.rstrip(), width)] if below else [head + lines.pop(0)]
-        fitted += [indent + following for following in lines]
+        fitted += [indent + row for row in lines]
     return "\n".join(fitted)
 
 
@@ -120,7 +120,7 @@ def output_file(name: str | None, flag: str) -> Path | None:
         return None
     table = Path(os.path.realpath(Path(name).expanduser()))
     if os.path.lexists(table) and not table.is_file():
-        what = "a folder" if table.is_dir() else "not a file (a pipe, a device or a loop of links)"
-        raise UsageError(f"{flag} {name or '.'} is {what}: give a file name")
+        kind = "a folder" if table.is_dir() else "not a file (a pipe, a device or a loop of links)"
+        raise UsageError(f"{flag} {name or '.'} is {kind}: give a file name")
     writable_folder(table.parent, flag)
     return table

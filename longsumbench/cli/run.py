@@ -96,7 +96,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
         for line in _FIRST_LINES if compares else ():
             logging.getLogger(__name__).info(line)
-        with updating_tables(launch, lambda updated, done: print_text(describe_runs(updated, done))):
+        with updating_tables(launch, lambda updated, runs: print_text(describe_runs(updated, runs))):
             launch.start()
 
 

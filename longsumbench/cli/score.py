@@ -52,11 +52,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.files import find_predictions
     from longsumbench.outputs.score import ScoreOptions, score_files
 
-    how = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
+    score_options = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], results_of(options))
-    report = score_files(predictions, references, how, options.intersect)
+    report = score_files(predictions, references, score_options, options.intersect)
     if table is not None:
         report.write_per_example(table)
     print_text(report.to_json() if options.json else report.render())

@@ -57,8 +57,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     report = stats(options.overrides)
     if table is not None:
         write_atomically(table, report.csv())
-    written = write_dataset_page(report.stats, folder) if folder and isinstance(report, DatasetReport) else []
-    print_text(report.render(), *([""] if written else []), *written)
+    files = write_dataset_page(report.stats, folder) if folder and isinstance(report, DatasetReport) else []
+    print_text(report.render(), *([""] if files else []), *files)
 
 
 stats_command = Command("stats", "print statistics of a dataset", _HELP, _add_arguments, _execute)

@@ -9,7 +9,7 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir
 from longsumbench.errors import UsageError
 from longsumbench.formatting import for_stdout, print_text
 
-_LONGEST = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
+_LONGEST_PAUSE = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
 _HELP = """\
 Show the progress of a sweep: which points are done, running, failed or waiting, and the time left.
 
@@ -42,7 +42,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--watch {seconds:g}: the number of seconds must be above 0")
     while True:
         print("\x1b[2J\x1b[H" + for_stdout(render_status(results, options.sweep)), flush=True)
-        time.sleep(min(seconds, _LONGEST))
+        time.sleep(min(seconds, _LONGEST_PAUSE))
 
 
 status_command = Command(

@@ -33,8 +33,8 @@ arrays with the names of their axes, and the texts of its units; null if the sys
 
 
 def _add_arguments(command: Parser) -> None:
-    which = "a run's id, the folder of a run or a checkpoint, or the name of a system that needs no training"
-    command.add_argument("system", metavar="SYSTEM", help=which)
+    system_help = "a run's id, the folder of a run or a checkpoint, or the name of a system that needs no training"
+    command.add_argument("system", metavar="SYSTEM", help=system_help)
     command.add_argument("inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE")
     command.add_argument("--together", action="store_true", help="take all files as one text of several documents")
     command.add_argument("--query", metavar="TEXT", help="the question that the summaries answer")
@@ -47,14 +47,14 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.runs.summarize import summarize_files
     from longsumbench.runs.summarize_many import summarize_into
 
-    chosen = (options.system, options.inputs, results_of(options))
+    arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:
-        return summarize_files(*chosen, options.together, options.json, options.query)
+        return summarize_files(*arguments, options.together, options.json, options.query)
     if options.together:
         raise UsageError("--together makes one summary, which is printed: leave out --output")
     output = Path(options.output).expanduser()
     writable_folder(output.parent, "--output")
-    summarize_into(output, *chosen, options.json, options.query)
+    summarize_into(output, *arguments, options.json, options.query)
 
 
 _INTERRUPTED = "the summaries so far are complete; with --output the same command continues"

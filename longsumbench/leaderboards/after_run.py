@@ -33,8 +33,8 @@ from longsumbench.runs.results import Results
 _SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
 _SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
 _GUESS_OF_TWO = 50.0  # percent of silent facts that a guess between both bids states right
-_TENTHS = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
-_MOST_NAMED = 3  # pairs, or systems with their numbers, in a sentence
+_TENTH_MEASURES = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
+_MOST_ITEMS = 3  # pairs, or systems with their numbers, in a sentence
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class _Contrast:
     """What a system states right of two groups of facts."""
 
     system: str
-    one: Estimate
-    other: Estimate
+    first: Estimate
+    second: Estimate
 
     @property
     def differs(self) -> bool:
-        return not _overlap(self.one, self.other)
+        return not _intervals_overlap(self.first, self.second)
 
 
 def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
@@ -64,8 +64,8 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
     halves = [
         _Contrast(system, first, second)
         for system, row in systems.items()
-        if (first := _share_of_places(row, _TENTHS[:5], scores))
-        and (second := _share_of_places(row, _TENTHS[5:], scores))
+        if (first := _share_of_places(row, _TENTH_MEASURES[:5], scores))
+        and (second := _share_of_places(row, _TENTH_MEASURES[5:], scores))
     ]
     distances = [
         _Contrast(system, row.numbers[_SAME], row.numbers[_OTHER])
@@ -87,9 +87,9 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
 
 def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
     """Return label → the best row of each model; the label has the settings if the model has other rows."""
-    known = [row for row in rows if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)]
-    models = [row.first.model for row in known]
-    best = [row for place, row in enumerate(known) if row.first.model not in models[:place]]
+    valid = [row for row in rows if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)]
+    models = [row.first.model for row in valid]
+    best = [row for place, row in enumerate(valid) if row.first.model not in models[:place]]
     return {row.label if models.count(row.first.model) > 1 else row.first.model: row for row in best[:MOST_SYSTEMS]}
 
 
@@ -110,21 +110,21 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
 
 def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns, measure: str, facts: str) -> str:
     """Describe which systems state some facts right, the best first; empty without intervals."""
-    known = {name: row.numbers[measure] for name, row in systems.items() if _has_interval(row, measure)}
-    found = sorted(((number, name) for name, number in known.items()), key=lambda one: -one[0].mean)
-    if not found:
+    numbers = {name: row.numbers[measure] for name, row in systems.items() if _has_interval(row, measure)}
+    ranked = sorted(((number, name) for name, number in numbers.items()), key=lambda pair: -pair[0].mean)
+    if not ranked:
         return ""
-    stated = ", ".join(f"{name} {_percent(number)}" for number, name in found)
+    stated = ", ".join(f"{name} {_bounds(number)}" for number, name in ranked)
     chance = next((row.numbers[CHANCE].mean for row in systems.values() if CHANCE in row.numbers), None)
     guesses = "" if chance is None else f" (guesses: right in {chance:.0f} %)"
     text = f"{facts}, stated right{guesses}: {stated}."
-    if len(found) == 1:
+    if len(ranked) == 1:
         return text
-    names = [name for _, name in found]
+    names = [name for _, name in ranked]
     equal = [
-        f"{one} and {other}"
-        for one, other in combinations(names, 2)
-        if _alike(systems[one], systems[other], scores, measure)
+        f"{first} and {second}"
+        for first, second in combinations(names, 2)
+        if _alike(systems[first], systems[second], scores, measure)
     ]
     return f"{text} {f'Not distinguished: {_listed(equal)}' if equal else 'All are distinguished'}."
 
@@ -136,35 +136,35 @@ def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float
     """
     if not contrasts:
         return ""
-    found = [one for one in contrasts if not guess or max(one.one.low, one.other.low) > guess]
-    guessing = _enumerated([one.system for one in contrasts if one not in found])
-    stated = [f"{one.system} {_percent(one.one)} against {_percent(one.other)}" for one in found if one.differs]
-    equal = _enumerated([one.system for one in found if not one.differs])
+    clear = [pair for pair in contrasts if not guess or max(pair.first.low, pair.second.low) > guess]
+    guessing = _enumerated([pair.system for pair in contrasts if pair not in clear])
+    stated = [f"{pair.system} {_bounds(pair.first)} against {_bounds(pair.second)}" for pair in clear if pair.differs]
+    equal = _enumerated([pair.system for pair in clear if not pair.differs])
     texts = [_listed(stated)] if stated else []
     texts += [f"no difference is found for {equal}"] if equal else []
     texts += [f"not shown to beat a guess of two ({guess:.0f} %): {guessing}"] if guessing else []
     return f"{topic}: {'; '.join(texts)}."
 
 
-def _alike(one: SeedGroup, other: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
+def _alike(first_row: SeedGroup, second_row: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
     """Return True if two systems are not distinguished in a measure."""
-    paired = difference(one, other, measure, scores, resamples=1_000)
+    paired = difference(first_row, second_row, measure, scores, resamples=1_000)
     if paired is None:
-        return _overlap(one.numbers[measure], other.numbers[measure])
+        return _intervals_overlap(first_row.numbers[measure], second_row.numbers[measure])
     return not (paired.low > 0 or paired.high < 0)
 
 
-def _overlap(one: Estimate, other: Estimate) -> bool:
-    return one.low <= other.high and other.low <= one.high
+def _intervals_overlap(first: Estimate, second: Estimate) -> bool:
+    return first.low <= second.high and second.low <= first.high
 
 
-def _percent(number: Estimate) -> str:
+def _bounds(number: Estimate) -> str:
     return f"{number.mean:.0f} % ({number.low:.0f} to {number.high:.0f})"
 
 
 def _listed(texts: Sequence[str]) -> str:
-    more = [f"{len(texts) - _MOST_NAMED} more"] if len(texts) > _MOST_NAMED else []
-    return "; ".join([*texts[:_MOST_NAMED], *more])
+    more = [f"{len(texts) - _MOST_ITEMS} more"] if len(texts) > _MOST_ITEMS else []
+    return "; ".join([*texts[:_MOST_ITEMS], *more])
 
 
 def _enumerated(names: Sequence[str]) -> str:
@@ -178,10 +178,10 @@ _LINES_OF_A_SENTENCE = 4
 _WARNINGS = 2  # on the outputs of single runs
 _SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
 _NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
-_OWN = "→"  # before the row of a run just done
-_GAP = "⋮"  # instead of rows that are not shown
+_RUN_MARK = "→"  # before the row of a run just done
+_ROW_GAP = "⋮"  # instead of rows that are not shown
 _MEANINGS = {  # of words in the table
-    _OWN: "a run of this command",
+    _RUN_MARK: "a run of this command",
     "facts": "planted facts that the summaries state right, in percent",
     "R-Lsum": "ROUGE-Lsum, 0–100",
     "±": "half the 95 % interval (of one seed: over examples only)",
@@ -204,66 +204,66 @@ class UpdatedTable:
     curves: tuple[Path, ...] = ()
 
 
-def describe_runs(updated: Sequence[UpdatedTable], done: Sequence[RunRecord]) -> str:
+def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) -> str:
     """Describe the runs just done: on one or two datasets in detail, on more with a line for each.
 
     Args:
         updated: the tables that have the runs.
-        done: the runs, without their baselines; points of a sweep that are the same run may be repeated.
+        runs: those just done, without their baselines; points of a sweep that are the same run may be repeated.
     """
-    done = list({run.run_id: run for run in done}.values())
+    runs = list({run.run_id: run for run in runs}.values())
     if len(updated) <= _TABLES_SHOWN:
-        runs_of = {one.table.dataset: [run for run in done if run.dataset == one.table.dataset] for one in updated}
-        details = ["\n".join(_detailed_lines(one, runs_of[one.table.dataset])) for one in updated]
+        runs_of = {item.table.dataset: [run for run in runs if run.dataset == item.table.dataset] for item in updated}
+        details = ["\n".join(_detailed_lines(item, runs_of[item.table.dataset])) for item in updated]
         return "\n".join(["\n\n".join(details), *_next_commands(updated[0], runs_of[updated[0].table.dataset])])
-    ids = {run.run_id for run in done}
-    lines = [f"{format_count(len(done), 'run')} on {len(updated)} datasets. The best of them:"]
-    warnings = warnings_on_outputs(done, _WARNINGS)
-    most = _MOST_LINES - 3 - len(warnings)
-    lines += [_describe_best(one.table, ids) for one in updated[:most]]
-    lines += [f"… and {len(updated) - most} more datasets."] if len(updated) > most else []
+    ids = {run.run_id for run in runs}
+    lines = [f"{format_count(len(runs), 'run')} on {len(updated)} datasets. The best of them:"]
+    warnings = warnings_on_outputs(runs, _WARNINGS)
+    num_shown = _MOST_LINES - 3 - len(warnings)
+    lines += [_describe_best(item.table, ids) for item in updated[:num_shown]]
+    lines += [f"… and {len(updated) - num_shown} more datasets."] if len(updated) > num_shown else []
     lines += [*warnings, f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}"]
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
 
 def _describe_best(table: Table, ids: Set[str]) -> str:
     """Describe the best of the runs just done on a dataset: its score and its place."""
-    block, own = _find_runs(table, ids)
-    row = block.rows[own[0]]
+    block, places = _find_block(table, ids)
+    row = block.rows[places[0]]
     name = ranking_score(row.first)
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
-    ranked = [other.key for other in block.rows if other.ranked]
+    ranked = [entry.key for entry in block.rows if entry.ranked]
     why = row.learned.word or "oracle"
     place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else why
     return f"{table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
 
 
-def _find_runs(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
+def _find_block(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
     """Return the block that has most of the runs, and the places of their rows in it."""
-    found = []
+    matches = []
     for block in table.comparable:
         runs_of_rows = [{run.run_id for run in (*row.runs, *row.repeated)} for row in block.rows]
-        found.append((block, [place for place, runs in enumerate(runs_of_rows) if runs & ids]))
-    return max(found, key=lambda item: len(item[1]))
+        matches.append((block, [place for place, runs in enumerate(runs_of_rows) if runs & ids]))
+    return max(matches, key=lambda item: len(item[1]))
 
 
-def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
+def _detailed_lines(updated: UpdatedTable, runs: Sequence[RunRecord]) -> Iterator[str]:
     table = updated.table
-    block, own = _find_runs(table, {run.run_id for run in done})
+    block, places = _find_block(table, {run.run_id for run in runs})
     yield from _wrapped(f"{table.heading()}, {describe_block(block, table.comparable)}", 1)
-    count = f"{len(done)} runs, " if len(done) > 1 else ""
-    yield from _wrapped(f"Done: {count}{', '.join(map(run_label, done))}", 1)
-    yield from ("", terminal_block(_nearby_rows(block, own)), "")
-    found = describe_facts_found(block.rows, table.scores)
-    for sentence in found:
+    count = f"{len(runs)} runs, " if len(runs) > 1 else ""
+    yield from _wrapped(f"Done: {count}{', '.join(map(run_label, runs))}", 1)
+    yield from ("", terminal_block(_nearby_rows(block, places)), "")
+    sentences = describe_facts_found(block.rows, table.scores)
+    for sentence in sentences:
         yield from _wrapped(sentence, _LINES_OF_A_SENTENCE)
-    if not found or len(done) == 1:
-        described = next((place for place in own if block.rows[place].first.trained), own[0])
+    if not sentences or len(runs) == 1:
+        described = next((place for place in places if block.rows[place].first.trained), places[0])
         yield from _wrapped(_describe_differences(table, block, described), 2)
     yield from _wrapped(describe_too_few(block.tests, block.rows), 2)
     yield from _wrapped(caution(block.rows), 2)
     yield from _wrapped(describe_unlearned(block.rows), 3)
-    for warning in warnings_on_outputs(done, _WARNINGS):
+    for warning in warnings_on_outputs(runs, _WARNINGS):
         yield from _wrapped(warning, 2)
     yield from _wrapped(_describe_comparable(table, block), 3)
     folder = updated.results.root / "leaderboard"
@@ -276,47 +276,47 @@ def _detailed_lines(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterato
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
 
 
-def _nearby_rows(block: ComparableRows, own: Sequence[int]) -> Block:
+def _nearby_rows(block: ComparableRows, places: Sequence[int]) -> Block:
     """Return the rows of the runs just done, with the best row and those next to the first of them."""
     rows = block.rows
-    near = {0, *own[:_ROWS_OWN], *range(max(0, own[0] - 1), min(own[0] + 2, len(rows)))}
+    nearby = {0, *places[:_ROWS_OWN], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
-        near = set(range(len(rows)))
-    known = columns_of(run for row in rows for run in row.runs)
+        nearby = set(range(len(rows)))
+    all_columns = columns_of(run for row in rows for run in row.runs)
     names = ("system", "settings", seeds_column(rows), ranking_score(rows[0].first), "length", "run")
-    columns = [known[name] for name in names]
+    columns = [all_columns[name] for name in names]
     cells = row_cells(block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
-    lines, before = [], -1
-    for place in sorted(near):
-        if place > before + 1:
-            lines.append([_GAP, *[""] * len(columns)])
-        number, system, settings, *rest = cells[place]
-        mark = f"{_OWN} {number}" if place in own else number
-        lines.append([mark, system, _shortened(settings, width), *rest])
-        before = place
+    lines, previous = [], -1
+    for place in sorted(nearby):
+        if place > previous + 1:
+            lines.append([_ROW_GAP, *[""] * len(columns)])
+        number, system, settings, *values = cells[place]
+        mark = f"{_RUN_MARK} {number}" if place in places else number
+        lines.append([mark, system, _shorten_settings(settings, width), *values])
+        previous = place
     table = table_block(columns, lines)
     words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words)
     return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
-def _shortened(text: str, width: int) -> str:
+def _shorten_settings(text: str, width: int) -> str:
     """Return a text, cut to `width` characters if it is longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _describe_differences(table: Table, block: ComparableRows, own: int) -> str:
+def _describe_differences(table: Table, block: ComparableRows, place: int) -> str:
     """Describe how far the best row of the runs just done is from Lead, and from the best or the next row."""
-    row, name = block.rows[own], ranking_score(block.rows[0].first)
-    ranked = [other for other in block.rows if row.ranked and other.ranked and other is not row]
-    leads = [other for other in ranked if other.first.model == LEAD]
-    best = next((other for other in block.rows if other.ranked), None)
+    row, name = block.rows[place], ranking_score(block.rows[0].first)
+    ranked = [entry for entry in block.rows if row.ranked and entry.ranked and entry is not row]
+    leads = [entry for entry in ranked if entry.first.model == LEAD]
+    best = next((entry for entry in block.rows if entry.ranked), None)
     texts = []
-    for other in {other.key: other for other in (*leads[:1], *ranked[:1])}.values():
-        if (found := difference(row, other, name, table.scores)) is not None:
-            which = f"the best, {other.label}" if other is best else other.label
-            texts.append(f"{found.mean:+.1f} ({format_interval(found.low, found.high)}) from {which}")
+    for rival in {rival.key: rival for rival in (*leads[:1], *ranked[:1])}.values():
+        if (gap := difference(row, rival, name, table.scores)) is not None:
+            label = f"the best, {rival.label}" if rival is best else rival.label
+            texts.append(f"{gap.mean:+.1f} ({format_interval(gap.low, gap.high)}) from {label}")
     return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
 
 
@@ -327,14 +327,14 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
     systems, runs = format_count(len(block.rows), "system"), format_count(len(_run_ids(block)), "run")
     text = f"Same texts, split, examples and scoring: {systems} ({runs})."
     reasons: Counter[str] = Counter()
-    for other in table.comparable:
-        if other is not block:
-            training = "no training here" if other.zero_shot else "training here"
-            reason = describe_difference(other.rows[0].first, block.rows[0].first) or training
-            reasons[reason] += len(_run_ids(other) - _run_ids(block))
+    for other_block in table.comparable:
+        if other_block is not block:
+            training = "no training here" if other_block.zero_shot else "training here"
+            reason = describe_difference(other_block.rows[0].first, block.rows[0].first) or training
+            reasons[reason] += len(_run_ids(other_block) - _run_ids(block))
     if reasons:
-        named = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
-        text += f" In other blocks: {format_count(reasons.total(), 'run')} ({named})."
+        causes = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
+        text += f" In other blocks: {format_count(reasons.total(), 'run')} ({causes})."
     return text
 
 
@@ -342,18 +342,18 @@ def _run_ids(block: ComparableRows) -> set[str]:
     return {run.run_id for row in block.rows for run in row.runs}
 
 
-def _next_commands(updated: UpdatedTable, done: Sequence[RunRecord]) -> Iterator[str]:
+def _next_commands(updated: UpdatedTable, runs: Sequence[RunRecord]) -> Iterator[str]:
     """Yield the commands that are useful after runs, for the best of them."""
-    ids = {run.run_id for run in done}
-    block, places = _find_runs(updated.table, ids)
+    ids = {run.run_id for run in runs}
+    block, places = _find_block(updated.table, ids)
     row = block.rows[places[0]]
     run = next((run for run in row.runs if run.run_id in ids), row.first)
-    others = [other.key for other in block.rows if other is not row]
-    results, own = updated.results, run.run_id[:SHORT_ID]
+    rivals = [entry.key for entry in block.rows if entry is not row]
+    results, run_id = updated.results, run.run_id[:SHORT_ID]
     commands = {_command("leaderboard", updated.table.dataset, results=results): "the whole table"}
-    if others:
-        commands[_command("compare", others[0][:SHORT_ID], own, results=results)] = "do these two differ?"
-    commands[_command("inspect", own, "0", results=results)] = "what it read and wrote"
+    if rivals:
+        commands[_command("compare", rivals[0][:SHORT_ID], run_id, results=results)] = "do these two differ?"
+    commands[_command("inspect", run_id, "0", results=results)] = "what it read and wrote"
     for number, (command, purpose) in enumerate(commands.items()):
         line = f"{'Next:' if number == 0 else '':6}{command}"
         explained = f"{line}  # {purpose}"

@@ -14,7 +14,7 @@ from longsumbench.render.tables import Block, Stressed, Tied
 from longsumbench.runs.record import SHORT_ID, ranking_score
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
-_CHECKPOINT = (
+_CHECKPOINT_COLUMNS = (
     "price",
     "parameters",
     "context",
@@ -33,7 +33,7 @@ _FIRST_LEFT_OUT = (
 
 
 def leaderboard_block(
-    comparable: ComparableRows, table: Sequence[ComparableRows], part: str = "f", chosen: Sequence[str] = ()
+    comparable: ComparableRows, table: Sequence[ComparableRows], part: str = "f", column_names: Sequence[str] = ()
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
 
@@ -41,22 +41,22 @@ def leaderboard_block(
         comparable: the systems.
         table: all blocks of the table; the heading describes how this one differs from the first.
         part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
-        chosen: names of the columns after system and settings; empty for the default ones.
+        column_names: the columns after system and settings; empty for the default ones.
     """
     rows, tests = comparable.rows, comparable.tests
     number = next(number for number, block in enumerate(table, 1) if block is comparable)
     heading = (f"block {number}: " if table[1:] else "") + describe_block(comparable, table)
     if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
-    columns, optional = _columns(rows, part, chosen)
-    shown = {column.name for column in columns}
+    columns, optional = _columns(rows, part, column_names)
+    names = {column.name for column in columns}
     block = table_block(columns, row_cells(comparable, columns), describe_method(tests))
     return replace(
         block,
         heading=heading,
         notes=(untrained,) if (untrained := describe_untrained(rows)) else (),
         optional=tuple(column.heading for column in optional),
-        footnotes=footnotes(comparable, shown, part),
+        footnotes=footnotes(comparable, names, part),
     )
 
 
@@ -75,18 +75,18 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 
 
-def _columns(rows: Sequence[SeedGroup], part: str, chosen: Sequence[str]) -> tuple[list[Column], list[Column]]:
+def _columns(rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
-    known = columns_of((run for row in rows for run in row.runs), part)
-    if chosen:
-        columns = [known[name] for name in dict.fromkeys((*_WHO, *chosen)) if name in known]
+    all_columns = columns_of((run for row in rows for run in row.runs), part)
+    if column_names:
+        columns = [all_columns[name] for name in dict.fromkeys((*_WHO, *column_names)) if name in all_columns]
         return columns, columns[:1:-1]
     ranked_by, seeds = ranking_score(rows[0].first), seeds_column(rows)
     numbers = list(numbers_shown([row.first for row in rows]))
-    facts = _CHECKPOINT if any(run.system for row in rows for run in row.runs) else ()
+    facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
     names = [*_WHO, seeds, *numbers, *facts, *_COST]
-    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT]
-    return [known[name] for name in names], [known[name] for name in optional if name in names]
+    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS]
+    return [all_columns[name] for name in names], [all_columns[name] for name in optional if name in names]
 
 
 def seeds_column(rows: Sequence[SeedGroup]) -> str:

@@ -27,13 +27,13 @@ from longsumbench.runs.record import (
     source_seen,
 )
 
-_HEADING = "What was not read, not learned, not finished"
-_NOTE = (
+_LEDGER_HEADING = "What was not read, not learned, not finished"
+_LEDGER_NOTE = (
     "Source: the share of tokens (of words, for a system without tokens) that was read, and the share that each "
     "setting dropped. Targets: training references longer than decode_length. Outputs: summaries that hit the length "
     "limit."
 )
-_ABSENT = "–"
+_NO_VALUE = "–"
 PREFIX = "cut_"  # of the CSV columns with the shares by cause
 
 
@@ -55,38 +55,38 @@ def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
 def ledger_block(records: Sequence[RunRecord]) -> Block:
     """Return a block with a row for each run."""
     columns = ("run", "split", "source\nread (%)", "dropped by (%)", "training\ntargets cut", "outputs\nat the limit")
-    rows = [_row(record) for record in records]
-    return Block(_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_NOTE,))
+    rows = [_ledger_row(record) for record in records]
+    return Block(_LEDGER_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_LEDGER_NOTE,))
 
 
-def _row(record: RunRecord) -> list[str]:
+def _ledger_row(record: RunRecord) -> list[str]:
     seen, shares = source_seen(record), cut_shares(record)
     return [
         run_label(record),
         record.split,
-        _ABSENT if seen is None else f"{seen:.1f}",
-        ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _ABSENT,
-        _targets(record),
-        _ABSENT if record.imported else format_share(record.outputs_cut, record.num_outputs),
+        _NO_VALUE if seen is None else f"{seen:.1f}",
+        ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _NO_VALUE,
+        _format_targets(record),
+        _NO_VALUE if record.imported else format_share(record.outputs_cut, record.num_outputs),
     ]
 
 
-def _targets(record: RunRecord) -> str:
+def _format_targets(record: RunRecord) -> str:
     """Describe how many training targets were cut, and the share of their tokens."""
     targets = record.fit.targets
     if targets is None or not record.trained:
-        return _ABSENT
+        return _NO_VALUE
     share = percent(targets.tokens - targets.tokens_seen, targets.tokens) or 0.0
     return f"{format_share(record.fit.targets_cut, record.train_examples)}, {share:.1f} % of tokens"
 
 
-def format_share(part: int, whole: int) -> str:
-    """Format a count and its share: "12 (3.40 %)"; only the count if `whole` is 0."""
-    share = percent(part, whole)
+def format_share(part: int, total: int) -> str:
+    """Format a count and its share: "12 (3.40 %)"; only the count if `total` is 0."""
+    share = percent(part, total)
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"
 
 
-_ALSO_CALLED = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 
 
@@ -121,13 +121,13 @@ def _fact(
     """Return the column of a fact about single runs; a row has its mean over the runs."""
 
     def cell(row: SeedGroup) -> str:
-        found = [number for run in row.runs if (number := value(run)) is not None]
-        return show(sum(found) / len(found)) if found else ""
+        numbers = [number for run in row.runs if (number := value(run)) is not None]
+        return show(sum(numbers) / len(numbers)) if numbers else ""
 
     return Column(name, heading, meaning, cell)
 
 
-def _text(name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]) -> Column:
+def _text_fact(name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]) -> Column:
     """Return the column of a text about single runs; a row has the different ones."""
 
     def cell(row: SeedGroup) -> str:
@@ -136,7 +136,7 @@ def _text(name: str, heading: str, meaning: str, value: Callable[[RunRecord], st
     return Column(name, heading, meaning, cell, "l")
 
 
-def _count(name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format) -> Column:
+def _count_fact(name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format) -> Column:
     """Return the column of a sum over the outputs."""
     return _fact(name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show)
 
@@ -163,11 +163,11 @@ def _rouge_part(kind: str, part: str) -> Callable[[RunRecord], float | None]:
     return lambda run: getattr(run.scores[kind], part) if kind in run.scores else None
 
 
-def _trained(name: str) -> Callable[[RunRecord], float | None]:
+def _training_fact(name: str) -> Callable[[RunRecord], float | None]:
     return lambda run: getattr(run.fit, name) if run.trained else None
 
 
-def _seeds(row: SeedGroup) -> str:
+def _format_seeds(row: SeedGroup) -> str:
     return "" if row.first.seed is None else str(len(row.runs))
 
 
@@ -186,7 +186,7 @@ def _settings_cell(row: SeedGroup) -> str:
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     if row.learned.word in (NOT_LEARNED, STILL_LEARNING):
         noted[row.learned.word] = None
-    return "; ".join(text for text in (", ".join(row.shown or row.settings), *noted) if text)
+    return "; ".join(text for text in (", ".join(row.table_settings or row.settings), *noted) if text)
 
 
 def remarks(record: RunRecord) -> list[str]:
@@ -217,17 +217,17 @@ def _length(row: SeedGroup) -> str:
 
 
 _PERCENT = "{:.0f} %".format
-_FACTS = (
+_FACT_COLUMNS = (
     Column("system", "system", "the model", _system_cell, "l"),
     Column(
         "settings", "settings", "its name, and settings that differ from other rows or defaults", _settings_cell, "l"
     ),
-    Column("seeds", "seeds", "number of seeds", _seeds),
+    Column("seeds", "seeds", "number of seeds", _format_seeds),
     Column("seed", "seed", "the seeds", _seed),
     Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
     _fact("source_seen", "source\nread", "share of the source that was read", source_seen, _PERCENT),
     _fact("source_copied", "copied\nfrom", "share of the source that an extract copied", source_copied, _PERCENT),
-    _fact("seconds", "train\ntime", "time of training", _trained("seconds"), format_duration),
+    _fact("seconds", "train\ntime", "time of training", _training_fact("seconds"), format_duration),
     Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
     _learning("learned", "learned", "whether the system learned to summarize", lambda learned: learned.word),
     _learning(
@@ -242,11 +242,11 @@ _FACTS = (
         "gain over the floor, as share of the possible gain",
         lambda learned: "" if learned.lift is None else f"{learned.lift:.0f} %",
     ),
-    _fact("steps", "steps", "optimizer steps", _trained("steps")),
-    _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _trained("examples")),
-    _fact("source_tokens", "source\ntokens", "source tokens trained on", _trained("source_tokens")),
-    _fact("target_tokens", "target\ntokens", "target tokens trained on", _trained("target_tokens")),
-    _text("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
+    _fact("steps", "steps", "optimizer steps", _training_fact("steps")),
+    _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _training_fact("examples")),
+    _fact("source_tokens", "source\ntokens", "source tokens trained on", _training_fact("source_tokens")),
+    _fact("target_tokens", "target\ntokens", "target tokens trained on", _training_fact("target_tokens")),
+    _text_fact("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
     _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
     _fact(
         "context",
@@ -254,18 +254,18 @@ _FACTS = (
         "most tokens of an input with these settings, its prompt included",
         lambda run: run.facts.context,
     ),
-    _text("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
-    _text("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
-    _text("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
-    _text("released", "released", "date of the checkpoint: before or after the dataset", _released),
-    _text("prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt),
+    _text_fact("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
+    _text_fact("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
+    _text_fact("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
+    _text_fact("released", "released", "date of the checkpoint: before or after the dataset", _released),
+    _text_fact("prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt),
     _fact("length_ratio", "length\nratio", "words of the outputs / of the references", length_ratio, "{:.2f}".format),
-    _count("requests", "requests", "requests to the model"),
-    _count("prompt_tokens", "prompt\ntokens", "tokens sent"),
-    _count("output_tokens", "output\ntokens", "tokens received"),
-    _count("price", "price\n(US$)", "US dollars", _format_price),
-    _count("refused", "refused", "requests that the model refused"),
-    _count("failed", "failed", "examples without an answer"),
+    _count_fact("requests", "requests", "requests to the model"),
+    _count_fact("prompt_tokens", "prompt\ntokens", "tokens sent"),
+    _count_fact("output_tokens", "output\ntokens", "tokens received"),
+    _count_fact("price", "price\n(US$)", "US dollars", _format_price),
+    _count_fact("refused", "refused", "requests that the model refused"),
+    _count_fact("failed", "failed", "examples without an answer"),
     _fact("total_seconds", "total\ntime", "time of all steps", lambda run: run.timings.total or None, format_duration),
     _fact(
         "summarize_seconds",
@@ -346,13 +346,13 @@ def _setting_column(key: str) -> Column:
 
 def _settings(run: RunRecord) -> dict[str, Any]:
     """Return a run's settings by their full keys; those of training only if it was trained."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in run.config.items():
         if not isinstance(value, Mapping):
-            found[key] = value
+            settings[key] = value
         elif key != "train" or run.trained:
-            found |= {f"{key}.{name}": one for name, one in value.items()}
-    return found
+            settings |= {f"{key}.{name}": item for name, item in value.items()}
+    return settings
 
 
 def _share_column(cause: str) -> Column:
@@ -372,28 +372,28 @@ def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Colum
         name: _number_column(name, part) for name in measures if any(measured_mean(run, name) for run in records)
     }
     shares = {f"{PREFIX}{cause}": _share_column(cause) for cause in sorted(causes)}
-    facts = {column.name: column for column in _FACTS}
-    return {**facts, **numbers, **shares, **{key: one for key, one in settings.items() if key not in facts}}
+    facts = {column.name: column for column in _FACT_COLUMNS}
+    return {**facts, **numbers, **shares, **{key: column for key, column in settings.items() if key not in facts}}
 
 
-def choose_columns(names: Sequence[str], known: Mapping[str, Column]) -> list[Column]:
+def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[Column]:
     """Return the columns with these names, in this order; the group of a setting may be left out ("learning_rate").
 
     Raises:
         UsageError: no run has a column of that name; several settings have it.
     """
-    chosen = []
-    for typed in dict.fromkeys(names):
-        name = _ALSO_CALLED.get(typed, typed)
-        found = [name] if name in known else [key for key in known if key.endswith(f".{name}")]
-        if len(found) > 1:
-            raise UsageError(f"--columns {typed} may be {' or '.join(found)}: type one of these")
-        if not found:
-            names_known = [*known, *(key.partition(".")[2] for key in known if "." in key)]
-            likely = how_to_compute(typed) or did_you_mean(typed, names_known)
-            raise UsageError(f"no run has a column '{typed}'{likely}; --columns help lists all")
-        chosen.append(known[found[0]])
-    return list(dict.fromkeys(chosen))
+    selection = []
+    for word in dict.fromkeys(names):
+        name = _COLUMN_ALIASES.get(word, word)
+        matches = [name] if name in columns else [key for key in columns if key.endswith(f".{name}")]
+        if len(matches) > 1:
+            raise UsageError(f"--columns {word} may be {' or '.join(matches)}: type one of these")
+        if not matches:
+            names_known = [*columns, *(key.partition(".")[2] for key in columns if "." in key)]
+            likely = how_to_compute(word) or did_you_mean(word, names_known)
+            raise UsageError(f"no run has a column '{word}'{likely}; --columns help lists all")
+        selection.append(columns[matches[0]])
+    return list(dict.fromkeys(selection))
 
 
 def how_to_compute(number: str) -> str:
@@ -404,6 +404,6 @@ def how_to_compute(number: str) -> str:
     return ""
 
 
-def list_columns(known: Mapping[str, Column]) -> str:
+def list_columns(columns: Mapping[str, Column]) -> str:
     """Return a line for each column: its name, and what it is."""
-    return plain_table([[column.name, column.meaning] for column in known.values()])
+    return plain_table([[column.name, column.meaning] for column in columns.values()])

@@ -42,12 +42,12 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     sections: tuple[str, ...] = ("train", "decode") if record.fit.steps or record.fit.parameters else ()
     if record.zero_shot:
         sections = ("decode",)
-    found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
+    settings = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
         values = without_later_defaults(SECTIONS[section], record.config[section])
-        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
-    return found
+        settings |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
+    return settings
 
 
 def format_typed(value: Any) -> str:
@@ -66,33 +66,33 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
-    shown = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
-    return {**(shown or {first: first}), DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE]}
+    headings = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
+    return {**(headings or {first: first}), DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE]}
 
 
-def describe_difference(one: RunRecord, other: RunRecord) -> str:
+def describe_difference(first: RunRecord, second: RunRecord) -> str:
     """Describe how the conditions of two runs differ; empty if they do not."""
     parts = []
-    if one.split != other.split:
-        parts.append(f"{one.split} instead of {other.split} split")
-    if one.fingerprint != other.fingerprint:
-        hashes = f"{one.fingerprint[:SHORT_ID]} instead of {other.fingerprint[:SHORT_ID]}"
-        parts.append(f"other texts ({_unlike_dataset_settings(one, other) or hashes})")
-    if one.examples != other.examples:
-        numbers = f" ({one.n} instead of {other.n})" if one.n != other.n else ""
+    if first.split != second.split:
+        parts.append(f"{first.split} instead of {second.split} split")
+    if first.fingerprint != second.fingerprint:
+        hashes = f"{first.fingerprint[:SHORT_ID]} instead of {second.fingerprint[:SHORT_ID]}"
+        parts.append(f"other texts ({_unlike_dataset_settings(first, second) or hashes})")
+    if first.examples != second.examples:
+        numbers = f" ({first.n} instead of {second.n})" if first.n != second.n else ""
         parts.append(f"other examples{numbers}")
-    pairs = zip(one.signature.split("|"), other.signature.split("|"), strict=False)
+    pairs = zip(first.signature.split("|"), second.signature.split("|"), strict=False)
     unlike = [f"{new} instead of {old}" for new, old in pairs if new != old and not new.startswith("n:")]
-    if one.signature != other.signature and not (parts or unlike):
+    if first.signature != second.signature and not (parts or unlike):
         unlike = ["other signature"]
     return ", ".join(parts + unlike)
 
 
-def _unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
+def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
     """Describe the `dataset` settings that differ between two runs; empty if none does."""
-    if one.dataset != other.dataset:
+    if first.dataset != second.dataset:
         return ""
-    new, old, parts = _dataset_settings(one), _dataset_settings(other), []
+    new, old, parts = _dataset_settings(first), _dataset_settings(second), []
     for key in {**new, **old}:
         if new.get(key) != old.get(key):
             value = f"dataset.{key}={new[key]}" if key in new else f"the default dataset.{key}"
@@ -105,8 +105,8 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
 
     Paths are reduced to their last name.
     """
-    other = names_deciding(DatasetSettings, *SAME_SYSTEM)
-    settings = {key: value for key, value in record.config["dataset"].items() if key not in other}
+    neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
+    settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
     settings["reader"] = settings.get("reader") or settings.get("name")  # old records have none
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)

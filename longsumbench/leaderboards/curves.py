@@ -30,9 +30,9 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
-_MOST_DIFFERENCES = 3  # in a label
+_MOST_LABEL_SETTINGS = 3  # in a label
 
-_Place = tuple[str, ...]  # a value of each swept setting
+_SweptValues = tuple[str, ...]  # a value of each swept setting
 Settings = Mapping[str, str]  # full name → value
 
 
@@ -48,7 +48,7 @@ class Curve:
     """
 
     label: str
-    points: Mapping[_Place, SeedGroup]
+    points: Mapping[_SweptValues, SeedGroup]
     settings: Settings
     follows: Settings
 
@@ -135,10 +135,10 @@ class _Settled:
     record: RunRecord
     settings: Settings
 
-    def place(self, keys: Sequence[str]) -> _Place:
+    def place(self, keys: Sequence[str]) -> _SweptValues:
         return tuple(self.settings.get(key, NO_SETTING) for key in keys)
 
-    def others(self, keys: Collection[str]) -> Settings:
+    def without(self, keys: Collection[str]) -> Settings:
         return {key: value for key, value in self.settings.items() if key not in keys}
 
 
@@ -147,7 +147,7 @@ def sweep_of(
     records: Iterable[RunRecord],
     words: Sequence[str],
     scores: ScoresOfRuns | None = None,
-    wanted: Collection[str] = (),
+    run_ids: Collection[str] = (),
 ) -> SweepCurves:
     """Return the curves of all finished runs on a dataset against one or two settings.
 
@@ -156,18 +156,18 @@ def sweep_of(
         records: of its runs, in any order.
         words: the settings, as "model.page_size", "decode.num_beams"; "model." may be left out.
         scores: run id → per-example scores, 0–1, of the runs that have them.
-        wanted: ids of runs whose group comes first, even if others are larger.
+        run_ids: ids of runs whose group comes first, even if others are larger.
 
     Raises:
         UsageError: there are more than two settings, no run has a setting, or no two runs differ in it alone.
     """
     if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
-    settled = [_Settled(one, settings_of(one)) for one in sorted(records, key=lambda record: record.run_id)]
+    settled = [_Settled(record, settings_of(record)) for record in sorted(records, key=lambda record: record.run_id)]
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
-    groups = _groups(settled, keys, wanted)
+    groups = _groups(settled, keys, run_ids)
     constant = [key for index, key in enumerate(keys) if not (groups and _varied(groups[0].curves, index))]
     if constant:
         message = f"no two comparable runs on {dataset} differ only in {constant[0]}"
@@ -177,17 +177,17 @@ def sweep_of(
 
 def by_size(value: str) -> tuple[int, float, str]:
     """Return a sorting key of a setting's values: numbers by size, then words."""
-    found = parse_number(value)
-    return (1, 0.0, value) if found is None else (0, found, value)
+    number = parse_number(value)
+    return (1, 0.0, value) if number is None else (0, number, value)
 
 
 def parse_number(value: str) -> float | None:
     """Return a setting's value as a number; None for a word."""
     try:
-        found = float(value)
+        number = float(value)
     except ValueError:
         return None
-    return found if np.isfinite(found) else None
+    return number if np.isfinite(number) else None
 
 
 def short_name(key: str) -> str:
@@ -197,24 +197,24 @@ def short_name(key: str) -> str:
 
 def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
     """Return a setting's full name; raises UsageError if no run has it, or two sections have it."""
-    known = sorted({key for one in settled for key in one.settings})
-    if word in known or f"model.{word}" in known:
-        return word if word in known else f"model.{word}"
-    found = [key for key in known if key.partition(".")[2] == word]
-    if len(found) > 1:
-        raise UsageError(f"--against {word} is ambiguous: write {' or '.join(found)}")
-    if found:
-        return found[0]
+    keys = sorted({key for run in settled for key in run.settings})
+    if word in keys or f"model.{word}" in keys:
+        return word if word in keys else f"model.{word}"
+    matches = [key for key in keys if key.partition(".")[2] == word]
+    if len(matches) > 1:
+        raise UsageError(f"--against {word} is ambiguous: write {' or '.join(matches)}")
+    if matches:
+        return matches[0]
     if word.rpartition(".")[2] == "seed":
         raise UsageError(f"--against {word}: a curve is the mean over seeds; {_varied_settings(settled)}")
-    near = did_you_mean(word, [*known, *(key.partition(".")[2] for key in known)])
-    message = f"--against {word}: no run on {dataset} has this setting, or it affects no outcome{near}"
+    suggestion = did_you_mean(word, [*keys, *(key.partition(".")[2] for key in keys)])
+    message = f"--against {word}: no run on {dataset} has this setting, or it affects no outcome{suggestion}"
     raise UsageError(f"{message}; {_varied_settings(settled)}")
 
 
 def _varied_settings(settled: Sequence[_Settled]) -> str:
     """Name the settings in which comparable runs differ, with all others equal."""
-    keys = sorted({key for one in settled for key in one.settings})
+    keys = sorted({key for run in settled for key in run.settings})
     varied = [key for key in keys if any(_varied(group.curves, 0) for group in _groups(settled, (key,)))]
     if not varied:
         return "comparable runs differ in no single setting"
@@ -225,100 +225,100 @@ def _varied(curves: Iterable[Curve], index: int) -> bool:
     return any(len({place[index] for place in curve.points}) > 1 for curve in curves)
 
 
-def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], wanted: Collection[str] = ()) -> list[Group]:
+def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collection[str] = ()) -> list[Group]:
     """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first."""
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
-    for one in settled:
-        conditions.setdefault(comparison_key(one.record), []).append(one)
-    found = []
+    for run in settled:
+        conditions.setdefault(comparison_key(run.record), []).append(run)
+    pairs = []
     for members in conditions.values():
         curves = [curve for model in _by_model(members) for curve in _curves(model, keys)]
         budgets: dict[str, list[Curve]] = {}
         for curve in curves:
             if not curve.lacks:
                 budgets.setdefault(_budget(curve), []).append(curve)
-        for spent, own in budgets.items():
+        for spent, main in budgets.items():
             references = [curve for curve in curves if curve.lacks and (not spent or _budget(curve) in ("", spent))]
-            found.append((own, references))
-    found.sort(key=lambda pair: _first(pair[0], pair[1], len(keys), wanted))
-    first = found[0][0][0].first if found else None
-    return [_group(place, own, references, first) for place, (own, references) in enumerate(found, start=1)]
+            pairs.append((main, references))
+    pairs.sort(key=lambda pair: _first(pair[0], pair[1], len(keys), run_ids))
+    first = pairs[0][0][0].first if pairs else None
+    return [_group(place, main, references, first) for place, (main, references) in enumerate(pairs, start=1)]
 
 
 def _by_model(members: Iterable[_Settled]) -> list[list[_Settled]]:
     models: dict[str, list[_Settled]] = {}
-    for one in members:
-        models.setdefault(one.record.model, []).append(one)
+    for run in members:
+        models.setdefault(run.record.model, []).append(run)
     return [models[name] for name in sorted(models)]
 
 
 def _budget(curve: Curve) -> str:
     """Return the training budget as JSON, without swept settings; empty if the system was not trained."""
-    given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in sorted(names_deciding(Recipe, "budget"))}
-    return json.dumps(given) if any(given.values()) else ""
+    budget = {f"train.{name}": curve.settings.get(f"train.{name}") for name in sorted(names_deciding(Recipe, "budget"))}
+    return json.dumps(budget) if any(budget.values()) else ""
 
 
 def _first(
-    own: Sequence[Curve], references: Sequence[Curve], num_keys: int, wanted: Collection[str]
+    main: Sequence[Curve], references: Sequence[Curve], num_keys: int, run_ids: Collection[str]
 ) -> tuple[Any, ...]:
     """Return a sorting key of groups: the most varied settings, wanted runs, the most points, the most runs."""
-    swept = [curve for curve in own if curve.swept]
-    varied = [_varied(own, index) for index in range(num_keys)]
-    first = own[0].first
+    swept = [curve for curve in main if curve.swept]
+    varied = [_varied(main, index) for index in range(num_keys)]
+    first = main[0].first
     return (
         -sum(varied),
-        all(record.run_id not in wanted for curve in own for record in curve.records()),
+        all(record.run_id not in run_ids for curve in main for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
-        -sum(1 for curve in (*own, *references) for _ in curve.records()),
+        -sum(1 for curve in (*main, *references) for _ in curve.records()),
         SPLIT_ORDER.index(first.split),
         -first.n,
         first.run_id,
     )
 
 
-def _group(place: int, own: list[Curve], references: list[Curve], first: RunRecord | None) -> Group:
+def _group(place: int, main: list[Curve], references: list[Curve], first: RunRecord | None) -> Group:
     """Label the curves of a group; describe what they have in common, and how they differ from the first group."""
-    names = _labels([*own, *references])
-    named = [replace(curve, label=name) for curve, name in zip([*own, *references], names, strict=True)]
-    curves = sorted(named[: len(own)], key=lambda curve: (-len(curve.points), curve.label))
-    others = sorted(named[len(own) :], key=lambda curve: curve.label)
-    one = own[0].first
-    lines = [f"{one.split} split, {format_count(one.n, 'example')}"]
-    lines += [unlike] if first is not None and (unlike := describe_difference(one, first)) else []
-    lines += [describe_budget([record for curve in named for record in curve.records()]).rstrip(".")]
-    return Group(place, tuple(curves), tuple(others), tuple(lines))
+    names = _curve_labels([*main, *references])
+    labelled = [replace(curve, label=name) for curve, name in zip([*main, *references], names, strict=True)]
+    curves = sorted(labelled[: len(main)], key=lambda curve: (-len(curve.points), curve.label))
+    labelled_references = sorted(labelled[len(main) :], key=lambda curve: curve.label)
+    run = main[0].first
+    lines = [f"{run.split} split, {format_count(run.n, 'example')}"]
+    lines += [unlike] if first is not None and (unlike := describe_difference(run, first)) else []
+    lines += [describe_budget([record for curve in labelled for record in curve.records()]).rstrip(".")]
+    return Group(place, tuple(curves), tuple(labelled_references), tuple(lines))
 
 
 def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
     """Return the curves of a model's comparable runs, without their numbers."""
     follows = _following(members, keys)
     systems: dict[str, list[_Settled]] = {}
-    for one in members:
-        systems.setdefault(json.dumps(one.others({*keys, *follows}), sort_keys=True), []).append(one)
-    found = []
+    for run in members:
+        systems.setdefault(json.dumps(run.without({*keys, *follows}), sort_keys=True), []).append(run)
+    curves = []
     for runs in systems.values():
-        places: dict[_Place, list[RunRecord]] = {}
-        never = [all(one.place(keys)[index] in (_NULL, NO_SETTING) for one in runs) for index in range(len(keys))]
-        for one in runs:
-            place = tuple(NO_SETTING if no else value for no, value in zip(never, one.place(keys), strict=True))
-            places.setdefault(place, []).append(one.record)
+        places: dict[_SweptValues, list[RunRecord]] = {}
+        never = [all(run.place(keys)[index] in (_NULL, NO_SETTING) for run in runs) for index in range(len(keys))]
+        for run in runs:
+            place = tuple(NO_SETTING if no else value for no, value in zip(never, run.place(keys), strict=True))
+            places.setdefault(place, []).append(run.record)
         ordered = sorted(places, key=lambda place: [by_size(value) for value in place])
         points = {place: latest_per_seed(places[place]) for place in ordered}
         dependent = follows if len(points) > 1 else {}
-        shared = {key: value for key, value in runs[0].others(keys).items() if key not in dependent}
-        found.append(Curve(runs[0].record.model, points, shared, dependent))
-    return found
+        shared = {key: value for key, value in runs[0].without(keys).items() if key not in dependent}
+        curves.append(Curve(runs[0].record.model, points, shared, dependent))
+    return curves
 
 
 def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, str]:
     """Return the model's settings that are null at some points and equal at all others; none for numeric sweeps."""
-    if all(parse_number(value) is not None for one in members for value in one.place(keys)):
+    if all(parse_number(value) is not None for run in members for value in run.place(keys)):
         return {}
-    found = {}
-    for key in sorted({key for one in members for key in one.others(keys) if key.startswith("model.")}):
-        at: dict[_Place, set[str]] = {}
-        for one in members:
-            at.setdefault(one.place(keys), set()).add(one.settings.get(key, NO_SETTING))
+    settings = {}
+    for key in sorted({key for run in members for key in run.without(keys) if key.startswith("model.")}):
+        at: dict[_SweptValues, set[str]] = {}
+        for run in members:
+            at.setdefault(run.place(keys), set()).add(run.settings.get(key, NO_SETTING))
         values = set().union(*at.values()) - {_NULL}
         if (
             len(values) == 1
@@ -326,23 +326,23 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
             and {_NULL} in at.values()
             and all(len(v) == 1 for v in at.values())
         ):
-            found[key] = values.pop()
-    return found
+            settings[key] = values.pop()
+    return settings
 
 
-def _labels(curves: Sequence[Curve]) -> list[str]:
+def _curve_labels(curves: Sequence[Curve]) -> list[str]:
     """Return short names: the model, and the settings (or the run id) that distinguish the curve from others."""
     names = []
     for curve in curves:
-        same = [other.settings for other in curves if other.first.model == curve.first.model]
-        keys = [key for key in curve.settings if len({other.get(key, NO_SETTING) for other in same}) > 1]
-        if len(keys) >= _MOST_DIFFERENCES:
+        same = [item.settings for item in curves if item.first.model == curve.first.model]
+        keys = [key for key in curve.settings if len({item.get(key, NO_SETTING) for item in same}) > 1]
+        if len(keys) >= _MOST_LABEL_SETTINGS:
             keys = [
-                key for key in keys if not _usual(curve.settings[key], [other.get(key, NO_SETTING) for other in same])
+                key for key in keys if not _usual(curve.settings[key], [item.get(key, NO_SETTING) for item in same])
             ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys
         values = [f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}" for key in keys]
-        names.append(" ".join([curve.first.model, *values[:_MOST_DIFFERENCES]]))
+        names.append(" ".join([curve.first.model, *values[:_MOST_LABEL_SETTINGS]]))
     return [
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"
         for name, curve in zip(names, curves, strict=True)

@@ -89,19 +89,19 @@ def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
 
 
 def _possible_gain(row: SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
-    known = [gain for run in row.runs if (gain := gains[run.run_id])]
-    every = [gain.mean if gain.top is None else gain.top - gain.floor for gain in known]
+    run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
+    every = [gain.mean if gain.top is None else gain.top - gain.floor for gain in run_gains]
     return sum(every) / len(every) if every else 0.0
 
 
 def _judge_row(row: SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> Learned:
-    known = [gain for run in row.runs if (gain := gains[run.run_id])]
-    floor = sum(gain.floor for gain in known) / len(known) if known else None
-    lifts = [PERCENT * gain.mean / possible for gain in known if possible > 0]
+    run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
+    floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
+    lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
     lift = sum(lifts) / len(lifts) if lifts else None
     judged = [_judge_run(run, gains[run.run_id], possible) for run in row.runs if _learns(run)]
     for word in (NOT_LEARNED, UNKNOWN, STILL_LEARNING):
-        if reasons := [reason for found, reason in judged if found == word]:
+        if reasons := [reason for verdict, reason in judged if verdict == word]:
             part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
             return Learned(word, f"{reasons[0]}{part}", floor, lift)
     return Learned(LEARNED if judged else "", "", floor, lift)
@@ -143,6 +143,6 @@ def last_fall(report: FitReport) -> float | None:
     if len(report.validation_losses) < _FEWEST_LOSSES:
         return None
     steps, values = np.array(losses, dtype=float).T
-    whole = values[0] - values[-1]
-    before = np.interp((1 - _LAST_PART) * report.steps, steps, values)
-    return float((before - values[-1]) / whole) if whole > 0 else None
+    fall = values[0] - values[-1]
+    late_loss = np.interp((1 - _LAST_PART) * report.steps, steps, values)
+    return float((late_loss - values[-1]) / fall) if fall > 0 else None

@@ -28,7 +28,7 @@ from longsumbench.runs.results import Results
 
 _LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 _NOT_TRAINED = "systems that were not trained here"
-_UNTRAINED = "Checkpoints as they are, and the baselines. Their training texts may include these."
+_UNTRAINED_NOTE = "Checkpoints as they are, and the baselines. Their training texts may include these."
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class RankTest:
 
     def cliques(self) -> list[list[str]]:
         """Return the largest sets of systems whose mean ranks are not distinguishable, the best first."""
-        found: list[list[str]] = []
+        cliques: list[list[str]] = []
         for low in self.mean_ranks.values():
             clique = [name for name, rank in self.mean_ranks.items() if 0 <= rank - low < self.critical]
-            if len(clique) > 1 and not (found and set(clique) <= set(found[-1])):
-                found.append(clique)
-        return found
+            if len(clique) > 1 and not (cliques and set(clique) <= set(cliques[-1])):
+                cliques.append(clique)
+        return cliques
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     columns = [column for column in trained.values() if column]
     checkpoints = [column for column in untrained.values() if column]
     if not (columns or checkpoints):
-        known = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
-        likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(known))
+        names = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
+        likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(names))
         raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
     without = tuple(dataset for dataset in blocks if not (trained[dataset] or untrained[dataset]))
     return replace(matrix_of(columns, without), untrained=matrix_of(checkpoints) if checkpoints else None)
@@ -203,9 +203,9 @@ def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
     blocks = [matrix_block(matrix, brief)] if matrix.columns else []
     if matrix.untrained is not None:
         block = matrix_block(matrix.untrained, brief)
-        said = {line for other in blocks for line in other.footnotes}
-        lines = tuple(line for line in block.footnotes if line not in said)
-        blocks.append(replace(block, heading=_NOT_TRAINED, notes=(_UNTRAINED,), footnotes=lines))
+        earlier_lines = {line for table in blocks for line in table.footnotes}
+        lines = tuple(line for line in block.footnotes if line not in earlier_lines)
+        blocks.append(replace(block, heading=_NOT_TRAINED, notes=(_UNTRAINED_NOTE,), footnotes=lines))
     return blocks
 
 
@@ -223,12 +223,12 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     for system in matrix.systems:
         if brief and several and matrix.count(system) < 2 and system not in best:
             continue
-        cells = [_cell(column, system) for column in matrix.columns]
+        cells = [_matrix_cell(column, system) for column in matrix.columns]
         rank = matrix.mean_rank(system)
         rows.append([system, *cells, f"{rank:.1f}" if math.isfinite(rank) else "", str(matrix.count(system))])
     headings = [column.dataset.replace("_", "_\n") + f"\n{heading_of(column.number)}" for column in matrix.columns]
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
-    notes = _notes(matrix)
+    notes = _matrix_notes(matrix)
     if left_out := len(matrix.systems) - len(rows):
         notes = (*notes, f"Other systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
     return Block(
@@ -243,7 +243,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     )
 
 
-def _cell(column: MatrixColumn, system: str) -> str:
+def _matrix_cell(column: MatrixColumn, system: str) -> str:
     if system not in column.cells:
         return ""
     text = f"{column.cells[system]:.1f}"
@@ -254,7 +254,7 @@ def _cell(column: MatrixColumn, system: str) -> str:
     return Tied(text) if system in column.tied else text
 
 
-def _notes(matrix: Matrix) -> tuple[str, ...]:
+def _matrix_notes(matrix: Matrix) -> tuple[str, ...]:
     texts = "; ".join(f"{column.dataset}: {column.texts}" for column in matrix.columns)
     notes = [
         f"Means over seeds (0–100) ± half their 95 % interval. Each dataset has the first block of its leaderboard "

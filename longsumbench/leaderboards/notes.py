@@ -21,19 +21,19 @@ _MEANING = {  # of measures by which runs are ranked
 }
 LEAD = "lead"  # the baseline that trained systems should exceed
 _LARGEST = 100.0  # difference of two shares in percent
-_NAMED = 4  # most runs, budgets or values in a line
+_MOST_IN_LINE = 4  # most runs, budgets or values in a line
 _HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
 
 
-def checkpoint_name(named: str) -> str:
+def checkpoint_name(name: str) -> str:
     """Return a hub name as it is, and the last name of a folder."""
-    return named if _HUB_NAME.fullmatch(named) else PurePath(named).name or named
+    return name if _HUB_NAME.fullmatch(name) else PurePath(name).name or name
 
 
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     """Describe which rows are checkpoints that were not trained here; empty if none is."""
-    found = [run for row in rows for run in row.runs if run.zero_shot]
-    names = dict.fromkeys(f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in found)
+    runs = [run for row in rows for run in row.runs if run.zero_shot]
+    names = dict.fromkeys(f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in runs)
     return f"Not trained here: {shorten_list([*names])}. Their training texts may include these." if names else ""
 
 
@@ -50,7 +50,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
     lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
     lines += [caution(rows), describe_unlearned(rows), *_about_outputs(members)]
-    if any(one.oracle for one in members):
+    if any(run.oracle for run in members):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
         lines.append(f"Also measured: {', '.join(sorted(additional))} (see --columns help, and the CSV).")
@@ -60,15 +60,15 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
 
 def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "f") -> str:
     """Describe the unit and the interval of the numbers that are shown."""
-    shown = [row.numbers[name] for row in rows for name in row.numbers if name in columns]
-    if not shown:
+    numbers = [row.numbers[name] for row in rows for name in row.numbers if name in columns]
+    if not numbers:
         return ""
-    what = f"ROUGE {ROUGE_PARTS[part]}, 0–100" if columns & ROUGE_HEADINGS.keys() else ""
+    unit = f"ROUGE {ROUGE_PARTS[part]}, 0–100" if columns & ROUGE_HEADINGS.keys() else ""
     seeds = " and seeds" if any(len(row.runs) > 1 for row in rows) else ""
     interval = f"±: half the 95 % interval over examples{seeds}"
-    if any(math.isnan(number.low) for number in shown):
+    if any(math.isnan(number.low) for number in numbers):
         interval += ", where the scores of each example (scores.csv) exist"
-    return f"{'; '.join(text for text in (what, interval) if text)}."
+    return f"{'; '.join(text for text in (unit, interval) if text)}."
 
 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
@@ -78,13 +78,13 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     smallest = [
         difference for key, difference in tests.detectable.items() if key[1] == ranked_by and key not in tests.too_few
     ]
-    if found := [difference for difference in smallest if difference <= _LARGEST]:
-        low, high = f"{min(found):.1f}", f"{max(found):.1f}"
+    if differences := [difference for difference in smallest if difference <= _LARGEST]:
+        low, high = f"{min(differences):.1f}", f"{max(differences):.1f}"
         bounds = low if low == high else f"{low} to {high}, by row"
         sentences.append(
             f"The smallest difference in {heading_of(ranked_by)} that this test finds with 80 % power: {bounds}."
         )
-    if blind := len(smallest) - len(found):
+    if blind := len(smallest) - len(differences):
         sentences.append(
             f"For {format_count(blind, 'row')} there are too few examples or seeds to find any difference."
         )
@@ -116,8 +116,8 @@ def join(*sentences: str) -> str:
 
 def shorten_list(names: Sequence[str], between: str = ", ") -> str:
     """Join names; after the first ones only their number follows."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return between.join(names[:_NAMED]) + more
+    more = f" and {len(names) - _MOST_IN_LINE} more" if len(names) > _MOST_IN_LINE else ""
+    return between.join(names[:_MOST_IN_LINE]) + more
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
@@ -125,25 +125,25 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
     lines = []
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
-    if empty := [f"{one.label}: {one.empty_predictions}" for one in members if one.empty_predictions]:
+    if empty := [f"{run.label}: {run.empty_predictions}" for run in members if run.empty_predictions]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
-    if refused := [f"{one.label}: {one.counts['refused']:,}" for one in members if one.counts.get("refused")]:
-        lines.append(f"Refused by the model: {shorten_list(refused)}.")
-    if failed := [f"{one.label}: {one.counts['failed']:,}" for one in members if one.counts.get("failed")]:
+    if refusals := [f"{run.label}: {run.counts['refused']:,}" for run in members if run.counts.get("refused")]:
+        lines.append(f"Refused by the model: {shorten_list(refusals)}.")
+    if failed := [f"{run.label}: {run.counts['failed']:,}" for run in members if run.counts.get("failed")]:
         scored = "left out" if members[0].left_out else "scored as empty"
         lines.append(f"Without an answer of the model, {scored}: {shorten_list(failed)}.")
     return lines + warnings_on_outputs(members)
 
 
-def warnings_on_outputs(members: Sequence[RunRecord], most: int = _NAMED) -> list[str]:
-    """Return a line for each run, of `most` runs, whose outputs are nearly identical, cut or repetitive."""
+def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE) -> list[str]:
+    """Return a line for each run, of `limit` runs, whose outputs are nearly identical, cut or repetitive."""
     warnings = [
-        f"Warning, {record.label}: {'; '.join(found)}."
+        f"Warning, {record.label}: {'; '.join(problems)}."
         for record in members
-        if (found := output_warnings(record.outputs, record.outputs_cut))
+        if (problems := output_warnings(record.outputs, record.outputs_cut))
     ]
-    if len(warnings) > most:
-        warnings[most:] = [f"Such warnings for {len(warnings) - most} more runs (outputs_* in the CSV)."]
+    if len(warnings) > limit:
+        warnings[limit:] = [f"Such warnings for {len(warnings) - limit} more runs (outputs_* in the CSV)."]
     return warnings
 
 
@@ -152,7 +152,7 @@ def caution(rows: Sequence[SeedGroup]) -> str:
     name = ranking_score(rows[0].first)
     leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
     trained = _estimates([row for row in rows if row.first.trained], name)
-    if not leads or not trained or max(one.low for one in trained) > max(one.high for one in leads):
+    if not leads or not trained or max(number.low for number in trained) > max(number.high for number in leads):
         return ""
     return f"No trained system's 95 % interval of {heading_of(name)} lies above Lead's."
 
@@ -163,8 +163,8 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
         unlike = [row for row in rows if row.learned.word in words]
         why = ["" if row.learned.word == UNKNOWN else f"{row.learned.word}: " for row in unlike]
-        named = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]
-        sentences += [f"{start}: {shorten_list(named, '; ')}."] if named else []
+        labels = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]
+        sentences += [f"{start}: {shorten_list(labels, '; ')}."] if labels else []
     return join(*sentences)
 
 
@@ -176,9 +176,9 @@ def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:
 def _about_ranking(members: Sequence[RunRecord]) -> str:
     """Describe the measure by which runs are ranked, and its value at chance; empty if ranked by ROUGE."""
     name = ranking_score(members[0])
-    chance = next((one.measures[f"{name}_chance"] for one in members if f"{name}_chance" in one.measures), None)
-    reached = f"; chance reaches {chance.mean:.1f}" if chance else ""
-    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{reached}."
+    chance = next((run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures), None)
+    chance_note = f"; chance reaches {chance.mean:.1f}" if chance else ""
+    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{chance_note}."
 
 
 def describe_budget(members: Sequence[RunRecord]) -> str:
@@ -199,11 +199,11 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     """Describe how many examples runs with batches by tokens were trained on; empty for others."""
-    drawn = [one.fit.examples for one in members if one.trained and one.settings.train.batch_tokens]
-    if not drawn:
+    num_examples = [run.fit.examples for run in members if run.trained and run.settings.train.batch_tokens]
+    if not num_examples:
         return ""
-    least, most = min(drawn), max(drawn)
-    return f", {least:,}{f' to {most:,}' if most > least else ''} examples in all"
+    low, high = min(num_examples), max(num_examples)
+    return f", {low:,}{f' to {high:,}' if high > low else ''} examples in all"
 
 
 def describe_step_size(recipe: RecordedTraining | Recipe) -> str:

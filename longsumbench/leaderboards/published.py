@@ -60,7 +60,7 @@ class Published:
     Attributes:
         source: the source's key, its tables, and how it got the numbers if they are not its own.
         key: the source's key only.
-        own: True if the source reports its own system or baseline.
+        self_reported: True if the source reports its own system or baseline.
         system: its name in the source.
         variant: its name in the source; may be empty.
         test_set: the split, and the version of the dataset if it is not the usual one.
@@ -71,7 +71,7 @@ class Published:
 
     source: str
     key: str
-    own: bool
+    self_reported: bool
     system: str
     variant: str
     test_set: str
@@ -91,68 +91,68 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
         DataError: `published.csv` is damaged.
     """
     table = read_published_table()
-    chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
-    found: dict[_Row, list[_Printed]] = {}
-    for labels, cells in chosen.groupby(["source_table", *_Row._fields], sort=False):
-        source_table, *rest = map(str, labels)
+    rows = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
+    printed_of: dict[_Row, list[_Printed]] = {}
+    for labels, cells in rows.groupby(["source_table", *_Row._fields], sort=False):
+        source_table, *values = map(str, labels)
         scores = dict(zip(cells["column"], cells["value"], strict=True))
-        _merge(found.setdefault(_Row(*rest), []), _Printed([source_table], scores, bool(cells["doubted"].any())))
-    published = [_published(what, one) for what, several in found.items() for one in several]
+        _merge(printed_of.setdefault(_Row(*values), []), _Printed([source_table], scores, bool(cells["doubted"].any())))
+    published = [_published(row, printed) for row, several in printed_of.items() for printed in several]
     return sorted(
-        published, key=lambda one: (one.system.casefold(), one.variant, one.input_tokens.zfill(9), one.source)
+        published, key=lambda row: (row.system.casefold(), row.variant, row.input_tokens.zfill(9), row.source)
     )
 
 
-def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
+def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
     """Return a block of the published numbers on a dataset; empty if there are none.
 
     Args:
         dataset: our name of the dataset.
-        ours: our runs on it; a note warns if they may be on other texts than the official ones.
+        runs: ours on it; a note warns if they may be on other texts than the official ones.
         brief: show only the best row of each of the suite's systems, and count the rest.
         part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
     """
     try:
-        found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
+        published = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
     except DataError as error:
         return [Block("Published numbers", (f"Left out: {error}.",), _VIEW, _ALIGNMENT, [])]
-    if not found:
+    if not published:
         return []
-    shown = _best_of_our_systems(found) if brief else found
-    what = ROUGE_PARTS[part]
-    notes = [f"As printed, on the official data, scored as in each source: {what}, not ranked with our rows."]
-    if any(any(column.startswith("R-L") for column, _ in one.scores) for one in shown):
+    selection = _best_of_our_systems(published) if brief else published
+    measure = ROUGE_PARTS[part]
+    notes = [f"As printed, on the official data, scored as in each source: {measure}, not ranked with our rows."]
+    if any(any(column.startswith("R-L") for column, _ in row.scores) for row in selection):
         notes.append("Sentence-level and summary-level R-L of one output can differ by 10–20 points.")
-    if any(one.doubted for one in shown):
+    if any(row.doubted for row in selection):
         notes.append("† Another publication or table contradicts this row: see the note in published.csv.")
-    if any(record.settings.dataset.path for record in ours):
+    if any(record.settings.dataset.path for record in runs):
         notes.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
-    if len(shown) < len(found):
-        where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
-        notes.append(f"{len(found) - len(shown)} more rows are in {where}.")
-    rows = [_published_row(one) for one in shown]
+    if len(selection) < len(published):
+        place = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
+        notes.append(f"{len(published) - len(selection)} more rows are in {place}.")
+    rows = [_published_row(row) for row in selection]
     block = Block("Published numbers", (), _VIEW, _ALIGNMENT, rows, optional=_OPTIONAL, footnotes=(" ".join(notes),))
     return [block.without_empty_columns()]
 
 
-def _best_of_our_systems(found: Sequence[Published]) -> list[Published]:
+def _best_of_our_systems(published: Sequence[Published]) -> list[Published]:
     """Return what the suite's own papers report of their systems, for each system the row with the highest R-1."""
     best: dict[str, Published] = {}
-    for one in found:
-        if one.own and one.key in OUR_PAPERS:
-            best[one.system] = max(best.get(one.system, one), one, key=_rouge1)
+    for row in published:
+        if row.self_reported and row.key in OUR_PAPERS:
+            best[row.system] = max(best.get(row.system, row), row, key=_rouge1)
     return list(best.values())
 
 
-def _rouge1(one: Published) -> float:
-    return float(dict(one.scores).get("R-1", 0))
+def _rouge1(row: Published) -> float:
+    return float(dict(row.scores).get("R-1", 0))
 
 
-def _published_row(one: Published) -> list[str]:
-    scores = dict(one.scores)
+def _published_row(row: Published) -> list[str]:
+    scores = dict(row.scores)
     cells = [scores.get(column, "") for column in COLUMNS.values()]
-    source = f"{one.source} †" if one.doubted else one.source
-    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, source]
+    source = f"{row.source} †" if row.doubted else row.source
+    return [row.system, row.variant, row.input_tokens, *cells, row.test_set, source]
 
 
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
@@ -165,11 +165,11 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
         For each ranker of each source: its name, and number of paragraphs → recall, as printed.
     """
     table = read_published_table()
-    found: dict[str, dict[int, str]] = {}
+    recalls: dict[str, dict[int, str]] = {}
     for row in table[(table["dataset"] == dataset) & (table["metric"] == "rougeL_recall")].itertuples():
         name = f"{row.system} ({row.source_key} {row.source_table})"
-        found.setdefault(name, {})[int(str(row.variant).partition("=")[2].split()[0])] = str(row.value)
-    return list(found.items())
+        recalls.setdefault(name, {})[int(str(row.variant).partition("=")[2].split()[0])] = str(row.value)
+    return list(recalls.items())
 
 
 class _Row(NamedTuple):
@@ -214,27 +214,27 @@ def read_published_table() -> pd.DataFrame:
 
 def _merge(several: list[_Printed], new: _Printed) -> None:
     """Merge a table's numbers into the first table of its source that it does not contradict."""
-    for one in several:
-        if all(one.scores.get(column, value) == value for column, value in new.scores.items()):
-            one.tables += new.tables
-            one.scores |= new.scores
-            one.doubted |= new.doubted
+    for printed in several:
+        if all(printed.scores.get(column, value) == value for column, value in new.scores.items()):
+            printed.tables += new.tables
+            printed.scores |= new.scores
+            printed.doubted |= new.doubted
             return
     several.append(new)
 
 
-def _published(what: _Row, printed: _Printed) -> Published:
+def _published(row: _Row, printed: _Printed) -> Published:
     numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
-    source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
-    how = PROVENANCE[what.provenance]
+    source = ", ".join([" ".join([row.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
+    provenance = PROVENANCE[row.provenance]
     return Published(
-        source=f"{source} ({how})" if how else source,
-        key=what.source_key,
-        own=what.provenance == "own",
-        system=what.system,
-        variant=what.variant,
-        test_set=_test_set(what.dataset, what.split),
-        input_tokens=what.input_tokens,
+        source=f"{source} ({provenance})" if provenance else source,
+        key=row.source_key,
+        self_reported=row.provenance == "own",
+        system=row.system,
+        variant=row.variant,
+        test_set=_test_set(row.dataset, row.split),
+        input_tokens=row.input_tokens,
         scores=tuple(printed.scores.items()),
         doubted=printed.doubted,
     )

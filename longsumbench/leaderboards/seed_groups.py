@@ -69,7 +69,7 @@ class SeedGroup:
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
-        shown: its settings with those first that differ between the rows of its model; empty for a model with one row.
+        table_settings: with those first that differ between the rows of its model; empty for a model with one row.
         learned: whether its system learned to summarize.
     """
 
@@ -77,7 +77,7 @@ class SeedGroup:
     repeated: tuple[RunRecord, ...] = ()
     numbers: Mapping[str, Estimate] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
+    table_settings: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
 
     @property
@@ -143,10 +143,10 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
         key = (record.model, record.variant, record.oracle, tuple(sorted(settings_of(record).items())))
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
-    return tuple(sorted(groups if by_run else _with_differing_settings(groups), key=_rank))
+    return tuple(sorted(groups if by_run else _with_differing_settings(groups), key=_ranking_key))
 
 
-def _rank(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
+def _ranking_key(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
     first = group.first
     score = group.numbers.get(ranking_score(first))
@@ -156,7 +156,7 @@ def _rank(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
     """Group runs with the same settings; the latest run of each seed counts."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
-    by_seed = {_seeds(record): record for record in latest}
+    by_seed = {_seeds_of(record): record for record in latest}
     runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
     return SeedGroup(runs, tuple(record for record in latest if record not in runs))
 
@@ -165,7 +165,7 @@ def _by_size(seeds: _Seeds) -> list[int]:
     return [-1 if seed is None else seed for seed in seeds]
 
 
-def _seeds(record: RunRecord) -> _Seeds:
+def _seeds_of(record: RunRecord) -> _Seeds:
     """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
     if record.seed is None:
         return ()
@@ -175,18 +175,18 @@ def _seeds(record: RunRecord) -> _Seeds:
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
     """Average the numbers that all runs of a group have."""
     names = [*ROUGE_HEADINGS, *group.first.measures]
-    found: dict[str, Estimate] = {}
+    means: dict[str, Estimate] = {}
     for name in names:
         numbers = [number for run in group.runs if (number := measured_mean(run, name))]
         if len(numbers) == len(group.runs):
-            found[name] = numbers[0] if len(numbers) == 1 else _average(group, name, numbers, scores)
-    return replace(group, numbers=found)
+            means[name] = numbers[0] if len(numbers) == 1 else _average_number(group, name, numbers, scores)
+    return replace(group, numbers=means)
 
 
-def _average(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
+def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
     """Average a number over several seeds."""
     mean = sum(number.mean for number in numbers) / len(numbers)
-    values = _values(group.runs, name, scores)
+    values = _aligned_scores(group.runs, name, scores)
     if values is None:
         return Estimate(mean, *NO_INTERVAL)
     scale = unit_factor(group.first, name)
@@ -205,7 +205,7 @@ def estimate_share(
         scores: per-example scores of the runs.
         resamples: for the interval of a single run.
     """
-    values = _values(runs, name, scores)
+    values = _aligned_scores(runs, name, scores)
     if values is None:
         return None
     if values.shape[1] == 1:
@@ -225,7 +225,7 @@ def _column_of(name: str) -> str:
     return f"{name}_f" if name in ROUGE_HEADINGS else name
 
 
-def _values(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
+def _aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
     """Return a number's per-example scores, [examples, runs], of the examples to which it applies in all runs.
 
     None if the scores of a run are missing, or it applies to no example.
@@ -236,8 +236,8 @@ def _values(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArr
     if len(columns) < len(runs):
         return None
     index = columns[0].index
-    aligned = [one if one.index.equals(index) else one.reindex(index) for one in columns]
-    values = np.stack([one.to_numpy() for one in aligned], axis=1)
+    aligned = [series if series.index.equals(index) else series.reindex(index) for series in columns]
+    values = np.stack([series.to_numpy() for series in aligned], axis=1)
     values = values[np.isfinite(values).all(axis=1)]
     return values if len(values) else None
 
@@ -246,53 +246,53 @@ class PairedScores(NamedTuple):
     """The per-example scores of two systems on the same examples, in the unit of the number (0–100 for ROUGE).
 
     Attributes:
-        one, other: [examples, seeds].
+        first, second: [examples, seeds].
         seeds: number of common seeds, which then are the columns of both; 0 if there are none.
     """
 
-    one: NDArray[np.float64]
-    other: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
     seeds: int
 
     @property
     def differences(self) -> NDArray[np.float64]:
         """The first system's scores minus the second's, averaged over its seeds if none are common."""
-        one, other = self.one, self.other
+        first, second = self.first, self.second
         if not self.seeds:
-            one, other = one.mean(axis=1, keepdims=True), other.mean(axis=1, keepdims=True)
-        return one - other
+            first, second = first.mean(axis=1, keepdims=True), second.mean(axis=1, keepdims=True)
+        return first - second
 
     @property
     def single(self) -> bool:
         """True if a single run of each system is compared."""
-        return (self.one.shape[1], self.other.shape[1]) == (1, 1)
+        return (self.first.shape[1], self.second.shape[1]) == (1, 1)
 
     def effect(self) -> MeanOverSeeds:
         """Return the mean difference and its error over seeds and examples; not for single runs."""
-        return mean_over_seeds(self.differences) if self.seeds else mean_over_seeds(self.one, self.other)
+        return mean_over_seeds(self.differences) if self.seeds else mean_over_seeds(self.first, self.second)
 
 
-def pair_scores(one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
+def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
     """Pair the scores of two systems by example and seed; None if scores are missing, or no example has both.
 
     A system without seeds is compared with each seed of the other.
     """
-    first, second = ({_seeds(run): run for run in group.runs} for group in (one, other))
+    first, second = ({_seeds_of(run): run for run in group.runs} for group in (first_row, second_row))
     if () in first or () in second:
-        pairs = [(a, b) for a in one.runs for b in other.runs]
+        pairs = [(a, b) for a in first_row.runs for b in second_row.runs]
     else:
         pairs = [(first[seeds], second[seeds]) for seeds in sorted(first.keys() & second.keys(), key=_by_size)]
-    runs = [*zip(*pairs, strict=True)] if pairs else [one.runs, other.runs]
-    values = _values([*runs[0], *runs[1]], name, scores)
+    runs = [*zip(*pairs, strict=True)] if pairs else [first_row.runs, second_row.runs]
+    values = _aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:
         return None
     first_of_other = len(runs[0])
-    values = unit_factor(one.first, name) * values
+    values = unit_factor(first_row.first, name) * values
     return PairedScores(values[:, :first_of_other], values[:, first_of_other:], len(pairs))
 
 
 def difference(
-    one: SeedGroup, other: SeedGroup, name: str, scores: ScoresOfRuns, resamples: int = 10_000
+    first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns, resamples: int = 10_000
 ) -> Difference | None:
     """Return the difference of two systems on all common seeds; None if per-example scores are missing.
 
@@ -300,13 +300,13 @@ def difference(
     t test over examples and seeds. Without common seeds, the means over seeds are compared.
 
     Args:
-        one: the first system.
-        other: the second, comparable one.
+        first_row: the first system.
+        second_row: the second, comparable one.
         name: a type of ROUGE, or a measure.
         scores: per-example scores of their runs.
         resamples: of single runs.
     """
-    paired = pair_scores(one, other, name, scores)
+    paired = pair_scores(first_row, second_row, name, scores)
     if paired is None:
         return None
     differences = paired.differences
@@ -337,32 +337,32 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
 
     Defaults of more than three settings are not shown; a row of defaults alone then says so.
     """
-    typed = [{part.partition("=")[0]: part for part in split_variant(group.first.variant)} for group in groups]
-    varied = [key for key in sorted(set().union(*typed)) if len({own.get(key) for own in typed}) > 1]
-    found = []
-    for group, own in zip(groups, typed, strict=True):
-        known = settings_of(group.first) if len(varied) <= _MOST_DIFFERENCES else {}
-        usual = {key.partition(".")[2]: f"{key.partition('.')[2]}={value}" for key, value in known.items()}
-        parts = [part for key in varied if (part := own.get(key) or usual.get(key))]
-        shown = (*group.names, *parts, *group.differs, *(part for key, part in own.items() if key not in varied))
-        found.append(replace(group, shown=shown or (("as its recipe",) if varied else ())))
-    return found
+    variants = [{part.partition("=")[0]: part for part in split_variant(group.first.variant)} for group in groups]
+    varied = [key for key in sorted(set().union(*variants)) if len({variant.get(key) for variant in variants}) > 1]
+    rows = []
+    for group, variant in zip(groups, variants, strict=True):
+        defaults = settings_of(group.first) if len(varied) <= _MOST_DIFFERENCES else {}
+        usual = {key.partition(".")[2]: f"{key.partition('.')[2]}={value}" for key, value in defaults.items()}
+        parts = [part for key in varied if (part := variant.get(key) or usual.get(key))]
+        terms = (*group.names, *parts, *group.differs, *(part for key, part in variant.items() if key not in varied))
+        rows.append(replace(group, table_settings=terms or (("as its recipe",) if varied else ())))
+    return rows
 
 
 def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
     scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
-    keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _varies(key, settings)]
+    keys = [key for key in dict.fromkeys(key for row in settings for key in row) if _varies(key, settings)]
     short = [key.partition(".")[2] for key in keys]
     names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
-    found = [tuple(f"{name}={one.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for one in settings]
+    parts = [tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for row in settings]
     if len(set(scales)) == len(groups):
-        found = scales
-    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(found)) < len(groups):
-        found = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
-    return [replace(group, differs=differs) for group, differs in zip(groups, found, strict=True)]
+        parts = scales
+    elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):
+        parts = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
+    return [replace(group, differs=differs) for group, differs in zip(groups, parts, strict=True)]
 
 
 def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:
-    return len({one.get(key) for one in settings}) > 1
+    return len({values.get(key) for values in settings}) > 1

@@ -77,15 +77,15 @@ UNTESTED = AgainstBest()
 
 def read_all_scores(results: Results, records: Iterable[RunRecord]) -> dict[str, pd.DataFrame]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported."""
-    found = {}
+    scores = {}
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
             try:
-                found[record.run_id] = read_scores_of_run(folder, record)
+                scores[record.run_id] = read_scores_of_run(folder, record)
             except DataError as error:
                 results.leave_out(error)
-    return found
+    return scores
 
 
 def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
@@ -94,19 +94,19 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     Raises:
         DataError: the file is missing, is not a table of scores, or does not belong to the record.
     """
-    path, again = folder / "scores.csv", "run it again with overwrite=true"
+    path, advice = folder / "scores.csv", "run it again with overwrite=true"
     scores = read_scores(path).sort_index()
     if len(scores) != record.n:
-        raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
+        raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {advice}", path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
     values = scores.to_numpy()
     valid = dict(zip(scores, np.all((values >= 0) & (values <= 1), axis=0).tolist(), strict=True))
-    if lacking := [name for name in columns if not valid.get(name)]:
-        raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
+    if invalid := [name for name in columns if not valid.get(name)]:
+        raise DataError(f"column {invalid[0]} is missing or not between 0 and 1; {advice}", path)
     if (infinite := np.isinf(values).any(axis=0)).any():
-        raise DataError(f"column {scores.columns[infinite][0]} has an infinite number; {again}", path)
+        raise DataError(f"column {scores.columns[infinite][0]} has an infinite number; {advice}", path)
     if len(twice := scores.index[scores.index.duplicated()].unique()):
-        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
+        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {advice}", path)
     return scores
 
 
@@ -114,8 +114,8 @@ def best_rows(ranked: Iterable[SeedGroup], names: Iterable[str]) -> dict[str, Se
     """Return the first row with the highest mean of each measured number."""
     best = {}
     for name in names:
-        if found := [(row.numbers[name].mean, row) for row in ranked if name in row.numbers]:
-            best[name] = max(found, key=itemgetter(0))[1]
+        if pairs := [(row.numbers[name].mean, row) for row in ranked if name in row.numbers]:
+            best[name] = max(pairs, key=itemgetter(0))[1]
     return best
 
 
@@ -238,10 +238,10 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
     Runs without one of the two kinds are not split.
     """
-    if not (any(one.trained for one in records) and any(one.zero_shot for one in records)):
+    if not (any(record.trained for record in records) and any(record.zero_shot for record in records)):
         return [list(records)]
-    untrained = [one for one in records if not one.trained and one.imported is None]
-    return [[one for one in records if not one.zero_shot], untrained]
+    untrained = [record for record in records if not record.trained and record.imported is None]
+    return [[record for record in records if not record.zero_shot], untrained]
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:

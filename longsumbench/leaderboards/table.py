@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
-_COLUMNS = (
+_CSV_COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
     *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
@@ -76,7 +76,7 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     """Return a row per run: the common columns, then other measures, truncation by cause, and facts of some runs."""
     measured = dict.fromkeys(name for record in records for name in record.measures)
-    columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+    columns = [*_CSV_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
     columns += ["source_copied"] if any(source_copied(record) is not None for record in records) else []
     columns += ledger_columns(records)
     columns += ["measured_by"] if any(record.measured_by for record in records) else []
@@ -85,10 +85,10 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     columns += ["imported_from"] if any(record.imported for record in records) else []
     columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
     columns += dict.fromkeys(name for record in records for name in record.counts)
-    return rounded_frame(map(_row, records), columns)
+    return rounded_frame(map(_csv_row, records), columns)
 
 
-def _row(record: RunRecord) -> dict[str, Any]:
+def _csv_row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
@@ -124,7 +124,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
 
 
 _WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
-_LABEL_WIDTH = 40  # characters
+_ROW_LABEL_WIDTH = 40  # characters
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ class Table:
         for picture in RECALL_PICTURES:
             if self.lines(picture):
                 text += f"\n![{self.title(picture)}]({self.dataset}-{picture.name}.png)\n"
-        if found := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, found)}]({self.dataset}-lengths.png)\n"
+        if curves := self.at_lengths():
+            text += f"\n![{title_of(self.dataset, curves)}]({self.dataset}-lengths.png)\n"
         return text
 
     def figure(self) -> "Figure":
@@ -189,12 +189,12 @@ class Table:
             figure.set_layout_engine("constrained")
             plot = figure.subplots()
             for place, (row, style) in enumerate(
-                zip(rows, system_styles([one.first.model for one in rows]), strict=True)
+                zip(rows, system_styles([row.first.model for row in rows]), strict=True)
             ):
                 mean, low, high = row.numbers[number]
                 plot.plot([low, high], [place, place], color=style["color"], linewidth=2.2)
                 plot.plot([mean], [place], **style)
-            plot.set_yticks(range(len(rows)), [textwrap.fill(row.label, _LABEL_WIDTH) for row in rows])
+            plot.set_yticks(range(len(rows)), [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows])
             plot.set_ylim(len(rows) - 0.5, -0.5)
             plot.set_xlabel(f"{heading_of(number)}, with 95 % intervals")
             plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
@@ -224,18 +224,18 @@ class Table:
 
     def files(self) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have."""
-        found = self.at_lengths()
-        drawn = {picture: self.lines(picture) for picture in RECALL_PICTURES}
+        curves = self.at_lengths()
+        picture_lines = {picture: self.lines(picture) for picture in RECALL_PICTURES}
         return {
             f"{self.dataset}.csv": self.csv(),
             f"{self.dataset}.md": self.markdown(),
             f"{self.dataset}.tex": self.latex(),
             **{
                 f"{self.dataset}-{picture.name}.png": picture.draw(self.title(picture), lines) if lines else None
-                for picture, lines in drawn.items()
+                for picture, lines in picture_lines.items()
             },
-            f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, found), found) if found else None,
-            f"{self.dataset}-lengths.csv": lengths_csv(found) if found else None,
+            f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, curves), curves) if curves else None,
+            f"{self.dataset}-lengths.csv": lengths_csv(curves) if curves else None,
         }
 
     def pictures(self) -> list[str]:
@@ -256,11 +256,11 @@ class Table:
             brief: show only the best published row of each of the suite's systems.
             ledger: add the runs' truncation ledgers.
         """
-        ours = [leaderboard_block(one, self.comparable, self.part, self.columns) for one in self.comparable]
+        blocks = [leaderboard_block(rows, self.comparable, self.part, self.columns) for rows in self.comparable]
         if self.block is not None:
-            return [ours[self.block - 1]]
-        ours += [self.ledger()] if ledger else []
-        return ours if self.columns else ours + published_blocks(self.dataset, self.records(), brief, self.part)
+            return [blocks[self.block - 1]]
+        blocks += [self.ledger()] if ledger else []
+        return blocks if self.columns else blocks + published_blocks(self.dataset, self.records(), brief, self.part)
 
 
 def take_part_as_f(
@@ -276,11 +276,11 @@ def take_part_as_f(
         scores: run id → per-example scores, 0–1, of the runs that have them.
     """
     columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
-    taken = {
+    part_scores = {
         run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
         for run, table in scores.items()
     }
-    return [_with_part_as_f(record, part, taken.get(record.run_id)) for record in records], taken
+    return [_with_part_as_f(record, part, part_scores.get(record.run_id)) for record in records], part_scores
 
 
 def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
@@ -338,12 +338,12 @@ def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
     Raises:
         UsageError: there are no runs, or none on the dataset.
     """
-    found = results.datasets()
-    if not found:
+    datasets = results.datasets()
+    if not datasets:
         raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
-    if dataset and dataset not in found:
-        raise UnknownName("dataset with results", dataset, found)
-    return [dataset] if dataset else found
+    if dataset and dataset not in datasets:
+        raise UnknownName("dataset with results", dataset, datasets)
+    return [dataset] if dataset else datasets
 
 
 def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:

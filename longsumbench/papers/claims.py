@@ -89,7 +89,7 @@ def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: Score
     if paired is None:
         return None
     effect = mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
-    return PairDifference(effect, len(paired.one), paired.seeds)
+    return PairDifference(effect, len(paired.first), paired.seeds)
 
 
 def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:

@@ -32,8 +32,8 @@ def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path)
 def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
     if missing := _missing_parts(config, system, texts, folder):
-        named = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
-        _log.info(f"already finished, except for the {named}, {folder}")
+        parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
+        _log.info(f"already finished, except for the {parts}, {folder}")
         if problem := _add_parts(config, system, texts, stages, folder):
             _log.warning(f"no {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
@@ -69,14 +69,14 @@ def _add_parts(config: RunConfig, system: System, texts: Texts, stages: Artifact
         return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
     split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
-    left = _missing_parts(config, system, texts, folder)
-    return f"{_describe_parts(left)} added: their summaries differ on this machine" if left else ""
+    still_missing = _missing_parts(config, system, texts, folder)
+    return f"{_describe_parts(still_missing)} added: their summaries differ on this machine" if still_missing else ""
 
 
 def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:
     """Return the configured metrics without scores under their present settings."""
-    record, asked = RunRecord.read(folder), asked_metrics(config, texts)
-    return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
+    record, metrics = RunRecord.read(folder), asked_metrics(config, texts)
+    return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 
 def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
@@ -93,7 +93,7 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, fo
         each.append(added)
     write_each_scores(folder, tables)
     added = mean_scores(each)
-    measures = {name: found for name, found in record.measures.items() if name not in added.columns}
+    measures = {name: measure for name, measure in record.measures.items() if name not in added.columns}
     checkpoints = [
         replace(checkpoint, means={**checkpoint.means, **column_means(scores, metric_units(metrics))})
         for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint

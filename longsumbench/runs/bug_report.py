@@ -8,21 +8,21 @@ from longsumbench.cache.artifacts import cache_folder
 from longsumbench.core import registry
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 
-_ADVICE = "please report it, with that file"
+_REPORT_ADVICE = "please report it, with that file"
 
 
 def as_reported_error(error: Exception) -> SuiteError:
     """Return the error to show; for a bug or a broken plug-in, write a log and name it."""
-    known = as_suite_error(error)
-    if known is not None and not isinstance(known, BrokenPlugin):
-        return known
-    where = _log(error)
-    if known is not None:
-        return BrokenPlugin(f"{known}; {where}")
+    suite_error = as_suite_error(error)
+    if suite_error is not None and not isinstance(suite_error, BrokenPlugin):
+        return suite_error
+    log_note = _log(error)
+    if suite_error is not None:
+        return BrokenPlugin(f"{suite_error}; {log_note}")
     plugin = _plugin_in(error)
     origin = f"in {plugin}" if plugin else "in longsumbench"
-    message = f"unexpected error {origin}: {type(error).__name__}: {error}; {where}"
-    return Bug(f"{message}; {_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
+    message = f"unexpected error {origin}: {type(error).__name__}: {error}; {log_note}"
+    return Bug(f"{message}; {_REPORT_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
 
 
 def _log(error: Exception) -> str:

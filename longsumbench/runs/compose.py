@@ -22,7 +22,7 @@ from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.typed_overrides import format_override, sets_value, unknown_choice
 
 _MODELS = "models"  # in a scale's file: system → its settings
-_ALL = "all"  # the settings of all systems that have them
+_ALL_SYSTEMS = "all"  # the settings of all systems that have them
 _RECIPES = "model/recipe"  # a group: settings of a model for a dataset
 OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
 
@@ -60,20 +60,20 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
         UnknownName: there is no such recipe.
         UsageError: the recipe is for another model; or it names none, and none is typed.
     """
-    typed = dict(word.partition("=")[::2] for word in overrides)
-    if (name := typed.get(_RECIPES)) is None:
+    values = dict(word.partition("=")[::2] for word in overrides)
+    if (name := values.get(_RECIPES)) is None:
         return list(overrides)
-    files = {path.stem: path for folder in _folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
+    files = {path.stem: path for folder in _config_folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
     if name not in files:
         raise UnknownName("recipe", name, files)
     content = OmegaConf.load(files[name])
-    chosen = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
-    wanted = typed.get("model", chosen["model"])
-    if wanted is None:
+    names = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
+    model = values.get("model", names["model"])
+    if model is None:
         raise UsageError(f"model/recipe={name} names no model: add model= and dataset=")
-    if wanted != (chosen["model"] or wanted):
-        raise UsageError(f"model/recipe={name} is for model={chosen['model']}, not model={wanted}: leave one out")
-    return [*overrides, *(f"{group}={named}" for group, named in chosen.items() if named and group not in typed)]
+    if model != (names["model"] or model):
+        raise UsageError(f"model/recipe={name} is for model={names['model']}, not model={model}: leave one out")
+    return [*overrides, *(f"{group}={choice}" for group, choice in names.items() if choice and group not in values)]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
@@ -114,8 +114,8 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
         try:
             OmegaConf.update(composed, override.key_or_group, override.value(), merge=True, force_add=True)
         except OmegaConfBaseException as error:
-            typed = format_override(override.input_line or override.key_or_group)
-            problem = f"'{typed}' is invalid: {first_error_line(error)}"
+            word = format_override(override.input_line or override.key_or_group)
+            problem = f"'{word}' is invalid: {first_error_line(error)}"
             raise UsageError(f"{problem} (see longsumbench run --help)") from error
     return composed
 
@@ -126,7 +126,7 @@ def offer_plugins(config_dir: str | None) -> None:
     This also clears the cache of YAML files.
     """
     _composed_once.cache_clear()
-    files = [path for folder in _folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
+    files = [path for folder in _config_folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
 
@@ -141,65 +141,66 @@ def _offer(
         nodes[group] = {name: {group: {"name": name}} for name in names}
     for name in datasets:
         nodes["dataset"][name]["dataset"]["reader"] = name
-    nodes["scale/model"] = _sizes(config_dir)
+    nodes["scale/model"] = _scale_options(config_dir)
     store = ConfigStore.instance()
-    for group, named in nodes.items():
+    for group, group_nodes in nodes.items():
         store.repo.pop(group.partition("/")[0], None)  # names of an earlier folder
-        for name, node in named.items():
-            if not any((folder / group / f"{name}.yaml").is_file() for folder in _folders(config_dir)):
+        for name, node in group_nodes.items():
+            if not any((folder / group / f"{name}.yaml").is_file() for folder in _config_folders(config_dir)):
                 store.store(group=group, name=name, node=node, package="_global_")
 
 
-def _sizes(config_dir: str | None) -> dict[str, Any]:
+def _scale_options(config_dir: str | None) -> dict[str, Any]:
     """Return "scale-system" → settings.
 
     A built-in system gets the common settings (`all`) that it has. Other systems get only their own settings. Of these,
     `decode` has settings of the search.
     """
-    found = {}
+    options = {}
     for scale, blocks in scale_models(config_dir).items():
-        for name in {*registry.systems.built_in, *blocks} - {_ALL}:
+        for name in {*registry.systems.built_in, *blocks} - {_ALL_SYSTEMS}:
             settings = {}
             with suppress(Exception):  # import errors appear when the system is chosen
-                known = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
-                settings = {item.name: blocks[_ALL][item.name] for item in known if item.name in blocks.get(_ALL, {})}
-            own = dict(blocks.get(name, {}))
-            search = {"decode": own.pop("decode")} if "decode" in own else {}
-            found[f"{scale}-{name}"] = {"model": {**settings, **own}, **search}
-    return found
+                items = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
+                common = blocks.get(_ALL_SYSTEMS, {})
+                settings = {item.name: common[item.name] for item in items if item.name in common}
+            system_settings = dict(blocks.get(name, {}))
+            search = {"decode": system_settings.pop("decode")} if "decode" in system_settings else {}
+            options[f"{scale}-{name}"] = {"model": {**settings, **system_settings}, **search}
+    return options
 
 
 @lru_cache(maxsize=1)
 def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return scale → system → settings, from `models` in the files of the scales."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for path in (path for folder in _folders(config_dir) for path in (folder / "scale").glob("*.yaml")):
+    scales: dict[str, dict[str, dict[str, Any]]] = {}
+    for path in (path for folder in _config_folders(config_dir) for path in (folder / "scale").glob("*.yaml")):
         with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
             content = OmegaConf.to_container(OmegaConf.load(path))
             blocks = content.get(_MODELS) if isinstance(content, dict) else None
             if isinstance(blocks, dict) and all(isinstance(block, dict) for block in blocks.values()):
-                found.setdefault(path.stem, blocks)
-    return found
+                scales.setdefault(path.stem, blocks)
+    return scales
 
 
-def _folders(config_dir: str | None) -> list[Path]:
+def _config_folders(config_dir: str | None) -> list[Path]:
     """Return the folders of YAML files in Hydra's search order."""
     return [CONF, *_added_folders(config_dir)]
 
 
 def _added_folders(config_dir: str | None) -> list[Path]:
     """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
-    own = user_config_folder()
-    return [*([own] if own.is_dir() else []), *([Path(config_dir)] if config_dir else [])]
+    user_folder = user_config_folder()
+    return [*([user_folder] if user_folder.is_dir() else []), *([Path(config_dir)] if config_dir else [])]
 
 
 def translate_hydra_error(error: Exception) -> SuiteError:
     """Turn an error of Hydra into an error of one line."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).partition("/")
-        inner, slash, rest = name.partition("/")
+        inner, slash, choice = name.partition("/")
         if slash and (CONF / group / inner).is_dir():  # a nested group: model/recipe
-            group, name = f"{group}/{inner}", rest
+            group, name = f"{group}/{inner}", choice
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):
         word = format_override(error.override)

@@ -19,9 +19,9 @@ import msgspec
 import longsumbench
 from longsumbench.files import write_atomically
 
-_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
+_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 _CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
-_Number = Annotated[int, msgspec.Meta(ge=1, lt=2**16)]
+_ProcessCount = Annotated[int, msgspec.Meta(ge=1, lt=2**16)]
 _PLAIN_DIFF = (  # for `git apply`, independent of the user's settings
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
     *("--no-ext-diff", "--no-textconv", "--no-color"),
@@ -49,10 +49,10 @@ class Environment:
     system: str = ""
     processor: str = ""
     cores: int | None = None
-    threads: _Number | None = None
+    threads: _ProcessCount | None = None
     gpu: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
-    processes: _Number = 1
+    processes: _ProcessCount = 1
 
 
 def environment() -> Environment:
@@ -68,7 +68,7 @@ def environment() -> Environment:
         cores=os.cpu_count(),
         threads=torch.get_num_threads() if torch else None,
         gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
-        packages={name: found for name in _PACKAGES if (found := _version(name))},
+        packages={name: release for name in _RECORDED_PACKAGES if (release := _package_version(name))},
     )
 
 
@@ -90,13 +90,13 @@ def constraints() -> str:
 
     A distribution that was installed from a folder or a repository becomes a comment.
     """
-    found: dict[str, str] = {}
+    pins: dict[str, str] = {}
     for package in distributions():
         if (name := project_name(package.name)) != "longsumbench":
             origin = json.loads(package.read_text("direct_url.json") or "{}").get("url")
             pin = f"{name}=={package.version}"
-            found.setdefault(name, f"# {pin} from {origin}" if origin else pin)
-    return "".join(f"{found[name]}\n" for name in sorted(found))
+            pins.setdefault(name, f"# {pin} from {origin}" if origin else pin)
+    return "".join(f"{pins[name]}\n" for name in sorted(pins))
 
 
 def write_environment(folder: Path) -> None:
@@ -146,13 +146,13 @@ def _git(*arguments: str, ends: int = 0) -> bytes | None:
         return None
     command = ["git", "-C", str(checkout), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=20)  # noqa: S603 # fixed arguments
+        process = subprocess.run(command, capture_output=True, timeout=20)  # noqa: S603 # fixed arguments
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout if done.returncode == ends else None
+    return process.stdout if process.returncode == ends else None
 
 
-def _version(name: str) -> str | None:
+def _package_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -31,7 +31,7 @@ GPUS = {"A100": A100, "H100": 989e12, "L4": 121e12, "T4": 65e12, "V100": 125e12,
 UTILIZATION = 0.4  # of that rate
 _STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
 _PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
-_TOKENS_PER_WORD = 1.3  # of subword tokenizers, about
+_WORD_TOKENS = 1.3  # of subword tokenizers, about
 _PROCESS_BYTES = 0.7e9  # of the libraries
 _LAYERS = 32  # of a language model, about
 _PRODUCTS = 10  # that measure the speed of this machine
@@ -55,7 +55,7 @@ class RunCost(NamedTuple):
         layer_steps: decoder layers × tokens that are computed one after the other.
         minutes: limit of the training's time; None: no limit.
         memory: bytes at the peak of training; of a language model, of its weights.
-        read: source tokens of a text.
+        source_length: tokens of a text.
         tokens: to train on, or of all requests to a language model and its answers.
         price: of these, in US dollars; None without prices.
     """
@@ -65,7 +65,7 @@ class RunCost(NamedTuple):
     layer_steps: float = 0.0
     minutes: float | None = None
     memory: float = 0.0
-    read: float = 0.0
+    source_length: float = 0.0
     tokens: float = 0.0
     price: float | None = None
 
@@ -88,8 +88,8 @@ def describe_costs(points: Sequence[Planned], gpu: str) -> str:
     lines = []
     for config, variant in {point.identity: (point.config, point.variant) for point in points}.values():
         cost, line = estimate_point(config), [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 6]
-        if cost.read:
-            line[1:4] = f"{cost.read:,.0f}", f"{cost.tokens / 1e6:,.1f}", format_bytes(cost.memory)
+        if cost.source_length:
+            line[1:4] = f"{cost.source_length:,.0f}", f"{cost.tokens / 1e6:,.1f}", format_bytes(cost.memory)
         if cost.training or cost.decoding:
             seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
             line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
@@ -110,7 +110,7 @@ def estimate_point(config: RunConfig) -> RunCost:
     train = texts.splits.get("train", test)
     costs = []
     for of in (fmean, max):
-        source, target = (round(_TOKENS_PER_WORD * of(words)) for words in (train.source_words, train.reference_words))
+        source, target = (round(_WORD_TOKENS * of(words)) for words in (train.source_words, train.reference_words))
         costs.append(estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document))
     mean, longest = costs
     return mean._replace(memory=longest.memory)
@@ -130,7 +130,7 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
     from longsumbench.modeling.training.optimization import training_bytes  # it needs torch
 
     count = count_text(settings, sizes, multi_document)
-    batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _TOKENS_PER_WORD))
+    batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _WORD_TOKENS))
     batch *= recipe.scored_share if recipe.only == "scorer" else 1.0
     examples, weights = recipe.max_steps * recipe.accumulation * batch, 4.0 * count.parameters
     added = training_bytes(batch * count.saved_bytes, weights, recipe.optimizer) if recipe.max_steps else 0.0
@@ -141,7 +141,7 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
         layer_steps=tested / decode.batch_size * steps * count.decoder_layers,
         minutes=recipe.max_minutes,
         memory=_PROCESS_BYTES + weights + added,
-        read=count.source_tokens,
+        source_length=count.source_tokens,
         tokens=examples * (count.source_tokens + count.target_tokens),
     )
 
@@ -152,14 +152,14 @@ def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCos
     facts = registry.systems.load(settings.name)(settings).facts()
     longest = settings.input_length or (facts.get("context") or sys.maxsize) - settings.decode_length
     prompt = sizes.source if settings.truncate == "stages" else min(sizes.source, longest)
-    asked = sizes.target if settings.length == "train" else _TOKENS_PER_WORD * int(settings.length)
-    answer, parameters = min(asked, settings.decode_length), facts.get("parameters") or 0
+    target_length = sizes.target if settings.length == "train" else _WORD_TOKENS * int(settings.length)
+    answer, parameters = min(target_length, settings.decode_length), facts.get("parameters") or 0
     prices = settings.input_price, settings.output_price
     return RunCost(
         decoding=2 * parameters * tested * (prompt + answer),
         layer_steps=tested / config.decode.batch_size * answer * _LAYERS,
         memory=_PROCESS_BYTES + 2 * parameters,
-        read=prompt,
+        source_length=prompt,
         tokens=tested * (prompt + answer),
         price=None if None in prices else tested * (prompt * prices[0] + answer * prices[1]) / 1e6,
     )

@@ -31,10 +31,10 @@ class _Description(TypedDict):
     texts: dict[str, tuple[str, ...]]
 
 
-def num_wanted(asked: str, examples: int) -> range:
+def num_wanted(amount: str, examples: int) -> range:
     """Return the indices of the examples whose evidence is kept: "all", "none" or the first ones (a number)."""
-    most = {"all": examples, "none": 0}
-    return range(most[asked] if asked in most else min(int(asked), examples))
+    limits = {"all": examples, "none": 0}
+    return range(limits[amount] if amount in limits else min(int(amount), examples))
 
 
 def write_evidence(folder: Path, number: int, summary: Summary) -> None:
@@ -124,30 +124,30 @@ class _InputLine(TypedDict):
 def append_inputs(path: Path, summaries: Iterable[Summary]) -> None:
     """Append the texts that were read for some summaries."""
     with naming_path(path), path.open("a", encoding="utf-8") as file:
-        file.write("".join(_line(summary.id, summary.read) for summary in summaries))
+        file.write("".join(_input_line(summary.id, summary.read) for summary in summaries))
 
 
 def read_kept_inputs(path: Path) -> dict[str, str | None]:
     """Return id → the text as the system read it; incomplete lines are skipped."""
-    kept = {}
+    inputs = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
         try:
-            found = parse_json(line, _InputLine)
+            entry = parse_json(line, _InputLine)
         except BadFile:
             continue
-        kept[found["id"]] = found["input"]
-    return kept
+        inputs[entry["id"]] = entry["input"]
+    return inputs
 
 
 def merge_kept_inputs(path: Path, ids: Sequence[str]) -> None:
     """Merge the files of all processes and sort them by `ids`, each id once; do nothing if there are none."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
     if path.is_file() or parts:
-        kept = {name: text for file in (path, *parts) for name, text in read_kept_inputs(file).items()}
-        write_atomically(path, "".join(_line(name, kept[name]) for name in ids if name in kept))
+        inputs = {name: text for file in (path, *parts) for name, text in read_kept_inputs(file).items()}
+        write_atomically(path, "".join(_input_line(name, inputs[name]) for name in ids if name in inputs))
     for file in parts:
         file.unlink()
 
 
-def _line(name: str, text: str | None) -> str:
+def _input_line(name: str, text: str | None) -> str:
     return json.dumps({"id": name, "input": text}, ensure_ascii=False) + "\n"

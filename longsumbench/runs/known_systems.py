@@ -48,13 +48,13 @@ def make_system(config: Any) -> System:
     Raises:
         SuiteError: as making a system.
     """
-    known = _is_described_by_settings(config)
+    cacheable = _is_described_by_settings(config)
     path = cache_folder() / "systems" / f"{digest([asdict(config), _code_state()])[:24]}.json"
-    if known and registry.systems.built_in[config.name].partition(":")[0] not in sys.modules:
+    if cacheable and registry.systems.built_in[config.name].partition(":")[0] not in sys.modules:
         with suppress(FileNotFoundError, BadFile):
             return cast(System, _KnownSystem(config, read_json(path, _Facts)))
     system: System = registry.systems.load(config.name)(config)
-    if known and not path.exists():
+    if cacheable and not path.exists():
         flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
         with suppress(OSError, EnvironmentProblem):  # a package that is missing is told where it is needed
             identity, versions = system.identity(), system.versions()
@@ -65,8 +65,8 @@ def make_system(config: Any) -> System:
 
 def loaded_system(system: System) -> System:
     """Return a system with its code."""
-    found: System = getattr(system, "loaded", system)
-    return found
+    loaded: System = getattr(system, "loaded", system)
+    return loaded
 
 
 def _is_described_by_settings(config: Any) -> bool:

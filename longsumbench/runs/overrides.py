@@ -44,7 +44,7 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
         elif swept and isinstance(value, list | tuple | range):
             if not value:
                 raise UsageError(f"{key}={value!r} has no values to sweep over")
-            words.append(f"{key}={','.join(_format_value(key, one) for one in value)}")
+            words.append(f"{key}={','.join(_format_value(key, item) for item in value)}")
         else:
             words.append(f"{key}={_format_value(key, value)}")
     return words
@@ -62,25 +62,25 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     """
     if path is None:
         return list(words)
-    typed = set(map(override_key, words))
-    if chosen := sorted(typed & set(GROUPS)):
-        raise UsageError(f"{chosen[0]}= cannot be combined with --config, which chooses it; single settings can")
-    then = _read_config_file(Path(path))
-    if then.get("model.imported"):
-        problem = f"--config {path} is that of imported outputs of {then['model.name']}, which cannot be run"
+    keys = set(map(override_key, words))
+    if groups_typed := sorted(keys & set(GROUPS)):
+        raise UsageError(f"{groups_typed[0]}= cannot be combined with --config, which chooses it; single settings can")
+    values = _read_config_file(Path(path))
+    if values.get("model.imported"):
+        problem = f"--config {path} is that of imported outputs of {values['model.name']}, which cannot be run"
         raise UsageError(f"{problem}: name the config.yaml of another run")
-    sections = {"model": registry.config_of(then["model.name"]), **SECTIONS}
-    now = [f"{section}.{item.name}" for section, kind in sections.items() for item in fields(kind)]
-    now += [item.name for item in fields(RunConfig) if item.name not in sections]
-    if gone := [key for key in then if key not in now]:
+    sections = {"model": registry.config_of(values["model.name"]), **SECTIONS}
+    current_keys = [f"{section}.{item.name}" for section, kind in sections.items() for item in fields(kind)]
+    current_keys += [item.name for item in fields(RunConfig) if item.name not in sections]
+    if gone := [key for key in values if key not in current_keys]:
         _log.info(f"{path}: left out, because these settings no longer exist: {', '.join(gone)}")
-    if later := [key for key in now if key not in then]:
-        _log.info(f"{path}: newer settings have their defaults: {', '.join(later)}")
-    inherited = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
-    left_out = {*gone, *typed, "overwrite", *(key for key, top in inherited.items() if then.get(key) == then.get(top))}
-    chooser = f"dataset.{_READER}" if then.get(f"dataset.{_READER}") else "dataset.name"
+    if new_keys := [key for key in current_keys if key not in values]:
+        _log.info(f"{path}: newer settings have their defaults: {', '.join(new_keys)}")
+    shared = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
+    left_out = {*gone, *keys, "overwrite", *(key for key, top in shared.items() if values.get(key) == values.get(top))}
+    chooser = f"dataset.{_READER}" if values.get(f"dataset.{_READER}") else "dataset.name"
     groups = {"model.name": "model", chooser: "dataset"}
-    settings = {groups.get(key, key): value for key, value in then.items() if key not in left_out}
+    settings = {groups.get(key, key): value for key, value in values.items() if key not in left_out}
     return [*format_overrides(settings), *words]
 
 
@@ -114,5 +114,5 @@ def _format_value(key: str, value: Any) -> str:
                 return text
             return str(QuotedString(text.replace("${", r"\${"), Quote.single).with_quotes())
         case list() | tuple() | range():
-            return f"[{','.join(_format_value(key, one) for one in value)}]"
+            return f"[{','.join(_format_value(key, item) for item in value)}]"
     raise UsageError(f"{key}={value!r} is a {type(value).__name__}: give text, a number, True, False, None or a list")

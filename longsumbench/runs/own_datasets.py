@@ -33,16 +33,16 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
         DataError: a file or a row cannot be used.
         EnvironmentProblem: the file cannot be written.
     """
-    if other := [word for word in words if not word.startswith(("dataset=", "dataset."))]:
-        raise UsageError(f"'{other[0]}' is not a setting of a dataset: write dataset.<setting>=<value>")
+    if extra := [word for word in words if not word.startswith(("dataset=", "dataset."))]:
+        raise UsageError(f"'{extra[0]}' is not a setting of a dataset: write dataset.<setting>=<value>")
     if name in registry.corpora.targets():
         raise UsageError(f"'{name}' is a dataset of the suite or of a plug-in: choose another name")
-    if known := dataset_files().get(name):
-        raise UsageError(f"dataset '{name}' exists ({known}): choose another name, or remove it")
+    if existing_file := dataset_files().get(name):
+        raise UsageError(f"dataset '{name}' exists ({existing_file}): choose another name, or remove it")
     reader = [] if any(word.startswith("dataset=") for word in words) else ["dataset=jsonl"]
     place = path if "dataset=hub" in words else os.path.abspath(Path(path).expanduser())
-    typed = format_overrides({"dataset.name": name, "dataset.path": place})
-    settings = plan_dataset([*reader, *words, *typed])
+    overrides = format_overrides({"dataset.name": name, "dataset.path": place})
+    settings = plan_dataset([*reader, *words, *overrides])
     if settings.tokenizer is not None:
         settings = replace(settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser()))
     folder = writable_folder(user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}")
@@ -60,10 +60,10 @@ def remove_dataset(name: str) -> Path:
     Raises:
         UnknownName: the user has no such dataset.
     """
-    if name not in (known := dataset_files()):
-        raise UnknownName("dataset of your own", name, known)
-    known[name].unlink()
-    return known[name]
+    if name not in (files := dataset_files()):
+        raise UnknownName("dataset of your own", name, files)
+    files[name].unlink()
+    return files[name]
 
 
 def describe_sizes(texts: Texts) -> str:

@@ -179,11 +179,11 @@ def _carry_out(
         link_stages(workdir, stages)
         keep_predictions_of(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
-            written = _summarize_each(system, split, config.decode, folder, len(report.kept))
+            outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
-        scores = score_run(config, texts, report, written, folder)
-    speed = _tokens_per_second(written[0], seconds_of_decoding(workdir / "decoding.jsonl"))
-    record = _build_record(point, spec, system, texts, started_in, report, written[0], speed, scores)
+        scores = score_run(config, texts, report, outputs, folder)
+    speed = _tokens_per_second(outputs[0], seconds_of_decoding(workdir / "decoding.jsonl"))
+    record = _build_record(point, spec, system, texts, started_in, report, outputs[0], speed, scores)
     record = replace(record, **point.facts)
     record.write(folder)
     return record
@@ -224,7 +224,7 @@ def _build_record(
     """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    counted = dict.fromkeys(name for summary in summaries for name in summary.counts)
+    count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
         run_id=spec.run_id,
         model=spec.model,
@@ -248,7 +248,7 @@ def _build_record(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         repeatable=report.ended_by != "max_minutes",
         system=system.facts(),
-        counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in counted},
+        counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=spec.versions,
         **vars(scores),
     )
@@ -256,7 +256,7 @@ def _build_record(
 
 def _tokens_per_second(summaries: Sequence[Summary], seconds: float) -> float:
     """Return the speed of decoding in tokens, or in words of a system without tokens."""
-    num_tokens = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
+    num_tokens = sum(len(summary.text.split()) if summary.tokens is None else summary.tokens for summary in summaries)
     return round(num_tokens / max(seconds, 1e-3), 1)
 
 
@@ -264,7 +264,7 @@ def _summarize_each(
     system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
 ) -> list[list[Summary]]:
     """Summarize a split with each kept checkpoint, the best first. The best one also has a log, evidence, inputs."""
-    written = []
+    outputs = []
     for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
         name = f"summarizing, checkpoint {number} of {checkpoints}" if files[1:] else "summarizing"
         best_only: dict[str, Path] = {}
@@ -273,26 +273,26 @@ def _summarize_each(
             best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
         else:
             system.use_kept(number)
-        written.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
-    return written
+        outputs.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
+    return outputs
 
 
 BASELINES = ("lead", "random", "oracle")
 
 
-def score_baselines(point: Point, taken: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
+def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
     Args:
         point: the run.
-        taken: identities of baselines that need not be scored; those that are scored here are added.
+        baseline_ids: identities of baselines that need not be scored; those that are scored here are added.
         failed: a baseline that fails is added here with its reason; without it, the error is raised.
     """
     records: list[RunRecord] = []
     for name in BASELINES if point.config.baselines else ():
         try:
             if name != point.config.model.name:
-                records.extend(score_baseline(point, name, taken))
+                records.extend(score_baseline(point, name, baseline_ids))
         except Exception as error:
             if failed is None:
                 raise
@@ -301,7 +301,7 @@ def score_baselines(point: Point, taken: set[str], failed: dict[str, str] | None
     return records
 
 
-def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
+def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[RunRecord]:
     """Score a baseline on the examples of a run.
 
     Lead and Random need a training split for their length; without one they are skipped with a line. The seed is the
@@ -314,9 +314,9 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
     model = system.Config()
     config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False, name=None)
     key = config_identity(config, system(model))
-    if key in taken:
+    if key in baseline_ids:
         return
-    taken.add(key)
+    baseline_ids.add(key)
     try:
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:

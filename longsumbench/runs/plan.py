@@ -43,7 +43,7 @@ from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.run_id import config_identity
 from longsumbench.runs.typed_overrides import as_hydra, expand, format_override, override_key
 
-_NAMED = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
+_CHECKPOINT = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
 
 
 class Variants:
@@ -63,35 +63,35 @@ class Variants:
             config: of the point.
             decided_by: the sections that decide its summaries.
         """
-        named = {f"{key}={format_setting(value)}" for key in _NAMED if (value := getattr(config.model, key, None))}
+        parts = {f"{key}={format_setting(value)}" for key in _CHECKPOINT if (value := getattr(config.model, key, None))}
         if config.decode.mode != "write" and "decode" in decided_by:
-            named.add(f"mode={config.decode.mode}")
+            parts.add(f"mode={config.decode.mode}")
         if config.train.only != "all" and "train" in decided_by:
-            named.add(f"only={config.train.only}")
-        return ",".join(sorted({*named, *self._changed(overrides, config, decided_by)}))
+            parts.add(f"only={config.train.only}")
+        return ",".join(sorted({*parts, *self._changed(overrides, config, decided_by)}))
 
     def _changed(self, overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
         """Yield the typed settings with other values than the recipe gives, as "key=value"."""
         keys = {word: override_key(word) for word in overrides}
-        chooses_card = {f"model.{key}" for key in _NAMED}  # a checkpoint's card has usual settings, too
-        kept = {
+        chooses_card = {f"model.{key}" for key in _CHECKPOINT}  # a checkpoint's card has usual settings, too
+        recipe_words = {
             word: key
             for word, key in keys.items()
             if key in chooses_card or not (key.startswith(("model.", "decode.")) or key == "decode")
         }
-        if len(kept) == len(keys):
+        if len(recipe_words) == len(keys):
             return
-        recipe, idle = self._usual_settings(tuple(kept), type(config.model)), settings_without_effect(config)
+        recipe, idle = self._usual_settings(tuple(recipe_words), type(config.model)), settings_without_effect(config)
         for section in ("model", *({"decode"} & decided_by)):
-            chosen = getattr(config, section)
-            for key in {item.name for item in fields(chosen)} - names_deciding(chosen, *SAME_SYSTEM):
-                name, value, usual = f"{section}.{key}", getattr(chosen, key), recipe
-                typed = name in keys.values() or (section == "decode" and section in keys.values())
-                if name in idle or not typed:
+            settings = getattr(config, section)
+            for key in {item.name for item in fields(settings)} - names_deciding(settings, *SAME_SYSTEM):
+                name, value, usual = f"{section}.{key}", getattr(settings, key), recipe
+                is_typed = name in keys.values() or (section == "decode" and section in keys.values())
+                if name in idle or not is_typed:
                     continue
                 if isinstance(value, list):  # its default may follow from other settings, such as all layers
-                    others = {f"{section}.{item.name}" for item in fields(chosen)} - {name}
-                    words = tuple(word for word in overrides if word in kept or keys[word] in others)
+                    other_keys = {f"{section}.{item.name}" for item in fields(settings)} - {name}
+                    words = tuple(word for word in overrides if word in recipe_words or keys[word] in other_keys)
                     usual = self._usual_settings(words, type(config.model))
                 if value != getattr(getattr(usual, section), key):
                     yield f"{key}={format_setting(value)}"
@@ -173,31 +173,31 @@ def plan_lines(
         EnvironmentProblem: as `plan`.
     """
     with hydra_session(config_dir):
-        named = [
-            (number, point, with_recipe(typed, config_dir))
+        point_overrides = [
+            (number, point, with_recipe(overrides, config_dir))
             for number, words in enumerate(lines)
-            for name, chosen in expand([as_hydra(word) for word in words], sweep)
-            for point, typed in _of_experiment(name, chosen, sweep, config_dir)
+            for name, combination in expand([as_hydra(word) for word in words], sweep)
+            for point, overrides in _of_experiment(name, combination, sweep, config_dir)
         ]
-        tracked = track(named, "planning", len(named), "points") if sweep else named
-        composed = [compose(chosen, config_dir) for _, _, chosen in tracked]
+        tracked = track(point_overrides, "planning", len(point_overrides), "points") if sweep else point_overrides
+        composed = [compose(overrides, config_dir) for _, _, overrides in tracked]
         if probe:
             _check_datasets(composed)
-        typed_keys = {override_key(word) for _, _, chosen in named for word in chosen}
+        typed_keys = {override_key(word) for _, _, overrides in point_overrides for word in overrides}
         if sweep:
             _drop_foreign_settings(composed, typed_keys)
-        pairs = zip(named, composed, strict=True)
+        pairs = zip(point_overrides, composed, strict=True)
         variants = Variants(config_dir)
-        points = [_settle_point(name, chosen, made, variants, probe) for (_, name, chosen), made in pairs]
+        points = [_settle_point(name, overrides, node, variants, probe) for (_, name, overrides), node in pairs]
         _check_steps(points, typed_keys)
         _check_metrics(points, probe)
-        warnings = [describe_card(point.config, made.decode) for point, made in zip(points, composed, strict=True)]
+        warnings = [describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
-        found: list[list[Planned]] = [[] for _ in lines]
-        for (number, _, _), point in zip(named, points, strict=True):
-            found[number].append(point)
-        return found
+        planned_lines: list[list[Planned]] = [[] for _ in lines]
+        for (number, _, _), point in zip(point_overrides, points, strict=True):
+            planned_lines[number].append(point)
+        return planned_lines
 
 
 def plan_dataset(words: Sequence[str]) -> DatasetSettings:
@@ -228,26 +228,26 @@ def _of_experiment(
     name: str, overrides: Sequence[str], sweep: bool, config_dir: str | None
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the points of an experiment's sweep, or the point itself. Typed overrides win over the file."""
-    typed = {word.partition("=")[0]: format_override(word) for word in overrides}
-    chosen = [word.partition("=")[2] for word in typed.values() if word.startswith("experiment=")]
-    lines = compose_overrides(overrides, config_dir).get(OWN_SWEEP) if chosen else None
+    typed_words = {word.partition("=")[0]: format_override(word) for word in overrides}
+    experiments = [word.partition("=")[2] for word in typed_words.values() if word.startswith("experiment=")]
+    lines = compose_overrides(overrides, config_dir).get(OWN_SWEEP) if experiments else None
     if lines is None:
         yield name, list(overrides)
         return
     if not OmegaConf.is_list(lines) or not lines or not all(isinstance(line, str) and line.strip() for line in lines):
         form = "a list of lines with overrides as typed after -m"
-        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not {form}")
+        raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file is not {form}")
     if not sweep:
-        raise UsageError(f"experiment={chosen[-1]} has several points: run it with -m, without a sweeper")
+        raise UsageError(f"experiment={experiments[-1]} has several points: run it with -m, without a sweeper")
     try:
         typed_lines = [shlex.split(line) for line in lines]
     except ValueError as error:  # an open quotation mark
-        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
+        raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
     points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
     for point in points:
-        differing = [word for word in point if not all(word in other for other in points)]
-        shown = (typed.get(word.partition("=")[0], format_override(word)) for word in differing)
-        added = [word for word in shown if word not in name.split()]
+        differing = [word for word in point if not all(word in words for words in points)]
+        texts = (typed_words.get(word.partition("=")[0], format_override(word)) for word in differing)
+        added = [word for word in texts if word not in name.split()]
         yield " ".join(filter(None, [name, *added])), [*point, *overrides]
 
 
@@ -255,18 +255,18 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
     """Check that the texts of at least one point are available, before slow imports."""
     stages, problems = ArtifactCache(cache_folder()), []
     keys = ("filler", "name", "path", "reader")
-    typed = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
-    chosen = dict.fromkeys(
-        (filler or DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in typed
+    choices = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
+    sources = dict.fromkeys(
+        (filler or DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
     )
-    for reader, path in chosen:
+    for reader, path in sources:
         corpus = registry.corpora.load(str(reader))
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
                 check_copy_or_network(corpus, stages)
             except EnvironmentProblem as problem:
                 problems.append(problem)
-    if len(problems) == len(chosen):
+    if len(problems) == len(sources):
         raise problems[0]
 
 
@@ -274,29 +274,29 @@ def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
     """Load the metrics of all points; with `probe`, check that their packages and models are available."""
     checked = []
     for config in (planned.config for planned in points):
-        wanted = dict.fromkeys([*registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
+        names = dict.fromkeys([*registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
         if probe:
-            wanted["rouge"] = None  # perl mode with stems needs WordNet's lists
-        for name in wanted:
+            names["rouge"] = None  # perl mode with stems needs WordNet's lists
+        for name in names:
             metric = registry.metrics.load(name)(config.score)
             if probe and (name, config.score) not in checked:
                 checked.append((name, config.score))
                 metric.check()
 
 
-def _drop_foreign_settings(points: Sequence[DictConfig], typed: Set[str]) -> None:
+def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
-    known = {
+    model_settings = {
         name: {item.name for item in fields(registry.config_of(name))}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
-    all_settings, left_out = set().union(*known.values()), defaultdict[str, dict[str, None]](dict)
+    all_settings, left_out = set().union(*model_settings.values()), defaultdict[str, dict[str, None]](dict)
     for composed in points:
-        for key in [str(key) for key in composed.model if key in all_settings - known[composed.model.name]]:
+        for key in [str(key) for key in composed.model if key in all_settings - model_settings[composed.model.name]]:
             left_out[key][composed.model.name] = None
             del composed.model[key]
     for key, models in left_out.items():
-        if f"model.{key}" not in typed:  # an experiment's file may set what only some of its models have
+        if f"model.{key}" not in typed_keys:  # an experiment's file may set what only some of its models have
             continue
         have = "have" if len(models) > 1 else "has"
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
@@ -349,9 +349,9 @@ def check_scale(points: Sequence[Planned]) -> None:
         if config.scale != "paper" or not config.train.max_steps:
             continue
         if "train" in make_system(config.model).decided_by and _is_cpu(config.train.device):
-            what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
+            problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
             advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
-            raise UsageError(f"{what}, which takes days without a GPU: {advice}")
+            raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
 def _is_cpu(device: str) -> bool:
@@ -373,8 +373,8 @@ def check_evidence(system: System, decode: Decoding) -> None:
 
 def show_config(points: Sequence[Planned]) -> str:
     """Return the resolved configurations as YAML; equal runs appear once."""
-    shown: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for planned in points:
         text = OmegaConf.to_yaml(OmegaConf.create(asdict(planned.config)))
-        shown.setdefault(planned.identity, f"# {planned.name}\n{text}" if planned.name else text)
-    return "---\n".join(shown.values()).rstrip()
+        texts.setdefault(planned.identity, f"# {planned.name}\n{text}" if planned.name else text)
+    return "---\n".join(texts.values()).rstrip()

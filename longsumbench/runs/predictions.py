@@ -77,27 +77,27 @@ def summarize_split(
     examples, place = num_summarized(split, decoding), process_index()
     own_log, own_inputs = (file and part_file(file, place) for file in (log, inputs))
     writer = Writer(system, split, decoding, part_file(path, place), own_log, evidence, own_inputs)
-    done = _merge_parts(path, log) if place == 0 else {}
+    summaries = _merge_parts(path, log) if place == 0 else {}
     if inputs is not None and place == 0:
         merge_kept_inputs(inputs, split.ids)
-    lacking = writer.lacking_evidence | writer.lacking_inputs
+    incomplete = writer.lacking_evidence | writer.lacking_inputs
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
-    unwritten = from_first_process([bucket for bucket in buckets if any(split.ids[i] not in done for i in bucket)])
+    unwritten = from_first_process([bucket for bucket in buckets if any(split.ids[i] not in summaries for i in bucket)])
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
         for bucket in unwritten[place :: process_count()]:
             writer.write(bucket)
             progress.advance(len(bucket) * process_count())
         for bucket in buckets:
-            if lacking.intersection(bucket) and all(split.ids[i] in done for i in bucket):
-                writer.add_lacking(bucket, done)
+            if incomplete.intersection(bucket) and all(split.ids[i] in summaries for i in bucket):
+                writer.add_lacking(bucket, summaries)
     wait_for_everyone()
     if place:
         return []
-    done = _merge_parts(path, log)
+    summaries = _merge_parts(path, log)
     if inputs is not None:
         merge_kept_inputs(inputs, split.ids)
-    ordered = [done[name] for name in split.ids[:examples]]
+    ordered = [summaries[name] for name in split.ids[:examples]]
     write_summaries(path, ordered)
     return ordered
 
@@ -140,8 +140,8 @@ class Writer:
         """Of the examples in `asked_inputs`, those without an input when this is first read."""
         if self.inputs is None or not self.asked_inputs:
             return set()
-        kept = read_kept_inputs(self.inputs)
-        return {index for index in self.asked_inputs if self.split.ids[index] not in kept}
+        inputs = read_kept_inputs(self.inputs)
+        return {index for index in self.asked_inputs if self.split.ids[index] not in inputs}
 
     def write(self, bucket: Sequence[int]) -> None:
         """Append the summaries of a batch, after writing their evidence and inputs."""
@@ -153,13 +153,13 @@ class Writer:
         if self.log is not None:
             _note_batch(self.log, len(batch), (time.monotonic() - started) / process_count())
 
-    def add_lacking(self, bucket: Sequence[int], done: Mapping[str, Summary]) -> None:
+    def add_lacking(self, bucket: Sequence[int], old: Mapping[str, Summary]) -> None:
         """Write the missing evidence and inputs of a batch, for summaries that equal the written ones.
 
         Counts may differ: they have the price of a summary, and prices are no part of the run's id.
         """
         batch = zip(bucket, self._decode(bucket), strict=True)
-        same = [(index, one) for index, one in batch if replace(one, counts=done[one.id].counts) == done[one.id]]
+        same = [(index, new) for index, new in batch if replace(new, counts=old[new.id].counts) == old[new.id]]
         self._keep(same, self.lacking_evidence, self.lacking_inputs)
 
     def _keep(self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]) -> None:
@@ -167,8 +167,8 @@ class Writer:
         for index, summary in batch:
             if self.evidence is not None and index in evidence:
                 write_evidence(self.evidence, index, summary)
-        if self.inputs is not None and (read := [summary for index, summary in batch if index in inputs]):
-            append_inputs(self.inputs, read)
+        if self.inputs is not None and (summaries := [summary for index, summary in batch if index in inputs]):
+            append_inputs(self.inputs, summaries)
 
     def _decode(self, bucket: Sequence[int]) -> list[Summary]:
         """Summarize a batch; evidence and inputs are requested only if an example of the batch needs them."""
@@ -186,16 +186,16 @@ def part_file(path: Path, place: int) -> Path:
 def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
     """Merge the files of all processes; return the summaries by id."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
-    done = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
-    write_summaries(path, done.values())
+    summaries = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
+    write_summaries(path, summaries.values())
     for file in parts:
         file.unlink()
     if log is not None:
         for file in log.parent.glob(f"{log.stem}.part*{log.suffix}"):
-            with log.open("a", encoding="utf-8") as whole:
-                whole.write(file.read_text(encoding="utf-8", errors="replace"))
+            with log.open("a", encoding="utf-8") as log_file:
+                log_file.write(file.read_text(encoding="utf-8", errors="replace"))
             file.unlink()
-    return done
+    return summaries
 
 
 def num_summarized(split: Split, decoding: Decoding) -> int:
@@ -242,11 +242,11 @@ def read_summaries(path: Path) -> list[Summary]:
     summaries = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts contain other line breaks
         try:
-            found = parse_json(line, _PredictionLine)
+            entry = parse_json(line, _PredictionLine)
         except BadFile:
             continue
-        summary = Summary(found.id, found.prediction, found.truncation, found.complete, found.tokens)
-        summaries.append(replace(summary, counts=found.counts))
+        summary = Summary(entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens)
+        summaries.append(replace(summary, counts=entry.counts))
     return summaries
 
 

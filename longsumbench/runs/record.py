@@ -26,7 +26,7 @@ from longsumbench.runs.environment import Environment
 _log = logging.getLogger(__name__)
 
 FORMAT = 1  # of record.json
-_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
+_REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside brackets
@@ -311,8 +311,8 @@ class RunRecord:
     def _repr_html_(self) -> str:
         means = {name: score.f for name, score in self.scores.items()}
         means |= {name: measure.estimate.mean for name, measure in self.measures.items()}
-        about = f"<p>{escape(run_label(self))} on {escape(self.dataset)}</p>\n"
-        return about + html_table(("score", "mean"), "lr", [(name, f"{mean:.2f}") for name, mean in means.items()])
+        heading = f"<p>{escape(run_label(self))} on {escape(self.dataset)}</p>\n"
+        return heading + html_table(("score", "mean"), "lr", [(name, f"{mean:.2f}") for name, mean in means.items()])
 
     @property
     def label(self) -> str:
@@ -393,12 +393,12 @@ class RunRecord:
         """
         path = folder / "record.json"
         try:
-            if (found := read_json(path, _Format)["format"]) > FORMAT:
-                raise DataError(f"written by a later version (format {found}); update longsumbench", path)
+            if (version := read_json(path, _Format)["format"]) > FORMAT:
+                raise DataError(f"written by a later version (format {version}); update longsumbench", path)
             record = read_json(path, cls)
             _ = record.settings, record.texts, record.facts
         except (BadFile, msgspec.ValidationError) as error:
-            raise TornRecord(f"not a run's record ({error}); {_ADVICE}", path) from error
+            raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error
         return record
 
 
@@ -411,16 +411,16 @@ def output_files(checkpoints: int) -> list[tuple[str, str]]:
 
     `scores.csv` holds the means of several checkpoints. Without averaging, `checkpoints` is 0 or 1.
     """
-    others = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
-    return [("predictions.jsonl", "scores-1.csv" if others else "scores.csv"), *others]
+    more_files = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
+    return [("predictions.jsonl", "scores-1.csv" if more_files else "scores.csv"), *more_files]
 
 
 def run_label(record: RunRecord) -> str:
     """Return a run's model, name, variant, seed and id, short enough for a heading."""
-    named = [record.model, *filter(None, [record.settings.name]), *split_variant(record.variant)]
+    parts = [record.model, *filter(None, [record.settings.name]), *split_variant(record.variant)]
     if record.seed is not None:
-        named.append(f"seed={record.seed}")
-    return f"{' '.join(named)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
+        parts.append(f"seed={record.seed}")
+    return f"{' '.join(parts)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
 
 
 def split_variant(variant: str) -> list[str]:

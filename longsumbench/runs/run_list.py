@@ -77,15 +77,15 @@ def list_runs(
     if not folders:
         raise UsageError(f"no run under {results.root}: start with `longsumbench run`, or set --results-dir")
     datasets, models = {path.parents[1].name for path in folders}, {path.parent.name for path in folders}
-    for kind, name, known in (("dataset", dataset, datasets), ("model", model, models)):
-        if name is not None and name not in known:
-            raise UnknownName(f"{kind} with runs", name, known)
+    for kind, name, names in (("dataset", dataset, datasets), ("model", model, models)):
+        if name is not None and name not in names:
+            raise UnknownName(f"{kind} with runs", name, names)
     datasets = {dataset} if dataset else datasets
     finished = (_finished(results, record) for name in sorted(datasets) for record in results.records(name))
     begun = (path for path in folders if path.parents[1].name in datasets and not (path / "record.json").exists())
-    others = (run for folder in begun for run in _unfinished(results, folder))
-    chosen = [run for run in (*finished, *others) if model in (None, run.model) and state in (None, run.state)]
-    return sorted(chosen, key=lambda run: run.when, reverse=True)
+    unfinished = (run for folder in begun for run in _unfinished(results, folder))
+    runs = [run for run in (*finished, *unfinished) if model in (None, run.model) and state in (None, run.state)]
+    return sorted(runs, key=lambda run: run.when, reverse=True)
 
 
 def _finished(results: Results, record: RunRecord) -> ListedRun:
@@ -124,7 +124,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     """Return a table with a line for each run, as wide as the terminal, and how to continue interrupted runs."""
     if not runs:
         return "no such run"
-    rows = [_HEADERS, *map(_row, runs)]
+    rows = [_HEADERS, *map(_run_row, runs)]
     widths = {name: max(map(len, cells)) for name, *cells in zip(_HEADERS, *rows, strict=True)}
     columns = max(80, shutil.get_terminal_size().columns)
     excess = sum(widths.values()) + 2 * (len(widths) - 1) - columns
@@ -143,7 +143,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _row(run: ListedRun) -> tuple[str, ...]:
+def _run_row(run: ListedRun) -> tuple[str, ...]:
     score = run.state if run.score is None else f"{run.score:5.1f}"
     when = f"{run.when:%m-%d %H:%M}" if run.when.year == datetime.now().year else f"{run.when:%Y-%m-%d}"
     seed = "" if run.seed is None else str(run.seed)

@@ -53,7 +53,7 @@ class RunScores:
 
 
 def score_run(
-    config: RunConfig, texts: Texts, report: FitReport, written: Sequence[Sequence[Summary]], folder: Path
+    config: RunConfig, texts: Texts, report: FitReport, outputs: Sequence[Sequence[Summary]], folder: Path
 ) -> RunScores:
     """Score the summaries of each kept checkpoint, the best first, and write the scores per example.
 
@@ -61,21 +61,21 @@ def score_run(
         DataError: no example has an answer; the same command asks again.
     """
     split = texts.splits[config.dataset.split]
-    if written[0] and all(summary.counts.get("failed") for summary in written[0]):
+    if outputs[0] and all(summary.counts.get("failed") for summary in outputs[0]):
         (folder / "predictions.jsonl").unlink(missing_ok=True)
         raise DataError("no example has an answer: correct what the warnings name, then run the same command again")
     if config.decode.failed == "leave_out":
-        written = [[summary for summary in each if not summary.counts.get("failed")] for each in written]
-        split = split.select([summary.id for summary in written[0]])
-    summaries = written[0]
+        outputs = [[summary for summary in each if not summary.counts.get("failed")] for each in outputs]
+        split = split.select([summary.id for summary in outputs[0]])
+    summaries = outputs[0]
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
-    asked = asked_metrics(config, texts)
-    metrics = [rouge, *dataset_metrics, *asked]
-    scored = [score_all(metrics, predictions_with_examples(split, found)) for found in written]
+    extra_metrics = asked_metrics(config, texts)
+    metrics = [rouge, *dataset_metrics, *extra_metrics]
+    scored = [score_all(metrics, predictions_with_examples(split, output)) for output in outputs]
     each, n = [checkpoint.per_example for checkpoint in scored], len(scored[0].per_example)
     ranked_by = dataset_metrics[0].columns[0] if dataset_metrics else DEFAULT_RANKING_SCORE
-    floors = [score_floor([rouge, *dataset_metrics[:1]], split, found) for found in written]
+    floors = [score_floor([rouge, *dataset_metrics[:1]], split, output) for output in outputs]
     deciding = columns_in([rouge, *dataset_metrics], each[0])  # requested metrics come last, as when added
     each = [
         table[deciding].join(_ranking_floor(floor, ranked_by)).join(table.drop(columns=deciding))
@@ -92,10 +92,10 @@ def score_run(
         examples=digest(sorted(summary.id for summary in summaries))[:16],
         empty_references=scored[0].empty_references,
         empty_predictions=scored[0].empty_predictions,
-        measures=measures | measured(asked, per_example, config),
+        measures=measures | measured(extra_metrics, per_example, config),
         units=metric_units(metrics),
         ranked_by=ranked_by,
-        measured_by={metric.name: metric.signature(n) for metric in asked},
+        measured_by={metric.name: metric.signature(n) for metric in extra_metrics},
         checkpoints=checkpoint_means(report, each, metric_units(metrics)),
         outputs=describe_outputs([summary.text for summary in summaries], references),
         floor=_floor_means(mean_scores(floors), ranked_by),
@@ -135,18 +135,18 @@ def score_floor(metrics: Sequence[Metric], split: Split, summaries: Sequence[Sum
 
 def _ranking_floor(floor: pd.DataFrame, ranked_by: str) -> pd.DataFrame:
     """Return the column of scores.csv with the floor of the ranking score; empty without a floor."""
-    columns = {_column_of(ranked_by): floor_column(ranked_by)}
+    columns = {_score_column(ranked_by): floor_column(ranked_by)}
     return floor.reindex(columns=list(columns)).rename(columns=columns).dropna(axis="columns", how="all")
 
 
 def _floor_means(floor: pd.DataFrame, ranked_by: str) -> dict[str, float]:
     """Return type of ROUGE and ranking measure → mean floor, 0–100."""
     means = column_means(floor)
-    names = {name: _column_of(name) for name in (*ROUGE_TYPES, ranked_by)}
+    names = {name: _score_column(name) for name in (*ROUGE_TYPES, ranked_by)}
     return {name: means[column] for name, column in names.items() if column in means}
 
 
-def _column_of(name: str) -> str:
+def _score_column(name: str) -> str:
     return f"{name}_f" if name in ROUGE_TYPES else name
 
 

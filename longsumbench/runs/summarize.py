@@ -53,14 +53,14 @@ _SHARED = [item.name for item in fields(RunConfig) if hasattr(Decoding, item.nam
 
 
 def summarize_files(
-    named: str, words: Sequence[str], results: Results, together: bool, as_json: bool, query: str | None = None
+    system: str, words: Sequence[str], results: Results, together: bool, as_json: bool, query: str | None = None
 ) -> None:
     """Print a summary of each file, or of all together; report on stderr what was not read.
 
     All inputs are checked before the system is loaded. Each summary is printed as soon as it is written.
 
     Args:
-        named: a checkpoint, a run, or the name of a system that needs no training.
+        system: a checkpoint, a run, or the name of a system that needs no training.
         words: files, folders and settings.
         results: the folder with the runs.
         together: True to take all files as one text of several documents.
@@ -70,16 +70,16 @@ def summarize_files(
     Raises:
         SuiteError: an error that the user can fix.
     """
-    found, files = find_system(named, words, results, "all" if as_json else "none")
-    if found.decoding.evidence != "none" and not as_json:
-        raise UsageError(f"decode.evidence={found.decoding.evidence}: evidence is shown with --json only")
-    if found.decoding.keep_inputs != "none" and not as_json:
-        raise UsageError(f"decode.keep_inputs={found.decoding.keep_inputs}: inputs are shown with --json only")
+    loader, files = find_system(system, words, results, "all" if as_json else "none")
+    if loader.decoding.evidence != "none" and not as_json:
+        raise UsageError(f"decode.evidence={loader.decoding.evidence}: evidence is shown with --json only")
+    if loader.decoding.keep_inputs != "none" and not as_json:
+        raise UsageError(f"decode.keep_inputs={loader.decoding.keep_inputs}: inputs are shown with --json only")
     inputs = [with_query(item, query) for item in read_inputs(files)]
     if together:
         inputs = [merge_inputs(inputs)]
-    inputs = inputs[: found.decoding.limit]
-    for item, summary in found.fitted().write(inputs):
+    inputs = inputs[: loader.decoding.limit]
+    for item, summary in loader.fitted().write(inputs):
         text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
         printed = for_stdout(json.dumps(summary_values(summary), ensure_ascii=False) if as_json else text)
         tqdm.write(printed, file=sys.stdout)  # above the progress bar
@@ -227,33 +227,33 @@ def _find_checkpoint(
     try:
         run = results.find(str(folder))
     except UsageError as problem:
-        near = did_you_mean(str(run), registry.systems.targets())
-        raise UsageError(f"no folder {folder}{near}, and {problem}") from None
-    record, found = RunRecord.read(run), run / "work" / "checkpoint"
+        suggestion = did_you_mean(str(run), registry.systems.targets())
+        raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
+    record, weights = RunRecord.read(run), run / "work" / "checkpoint"
     if record.imported:
         raise UsageError(
             f"{run} has imported outputs of {record.model}, and no system: name a run that was trained here"
         )
-    known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
-    decode = {key: value for key, value in record.config["decode"].items() if key in known}
-    if not (found / "system.json").is_file():
+    decode_keys = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
+    decode = {key: value for key, value in record.config["decode"].items() if key in decode_keys}
+    if not (weights / "system.json").is_file():
         if not was_trained(run):
             return run, decode, partial(system_of_run, run)
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"
-        raise UsageError(gone if found.is_symlink() else away)
+        raise UsageError(gone if weights.is_symlink() else away)
     try:
-        seconds = read_json(found / "fit.json", FitReport).seconds
+        seconds = read_json(weights / "fit.json", FitReport).seconds
     except FileNotFoundError:  # without training
         seconds = record.fit.seconds
     except BadFile as error:
         torn = f"not a training report ({error}); run it again with overwrite=true"
-        raise DataError(torn, found / "fit.json") from error
+        raise DataError(torn, weights / "fit.json") from error
     if seconds != record.fit.seconds:
         raise UsageError(
-            f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
+            f"{run} was written by other weights, which were trained again since; to use the new ones, name {weights}"
         )
-    return found, decode, partial(open_system, found, record.config["model"])
+    return weights, decode, partial(open_system, weights, record.config["model"])
 
 
 def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> System:
@@ -268,8 +268,8 @@ def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> Syst
         system_class: type[System] = registry.systems.load(name)
     except UnknownName as problem:
         reason = "which is not installed here: install its package"
-        known = ", ".join(problem.known)
-        raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {known})") from None
+        names = ", ".join(problem.known)
+        raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {names})") from None
     system = system_class.load(folder)
     if settings is not None:
         system.config = build_settings(type(system).Config, settings, "model.")
@@ -283,20 +283,20 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
         UsageError: an unknown setting, a wrong type or an invalid value.
     """
     try:
-        given: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(settings)))
+        values: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(settings)))
     except (OmegaConfBaseException, YAMLError) as error:
         raise UsageError(f"cannot read '{' '.join(settings)}'") from error
-    decode = given.pop("decode", {})
+    decode = values.pop("decode", {})
     if not isinstance(decode, dict):
         raise UsageError(f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>")
-    for key in given:
+    for key in values:
         if key not in _SHARED:
-            known = f"decode.<setting>, {', '.join(_SHARED)}"
+            choices = f"decode.<setting>, {', '.join(_SHARED)}"
             of_runs = key in {item.name for item in fields(RunConfig)}
-            near = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
-            raise UsageError(f"'{key}'{near}: a trained system has these settings: {known}")
-    build_settings(RunConfig, given, "", dict.fromkeys(["model", *SECTIONS]))
-    decoding: Decoding = build_settings(Decoding, {**usual, **given, **decode}, "decode.")
+            suggestion = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
+            raise UsageError(f"'{key}'{suggestion}: a trained system has these settings: {choices}")
+    build_settings(RunConfig, values, "", dict.fromkeys(["model", *SECTIONS]))
+    decoding: Decoding = build_settings(Decoding, {**usual, **values, **decode}, "decode.")
     return decoding
 
 
@@ -312,15 +312,15 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
         raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    shown = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
-    kept = num_wanted(decoding.keep_inputs, len(examples))
+    with_evidence = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
-        asked = decoding if start in shown else replace(decoding, evidence="none")
-        asked = asked if start in kept else replace(asked, keep_inputs="none")
-        batch = system.summarize(examples[start : start + decoding.batch_size], asked)
+        batch_decoding = decoding if start in with_evidence else replace(decoding, evidence="none")
+        batch_decoding = batch_decoding if start in with_inputs else replace(batch_decoding, keep_inputs="none")
+        batch = system.summarize(examples[start : start + decoding.batch_size], batch_decoding)
         for number, summary in enumerate(batch, start):
-            evidence = summary.evidence if number in shown else None
-            yield replace(summary, evidence=evidence, read=summary.read if number in kept else None)
+            evidence = summary.evidence if number in with_evidence else None
+            yield replace(summary, evidence=evidence, read=summary.read if number in with_inputs else None)
 
 
 def describe_losses(item: Input, summary: Summary) -> str:
@@ -345,7 +345,7 @@ def summary_values(summary: Summary) -> dict[str, Any]:
         "truncation": asdict(summary.truncation) if summary.truncation else None,
         "evidence": {
             "arrays": {
-                name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
+                name: {"axes": list(evidence.axes[name]), "values": _json_value(array.tolist())}
                 for name, array in evidence.arrays.items()
             },
             "texts": {axis: list(texts) for axis, texts in evidence.texts.items()},
@@ -356,9 +356,9 @@ def summary_values(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value

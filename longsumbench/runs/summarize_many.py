@@ -33,13 +33,13 @@ _SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
 
 
 def summarize_into(
-    output: Path, named: str, words: Sequence[str], results: Results, with_evidence: bool, query: str | None = None
+    output: Path, system: str, words: Sequence[str], results: Results, with_evidence: bool, query: str | None = None
 ) -> None:
     """Summarize files and rows. Finished texts are skipped; a text that cannot be read does not stop the others.
 
     Args:
         output: a file of JSON lines if its name ends in .jsonl; else a folder, which gets a file for each text.
-        named: a checkpoint, a run, or the name of a system that needs no training.
+        system: a checkpoint, a run, or the name of a system that needs no training.
         words: files, folders and settings.
         results: the folder with the runs.
         with_evidence: True to write what the system looked at into the JSON lines.
@@ -49,13 +49,13 @@ def summarize_into(
         DataError: a text could not be read; raised at the end.
         SuiteError: another error that the user can fix.
     """
-    found, paths = find_system(named, words, results, "all" if with_evidence else "none")
+    loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
     files, in_lines = list_files(paths), output.suffix == ".jsonl"
     if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
         raise UsageError(f"--output {output} is one of the inputs or inside them: choose another place")
     if (has_rows := any(map(is_of_rows, files))) and not in_lines:
         raise UsageError(f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl")
-    if {found.decoding.evidence, found.decoding.keep_inputs} - {"all", "none"}:
+    if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
         raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
     base = os.path.commonpath([os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths])
 
@@ -63,14 +63,14 @@ def summarize_into(
         inside = os.path.relpath(name, base)
         return output / (inside if inside.endswith(".txt") else f"{inside}.txt")
 
-    fitted = found.fitted()
-    _check_settings(output, _settings_digest(found.name, fitted, query))
-    done = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
-    jobs = (job for job in islice(input_jobs(files), fitted.decoding.limit) if job.name not in done)
+    fitted = loader.fitted()
+    _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
+    finished_names = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
+    jobs = (job for job in islice(input_jobs(files), fitted.decoding.limit) if job.name not in finished_names)
     ledgers: list[Truncation] = []
-    problems, written = [], 0
+    problems, num_written = [], 0
     with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
-        progress.start_at(len(done))
+        progress.start_at(len(finished_names))
         for name, summary in _summarize_jobs(fitted, query, jobs):
             progress.advance()
             if isinstance(summary, DataError):
@@ -82,23 +82,23 @@ def summarize_into(
                     file.write(json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False) + "\n")
             else:
                 write_atomically(target(name), f"{summary.text}\n")
-            written += 1
+            num_written += 1
             if summary.truncation is not None:
                 ledgers = [total_truncation([*ledgers, summary.truncation])]
     reading = f"; {describe_reading(ledgers[0])}" if ledgers else ""
-    _log.info(f"{output}: {format_count(written, 'text')} summarized, {len(done):,} before{reading}")
+    _log.info(f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}")
     if problems:
         advice = "correct or remove what is named, then run the same command again"
         raise DataError(f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}")
 
 
-def _settings_digest(named: str, fitted: FittedSystem, query: str | None) -> str:
-    others, system = names_deciding(Decoding, *SAME_SYSTEM), fitted.system
-    deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in others}
-    return digest([named, system.identity(), system.state, deciding, query])
+def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
+    neutral_keys, system = names_deciding(Decoding, *SAME_SYSTEM), fitted.system
+    deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys}
+    return digest([system_name, system.identity(), system.state, deciding, query])
 
 
-def _check_settings(output: Path, settings: str) -> None:
+def _check_folder_settings(output: Path, settings: str) -> None:
     """Note the settings in a hidden file beside the output; raise UsageError if others, or none, are noted."""
     note = output.with_name(f".{output.name}.settings")
     is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))

@@ -18,7 +18,7 @@ from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
 _RUN_HELP = "(see longsumbench run --help)"
-_ALSO_CALLED = {"lr": "train.learning_rate", "steps": "train.max_steps", "beams": "decode.num_beams"}
+_SETTING_ALIASES = {"lr": "train.learning_rate", "steps": "train.max_steps", "beams": "decode.num_beams"}
 
 
 def not_an_override(word: str) -> UsageError:
@@ -29,19 +29,19 @@ def not_an_override(word: str) -> UsageError:
     return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
 
 
-def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
+def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
     sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
-    if key.rpartition(".")[2] in _ALSO_CALLED:
-        near = f" (did you mean '{_ALSO_CALLED[key.rpartition('.')[2]]}'?)"
-    elif found := sorted(_ending_in(key, sections)) or sorted(_ending_in(key, _settings_of_models())):
-        near = f" (did you mean {' or '.join(map(repr, found))}?)"
+    if key.rpartition(".")[2] in _SETTING_ALIASES:
+        suggestion = f" (did you mean '{_SETTING_ALIASES[key.rpartition('.')[2]]}'?)"
+    elif matches := sorted(_ending_in(key, sections)) or sorted(_ending_in(key, _settings_of_models())):
+        suggestion = f" (did you mean {' or '.join(map(repr, matches))}?)"
     else:
-        near = did_you_mean(key.partition(".")[0], known) or did_you_mean(key, sections)
-    return UsageError(f"unknown setting '{key}'{near} {_RUN_HELP}")
+        suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, sections)
+    return UsageError(f"unknown setting '{key}'{suggestion} {_RUN_HELP}")
 
 
-def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
+def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
     """Return the error for an unknown name in a group; for a path it proposes the right setting."""
     with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, an unknown home, NUL
         if group == "dataset" and name and Path(name).expanduser().exists():
@@ -49,7 +49,7 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
     if group == "model" and "/" in name:
         checkpoint = f"model=seq2seq model.checkpoint={name}, or model=prompt for a language model"
         return UsageError(f"model={name} is a checkpoint: write {checkpoint}")
-    return UnknownName(group or "configuration", name, known)
+    return UnknownName(group or "configuration", name, choices)
 
 
 def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
@@ -61,8 +61,8 @@ def _settings_of_models() -> set[str]:
 
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
-_SETTINGS = ("model", *SECTIONS)
-TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
+_DOTTED_SECTIONS = ("model", *SECTIONS)
+TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_DOTTED_SECTIONS, "scale"))
 
 _NEXT_SETTING = re.compile(rf"""^[^'"]*\s({"|".join([*GROUPS, *TOP_LEVEL_SETTINGS])})[\w./]*=""")
 
@@ -81,7 +81,7 @@ def as_hydra(word: str) -> str:
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
-    if (head in _SETTINGS and "." in key) or key in TOP_LEVEL_SETTINGS:
+    if (head in _DOTTED_SECTIONS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
         raise unknown_setting(key, [*GROUPS, *TOP_LEVEL_SETTINGS])
@@ -111,9 +111,9 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
             raise UsageError(f"'{word}' has several names: choose one, or sweep over them with {together}")
         values = override.sweep_string_iterator() if swept[-1] else ()
         choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
-    for chosen in product(*choices):
-        varying = (format_override(word) for word, varies in zip(chosen, swept, strict=True) if varies)
-        yield " ".join(varying), list(chosen)
+    for combination in product(*choices):
+        varying = (format_override(word) for word, varies in zip(combination, swept, strict=True) if varies)
+        yield " ".join(varying), list(combination)
 
 
 def swept_settings(swept: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from longsumbench.runs.results import read_run_config
 _log = logging.getLogger(__name__)
 
 _USUAL_LENGTH = 100  # words of a summary, where no training texts say how long one is
-_SETTINGS = ("model.", "decode.", "device=", "seed=")
+_SETTING_PREFIXES = ("model.", "decode.", "device=", "seed=")
 
 
 def plan_by_name(name: str, words: Sequence[str], evidence: str) -> RunConfig:
@@ -23,12 +23,12 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> RunConfig:
     Raises:
         UsageError: the system has to be trained, or a setting is unknown or invalid.
     """
-    if others := [word for word in words if not word.startswith(_SETTINGS)]:
-        raise UsageError(f"'{others[0]}': model={name} has these settings here: {', '.join(_SETTINGS)}")
+    if extra := [word for word in words if not word.startswith(_SETTING_PREFIXES)]:
+        raise UsageError(f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}")
     config = plan([f"model={name}", "dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}", *words])[
         0
     ].config
-    if _learns(config):
+    if _needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
     if getattr(config.model, "length", None) == "train":
@@ -46,7 +46,7 @@ def system_by_name(config: RunConfig) -> System:
 
 def was_trained(folder: Path) -> bool:
     """Return True if the system of a run was trained in it."""
-    return _learns(read_run_config(folder))
+    return _needs_training(read_run_config(folder))
 
 
 def system_of_run(folder: Path) -> System:
@@ -57,6 +57,6 @@ def system_of_run(folder: Path) -> System:
     return system
 
 
-def _learns(config: RunConfig) -> bool:
+def _needs_training(config: RunConfig) -> bool:
     system: System = registry.systems.load(config.model.name)(config.model)
     return "train" in deciding_parts(system, config.train, config.decode)

@@ -33,10 +33,10 @@ from longsumbench.sweeps.worker import PointTask
 HERE = "basic"  # Hydra's name for this process
 _GROUPS = ("launcher", "sweeper")
 _ALLOWED = re.compile(r"\+*hydra(/(launcher|sweeper)|\.(launcher|sweeper)\..+)=")
-_PACKAGES = {"slurm": "submitit", "optuna": "optuna"}  # extra of the suite → the package that it installs
+_LAUNCHER_PACKAGES = {"slurm": "submitit", "optuna": "optuna"}  # extra of the suite → the package that it installs
 # Parameters of submitit for any cluster; the others are for SLURM.
-_COMMON = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
-_SECONDS_BETWEEN_LOOKS = 2.0  # at the files of jobs, and at the process that started a pool
+_GENERIC = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
+_SECONDS_BETWEEN_POLLS = 2.0  # at the files of jobs, and at the process that started a pool
 _DIED = "its process died twice (killed, out of memory, or over timeout_minutes); the same command tries it again"
 
 _Ended = Iterator[tuple[PointTask, PointState | None]]  # None: the process of the point died
@@ -78,8 +78,8 @@ class Engine:
                 died.append(task)
             else:
                 yield task, state
-        for again in [died] if self.on_cluster and died else [[task] for task in died]:
-            yield from ((task, state or task.fail(_DIED)) for task, state in launch(again, settings))
+        for retries in [died] if self.on_cluster and died else [[task] for task in died]:
+            yield from ((task, state or task.fail(_DIED)) for task, state in launch(retries, settings))
 
 
 def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = None) -> Engine:
@@ -107,7 +107,7 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
         executor = settings[group].get("executor", "")
         if not executor and name != HERE:
             raise UsageError(f"hydra/{group}={name} is not one of this suite, which are in conf/hydra/{group}")
-        if executor in _PACKAGES and find_spec(_PACKAGES[executor]) is None:
+        if executor in _LAUNCHER_PACKAGES and find_spec(_LAUNCHER_PACKAGES[executor]) is None:
             command = f"pip install -e '.[{executor}]' in the clone"
             raise EnvironmentProblem(f"hydra/{group}={name} is not installed: {command}")
     return Engine(**names, settings=settings)
@@ -124,26 +124,26 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
         raise UsageError(f"hydra/launcher=joblib cannot begin: {error} (hydra.launcher.n_jobs)") from error
     threads = str(max(1, cpu_count() // n_jobs))
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    left = {task.number: task for task in tasks}
+    open_tasks = {task.number: task for task in tasks}
     warnings.filterwarnings("ignore", "A worker stopped while", UserWarning)  # joblib renews workers that have grown
-    while left:
-        size, ends_with = min(n_jobs, len(left)), {"initializer": _end_with, "initargs": (os.getpid(),)}
+    while open_tasks:
+        size, ends_with = min(n_jobs, len(open_tasks)), {"initializer": _end_with, "initargs": (os.getpid(),)}
         pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)
         try:
-            waiting, running = iter([*left]), dict[Future[PointState], int]()
-            while left:  # a pool that is interrupted while it holds more tasks than processes prints an error
+            waiting, running = iter([*open_tasks]), dict[Future[PointState], int]()
+            while open_tasks:  # a pool that is interrupted while it holds more tasks than processes prints an error
                 for number in islice(waiting, size - len(running)):
-                    running[pool.submit(left[number])] = number
+                    running[pool.submit(open_tasks[number])] = number
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     state = future.result()
-                    yield left.pop(running.pop(future)), state
+                    yield open_tasks.pop(running.pop(future)), state
             pool.shutdown()
         except BrokenExecutor:
-            died = [number for number, task in left.items() if task.sweep.state(number).state == RUNNING]
+            died = [number for number, task in open_tasks.items() if task.sweep.state(number).state == RUNNING]
             if not died:
                 problem = "hydra/launcher=joblib gave up: a process died before its point began"
                 raise EnvironmentProblem(problem) from None
-            yield from ((left.pop(number), None) for number in died)
+            yield from ((open_tasks.pop(number), None) for number in died)
         finally:
             pool.shutdown(kill_workers=True)
 
@@ -153,7 +153,7 @@ def _end_with(conductor: int) -> None:
 
     def watch() -> None:
         while os.getppid() == conductor:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_POLLS)
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -167,24 +167,24 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
         EnvironmentProblem: this machine has no SLURM.
     """
     if shutil.which("srun") is None:
-        other = "hydra/launcher=joblib works on this machine alone"
-        raise EnvironmentProblem(f"no SLURM on this machine (no srun); {other}")
+        advice = "hydra/launcher=joblib works on this machine alone"
+        raise EnvironmentProblem(f"no SLURM on this machine (no srun); {advice}")
     os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # it would close the handlers of all other loggers
     from submitit import AutoExecutor, helpers
 
-    given = {key: value for key, value in settings.items() if value is not None and key != "executor"}
+    options = {key: value for key, value in settings.items() if value is not None and key != "executor"}
     try:
         with redirect_stderr(io.StringIO()):  # submitit also prints what it raises
-            timeouts, folder = given.pop("max_num_timeout"), tasks[0].sweep.root / "launcher"
+            timeouts, folder = options.pop("max_num_timeout"), tasks[0].sweep.root / "launcher"
             executor = AutoExecutor(folder, cluster="slurm", slurm_max_num_timeout=timeouts)
-            executor.update_parameters(**{key if key in _COMMON else f"slurm_{key}": given[key] for key in given})
+            executor.update_parameters(**{key if key in _GENERIC else f"slurm_{key}": options[key] for key in options})
             with executor.batch():
                 jobs = {executor.submit(task): task for task in tasks}
     except Exception as error:  # submitit's errors have no common class
-        said = " ".join(str(error).replace("sbatch: error: ", "").split())
-        raise UsageError(f"SLURM refuses the sweep: {said} (hydra.launcher.*; see docs/how-to/slurm.md)") from error
+        reason = " ".join(str(error).replace("sbatch: error: ", "").split())
+        raise UsageError(f"SLURM refuses the sweep: {reason} (hydra.launcher.*; see docs/how-to/slurm.md)") from error
     try:
-        for job in helpers.as_completed(list(jobs), poll_frequency=_SECONDS_BETWEEN_LOOKS):
+        for job in helpers.as_completed(list(jobs), poll_frequency=_SECONDS_BETWEEN_POLLS):
             state = jobs[job].sweep.state(jobs[job].number)
             yield jobs[job], state if state.state in ENDED else None
     except KeyboardInterrupt:
@@ -213,19 +213,19 @@ def search_settings(
         value = override.value()
         if not isinstance(value, IntervalSweep):
             return optuna.distributions.CategoricalDistribution(list(override.sweep_string_iterator()))
-        whole = isinstance(value.start, int)
-        kind = optuna.distributions.IntDistribution if whole else optuna.distributions.FloatDistribution
+        is_integer = isinstance(value.start, int)
+        kind = optuna.distributions.IntDistribution if is_integer else optuna.distributions.FloatDistribution
         return kind(value.start, value.end, log="log" in value.tags)
 
     try:
         overrides = OverridesParser.create().parse_overrides(list(ranges))
-        asked = {override.get_key_element(): distribution(override) for override in overrides}
+        distributions = {override.get_key_element(): distribution(override) for override in overrides}
         sampler = hydra.utils.instantiate(settings["sampler"])
         study = optuna.create_study(sampler=sampler, direction=settings["direction"])
         trials = range(settings["n_trials"])
     except Exception as error:  # errors of Optuna have no common class
         raise UsageError(f"hydra/sweeper=optuna: {first_error_line(error)} (hydra.sweeper.*)") from error
     for _ in trials:
-        trial = study.ask(asked)
+        trial = study.ask(distributions)
         score = score_of([f"{key}={value}" for key, value in trial.params.items()])
         study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)

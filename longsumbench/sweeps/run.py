@@ -88,9 +88,11 @@ def plan_launch(
     """
     hydras = [word for word in words if word.lstrip("+~").startswith(("hydra/", "hydra."))]
     engine = choose_engine(hydras, sweep, config_dir)
-    own = [word for word in words if word not in hydras]
-    single, swept = split_sweep_overrides(own, config_dir)
-    points = plan(own, sweep, config_dir, probe) if engine.sweeper == HERE else plan(single, False, config_dir, probe)
+    settings = [word for word in words if word not in hydras]
+    base, swept = split_sweep_overrides(settings, config_dir)
+    points = (
+        plan(settings, sweep, config_dir, probe) if engine.sweeper == HERE else plan(base, False, config_dir, probe)
+    )
     if probe and not engine.on_cluster:  # whose nodes may have GPUs
         check_scale(points)
-    return Launch(points, command, sweep, engine, single, swept, config_dir)
+    return Launch(points, command, sweep, engine, base, swept, config_dir)

@@ -14,8 +14,8 @@ from longsumbench.sweeps.state import DONE, ENDED, FAILED, RUNNING, SKIPPED, WAI
 
 def sweeps_in(results: Path) -> list[Sweep]:
     """Return the sweeps in a results folder, the newest first."""
-    found = sorted(results.glob("sweeps/*/sweep.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    return [Sweep(path.parent) for path in found]
+    files = sorted(results.glob("sweeps/*/sweep.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return [Sweep(path.parent) for path in files]
 
 
 def render_status(results: Path, name: str | None = None) -> str:
@@ -29,13 +29,13 @@ def render_status(results: Path, name: str | None = None) -> str:
     if not sweeps:
         raise UsageError(f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or set --results-dir")
     if name is None:
-        chosen = [sweep for sweep in sweeps if sweep == sweeps[0] or lock_holder(sweep.lock) is not None]
+        matches = [sweep for sweep in sweeps if sweep == sweeps[0] or lock_holder(sweep.lock) is not None]
     else:
-        chosen = [sweep for sweep in sweeps if sweep.root.name.startswith(name)]
-        if len(chosen) != 1:
-            many = f"{len(chosen)} sweeps begin with '{name}'" if chosen else f"no sweep is called '{name}'"
+        matches = [sweep for sweep in sweeps if sweep.root.name.startswith(name)]
+        if len(matches) != 1:
+            many = f"{len(matches)} sweeps begin with '{name}'" if matches else f"no sweep is called '{name}'"
             raise UsageError(f"{many}; there are {', '.join(sweep.root.name for sweep in sweeps)}")
-    return "\n\n".join(map(_render_sweep, chosen))
+    return "\n\n".join(map(_render_sweep, matches))
 
 
 def _render_sweep(sweep: Sweep) -> str:
@@ -44,9 +44,9 @@ def _render_sweep(sweep: Sweep) -> str:
     ended = states and all(state.state in ENDED for state in states)
     state = "running" if conductor else "ended" if ended else "interrupted; the same command continues it"
     begun = datetime.fromtimestamp(start.started).astimezone().strftime("%Y-%m-%d %H:%M")
-    where = f"by {conductor.name}" if conductor else f"on {start.host}"
+    origin = f"by {conductor.name}" if conductor else f"on {start.host}"
     heading = f"sweep {sweep.root.name}: {state}\n{break_command(shlex.join(start.command), terminal_width())}\n"
-    heading += f"started {begun} {where}, launcher {start.launcher}; {describe_progress(states)}"
+    heading += f"started {begun} {origin}, launcher {start.launcher}; {describe_progress(states)}"
     return f"{heading}\n\n{status_table(sweep, states)}"
 
 
@@ -54,8 +54,8 @@ def describe_progress(states: Sequence[PointState]) -> str:
     """Return the number of points by state, and the time left."""
     words = [state.state for state in states]
     parts = [f"{words.count(word)} {word}" for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING) if word in words]
-    if (left := seconds_left(states)) is not None and {RUNNING, WAITING} & set(words):
-        parts.append(f"about {format_duration(left)} left")
+    if (seconds := seconds_left(states)) is not None and {RUNNING, WAITING} & set(words):
+        parts.append(f"about {format_duration(seconds)} left")
     return ", ".join(parts) or "no points yet"
 
 
@@ -83,6 +83,6 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
 
 def _note(state: PointState) -> str:
     if state.state == RUNNING:
-        again = f", attempt {state.attempts}" if state.attempts > 1 else ""
-        return f"{state.process}{again}{state.doing and f': {state.doing}'}"
+        attempt = f", attempt {state.attempts}" if state.attempts > 1 else ""
+        return f"{state.process}{attempt}{state.doing and f': {state.doing}'}"
     return state.reason or ("finished before" if state.state == SKIPPED else "")

@@ -72,9 +72,9 @@ class Launch:
         sweep = Sweep.of(root, [*key, *self.words, *self.swept])
         with sweep.locked():
             count = f"points that {self.engine.sweeper} chooses" if search else format_count(len(self.points), "point")
-            how = "one after the other" if launcher == HERE else f"by {launcher}"
+            order = "one after the other" if launcher == HERE else f"by {launcher}"
             _log.info(f"a sweep of {count}: each is a run of one system on one dataset")
-            _log.info(f"points run {how}; to watch them: longsumbench status {sweep.root.name}")
+            _log.info(f"points run {order}; to watch them: longsumbench status {sweep.root.name}")
             sweep.begin(self.command, launcher)
             if search:
                 self._search(sweep)
@@ -82,45 +82,46 @@ class Launch:
                 self._run_points(self.points, sweep)
         states = [state.state for state in self.states.values()]
         self.table = status_table(sweep, list(self.states.values())) if len(self.points) > 1 else ""
-        done, found, failed = (states.count(kind) for kind in (DONE, SKIPPED, FAILED))
-        _log.info(f"{format_count(len(states), 'run')}: {done} done, {found} found finished, {failed} failed")
+        words = {DONE: "done", SKIPPED: "found finished", FAILED: "failed"}
+        counts = ", ".join(f"{states.count(kind)} {word}" for kind, word in words.items())
+        _log.info(f"{format_count(len(states), 'run')}: {counts}")
 
     def _search(self, sweep: Sweep) -> None:
         """Run the points that the sweeper asks for, one after the other."""
-        refused: list[SuiteError] = []
+        errors: list[SuiteError] = []
         if self.points.pop().config.dataset.split == "test":
             _log.info("the search goes by the test split; to choose settings, use dataset.split=validation")
 
-        def score_of(chosen: list[str]) -> float | None:
+        def score_of(overrides: list[str]) -> float | None:
             try:
-                (point,) = plan([*self.words, *chosen], config_dir=self.config_dir)
+                (point,) = plan([*self.words, *overrides], config_dir=self.config_dir)
             except SuiteError as error:
                 _log.info(f"no score: {error}")
-                refused.append(error)
+                errors.append(error)
                 return None
-            self.points.append(replace(point, name=" ".join(chosen)))
+            self.points.append(replace(point, name=" ".join(overrides)))
             self._run_points(self.points[-1:], sweep)
             return self.states[point.identity].score
 
         search_settings(self.engine.settings["sweeper"], self.swept, score_of)
-        if refused and not self.states:
-            raise refused[0]
+        if errors and not self.states:
+            raise errors[0]
 
     def _run_points(self, points: Sequence[Planned], sweep: Sweep) -> None:
         """Run points of a sweep; keep their states and records."""
         tasks, times = [], Counter(point.identity for point in points)
-        taken = {point.identity for point in points if point.config.model.name in BASELINES}
+        baseline_ids = {point.identity for point in points if point.config.model.name in BASELINES}
         for point in points:
             if point.identity not in self.states:
                 if (more := times[point.identity] - 1) and point.name:
                     point = replace(point, name=f"{point.name} and {format_count(more, 'more point')}: the same run")
                 self.states[point.identity] = PointState(point.name)
-                tasks.append(PointTask(sweep, len(self.states), point, self.command, taken))
+                tasks.append(PointTask(sweep, len(self.states), point, self.command, baseline_ids))
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
-            named = ", ".join(key for key in swept_settings(self.swept) if key in idle)
-            why = f" ({named} without effect)" if named else ""
+            idle_keys = ", ".join(key for key in swept_settings(self.swept) if key in idle)
+            why = f" ({idle_keys} without effect)" if idle_keys else ""
             _log.info(f"{format_count(same, 'point')} left out: the same run as another point{why}")
         here = self.engine.launcher == HERE
         with (
@@ -129,14 +130,14 @@ class Launch:
         ):
             finished = {task.number for task in tasks if not here and needs_no_work(task.point.config)}
             ended = ((task, task.run()) for task in tasks if task.number in finished)  # without another process
-            others = [task for task in tasks if task.number not in finished]
-            for task, state in chain(ended, self.engine.run(others) if others else ()):
+            unfinished = [task for task in tasks if task.number not in finished]
+            for task, state in chain(ended, self.engine.run(unfinished) if unfinished else ()):
                 self.states[task.point.identity] = state
                 for run in state.runs:
                     with suppress(FileNotFoundError, TornRecord):  # another process repeats it
                         self.finished.append(RunRecord.read(Path(run)))
-                how = {DONE: f"done ({format_duration(state.seconds)})", FAILED: f"failed: {state.reason}"}
-                outcome = how.get(state.state, "skipped: finished before")
+                outcomes = {DONE: f"done ({format_duration(state.seconds)})", FAILED: f"failed: {state.reason}"}
+                outcome = outcomes.get(state.state, "skipped: finished before")
                 _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
                 progress.advance(1, describe_progress(list(self.states.values())))
 
@@ -150,17 +151,18 @@ class Launch:
 
     def check_failed(self) -> None:
         """Raise PointsFailed if a point of a sweep, or one of its baselines, failed; a line for each reason."""
-        named: dict[str, list[str]] = {}
+        points: dict[str, list[str]] = {}
         for state in self.states.values():
             if state.reason:
-                named.setdefault(state.reason, []).append(state.name)
-        if failed := sum(map(len, named.values())):
-            kept = ", the others are kept" if failed < len(self.states) else ""
+                points.setdefault(state.reason, []).append(state.name)
+        if failed := sum(map(len, points.values())):
+            ending = ", the others are kept" if failed < len(self.states) else ""
             lines = [
-                f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}  {why}" for why, names in named.items()
+                f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}  {why}"
+                for why, names in points.items()
             ]
-            counted = f"{failed} of {format_count(len(self.states), 'point')} failed{kept}"
-            raise PointsFailed(f"{counted}:\n" + "\n".join(map(escape_line, lines)))
+            heading = f"{failed} of {format_count(len(self.states), 'point')} failed{ending}"
+            raise PointsFailed(f"{heading}:\n" + "\n".join(map(escape_line, lines)))
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
         results = Results(Path(root).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
             table = update_table(results, name, redraw=False)
-            curves = update_curves(results, name, swept, required=False, wanted=ran) if len(swept) in (1, 2) else []
+            curves = update_curves(results, name, swept, required=False, run_ids=ran) if len(swept) in (1, 2) else []
             updated.append(UpdatedTable(table, results, tuple(curves)))
     if updated:
         show(updated, launch.records() or launch.finished)

@@ -36,14 +36,14 @@ class PointTask:
         number: its number in the sweep.
         point: as planned.
         command: everything as typed, for the records.
-        taken: the identities of baselines that need not be scored with this point; those scored here are added.
+        baseline_ids: the identities of baselines that need not be scored with this point; those scored here are added.
     """
 
     sweep: Sweep
     number: int
     point: Planned
     command: tuple[str, ...]
-    taken: set[str] = field(default_factory=set)
+    baseline_ids: set[str] = field(default_factory=set)
 
     def __call__(self) -> PointState:
         """Run the point in a separate process; its output goes to its log."""
@@ -98,7 +98,7 @@ class PointTask:
         since = (self.sweep.root / "sweep.json").stat().st_mtime  # by the clock of the file system
         point = Point(config, self.point.variant, self.command, since=since)
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
-            records = [run_point(point), *score_baselines(point, self.taken, failed)]
+            records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]
         results = Results(Path(config.results_dir).expanduser())
         score = measured_mean(records[0], ranking_score(records[0]))
         return replace(
@@ -115,8 +115,8 @@ class PointTask:
 
         def note(progress: Progress) -> None:
             nonlocal noted
-            if (now := time.monotonic()) - noted >= _SECONDS_BETWEEN_NOTES:
-                noted = now
+            if (moment := time.monotonic()) - noted >= _SECONDS_BETWEEN_NOTES:
+                noted = moment
                 self.sweep.write_state(self.number, replace(state, doing=progress.line()))
 
         return note

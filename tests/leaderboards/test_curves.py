@@ -124,7 +124,7 @@ def test_the_group_of_wanted_runs_is_drawn() -> None:
     other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
     records = [*PAGES, *longer, other]
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
-        found = sweep_of("arxiv", records, ["page_size"], wanted=[record.run_id for record in wanted])
+        found = sweep_of("arxiv", records, ["page_size"], run_ids=[record.run_id for record in wanted])
         assert [len(group.curves[0].points) for group in found.groups] == sizes
 
 

@@ -34,7 +34,7 @@ def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
     """10 × (130 tokens at $2 and 13 at $10 a million) are $0.0039; no server is asked, and its time is unknown."""
     words = [*API, *texts, "model.truncate=none", "model.input_price=2", "model.output_price=10"]
     cost = estimated(*words)
-    assert (cost.read, cost.tokens) == (130, 10 * 143)
+    assert (cost.source_length, cost.tokens) == (130, 10 * 143)
     assert cost.price == pytest.approx(0.0039)
     assert "1 min" not in (shown := describe_costs(plan(words), "A100"))
     assert "0.0039" in shown
@@ -45,7 +45,7 @@ def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> N
     words = ["model=seq2seq", f"model.checkpoint={tiny_checkpoint()}", "scale=paper", *texts]
     untrained, trained = estimated(*words), estimated(*words, "train.max_steps=10", "train.accumulation=1")
     assert untrained.training == untrained.tokens == 0 < untrained.decoding
-    assert 130 <= trained.read <= 133
+    assert 130 <= trained.source_length <= 133
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
     assert trained.memory > untrained.memory
 

@@ -27,7 +27,7 @@ from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 
-_NEAR = 0.75  # share of the curves' height; reference lines that are farther away have only a label
+_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
 _LEAST_HEIGHT = 1e-3  # in the unit of the scores
 
 
@@ -41,19 +41,19 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
         plots[0].set_ylabel(layout.measured, fontsize=TEXT)
 
     notes = [". ".join(layout.summary) + ".", *layout.notes]
-    return draw_panels(layout.title, notes, len(layout.headings), draw, _labels(layout))
+    return draw_panels(layout.title, notes, len(layout.headings), draw, _line_labels(layout))
 
 
 def _draw_plot(plot: "Axes", index: int, layout: Layout) -> None:
     axis = layout.axis
-    for place, (line, style) in enumerate(zip(layout.lines, _styles(layout), strict=True)):
+    for place, (line, style) in enumerate(zip(layout.lines, _line_styles(layout), strict=True)):
         above = 3 + len(layout.lines) - place
         numbers = {axis.places[value]: line.plots[index][value] for value in axis.values if value in line.plots[index]}
         draw_series(plot, [*numbers], [*numbers.values()], style, above)
         if flat := line.flat[index]:
             plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
-    for one in layout.references:
-        plot.axhline(one.number.mean, color=GREY, linestyle="--" if one.oracle else "-", linewidth=1.0, zorder=2)
+    for rule in layout.references:
+        plot.axhline(rule.number.mean, color=GREY, linestyle="--" if rule.oracle else "-", linewidth=1.0, zorder=2)
     plain_axes(plot)
     plot.set_xlim(*axis.ends)
     plot.set_ylim(*_limits(layout.lines, layout.references))
@@ -63,32 +63,32 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout) -> None:
     plot.set_xlabel(axis.name, fontsize=TEXT)
 
 
-def _styles(layout: Layout) -> list[dict[str, Any]]:
+def _line_styles(layout: Layout) -> list[dict[str, Any]]:
     return system_styles([line.model for line in layout.lines])
 
 
 def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
     """Return the limits of the vertical axis: around the curves and the reference lines near them."""
-    ends = [bound for line in lines for one in line.numbers() for bound in one if bound == bound]
+    ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
     low, high = min(ends), max(ends)
-    room = _NEAR * max(high - low, _LEAST_HEIGHT)
-    near = [one.number.mean for one in references if low - room <= one.number.mean <= high + room]
-    low, high = min([low, *near]), max([high, *near])
+    room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
+    levels = [reference.number.mean for reference in references if low - room <= reference.number.mean <= high + room]
+    low, high = min([low, *levels]), max([high, *levels])
     return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
 
 
-def _labels(layout: Layout) -> list[LineLabel]:
+def _line_labels(layout: Layout) -> list[LineLabel]:
     axis, (low, high) = layout.axis, _limits(layout.lines, layout.references)
     labels = []
-    for line, style in zip(layout.lines, _styles(layout), strict=True):
+    for line, style in zip(layout.lines, _line_styles(layout), strict=True):
         ends = [(axis.places[value], line.plots[-1][value]) for value in axis.values if value in line.plots[-1]]
         ends += [(axis.ends[1], flat)] if (flat := line.flat[-1]) else []
         end, number = ends[-1] if ends else (None, line.numbers()[-1])
         labels.append(LineLabel(line.label, number.mean, style["color"], end))
-    for one in layout.references:
-        off = " ▲" if one.number.mean > high else " ▼" if one.number.mean < low else ""
-        name = f"{one.label} {one.number.mean:.1f}{off}"
-        labels.append(LineLabel(name, one.number.mean, GREY, None if off else axis.ends[1]))
+    for rule in layout.references:
+        off = " ▲" if rule.number.mean > high else " ▼" if rule.number.mean < low else ""
+        name = f"{rule.label} {rule.number.mean:.1f}{off}"
+        labels.append(LineLabel(name, rule.number.mean, GREY, None if off else axis.ends[1]))
     return labels
 
 
@@ -98,7 +98,7 @@ def update_curves(
     words: Sequence[str],
     kind: str | None = None,
     required: bool = True,
-    wanted: Collection[str] = (),
+    run_ids: Collection[str] = (),
 ) -> list[Path]:
     """Write the curves of all finished runs on a dataset against one or two settings; return the files.
 
@@ -111,7 +111,7 @@ def update_curves(
         words: the settings, as "model.page_size"; "model." may be left out.
         kind: the number to draw: a type of ROUGE, or a measure; default: the one by which runs are ranked.
         required: raise an error if there is nothing to draw. If False, try both settings, then each one, then give up.
-        wanted: ids of runs that must be in the picture; by default the largest group is drawn.
+        run_ids: ids of runs that must be in the picture; by default the largest group is drawn.
 
     Raises:
         UsageError: there is nothing to draw, or a setting or number is unknown.
@@ -119,19 +119,19 @@ def update_curves(
     with results.leaderboard_lock(dataset):
         records = list(results.records(dataset))
         scores = read_all_scores(results, records)
-        for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
+        for keys in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
             try:
-                sweep = sweep_of(dataset, records, chosen, scores, wanted)
+                sweep = sweep_of(dataset, records, keys, scores, run_ids)
                 break
             except UsageError:
                 if required:
                     raise
         else:
             return []
-        drawn = kind or sweep.ranked_by()
-        images = draw_layout(layout_of(sweep, drawn))
+        number = kind or sweep.ranked_by()
+        images = draw_layout(layout_of(sweep, number))
         name = file_name(sweep)
-        pictured = name if drawn == sweep.ranked_by() else f"{name}-{drawn}"
+        pictured = name if number == sweep.ranked_by() else f"{name}-{number}"
         contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
         return results.write_leaderboard(contents)
@@ -154,12 +154,12 @@ def sweep_csv(sweep: SweepCurves) -> str:
             for place, point in curve.points.items():
                 ids = tuple(run.run_id for run in point.runs)
                 groups.setdefault(ids, []).append(group.number)
-                rows.setdefault(ids, _row(sweep, group, curve, place))
+                rows.setdefault(ids, _point_row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
     return rounded_frame(values).to_csv(index=False, lineterminator="\n")
 
 
-def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
+def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
     point = curve.points[tuple(place)]
     first = point.runs[0]
     row: dict[str, Any] = {"system": curve.label, "model": first.model}
@@ -168,9 +168,9 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():
         row |= with_bounds(kind, point.numbers.get(kind))
-    row["train_seconds"] = _mean(run.fit.seconds for run in point.runs if run.trained)
-    row["tokens_per_second"] = _mean(run.decode_tokens_per_second for run in point.runs)
-    row["source_seen"] = _mean(source_seen(run) for run in point.runs)
+    row["train_seconds"] = _mean_of_known(run.fit.seconds for run in point.runs if run.trained)
+    row["tokens_per_second"] = _mean_of_known(run.decode_tokens_per_second for run in point.runs)
+    row["source_seen"] = _mean_of_known(source_seen(run) for run in point.runs)
     row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in point.runs))
     row["run_ids"] = " ".join(run.run_id for run in point.runs)
     row["repeated"] = " ".join(run.run_id for run in point.repeated)
@@ -178,6 +178,6 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     return row
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def _mean_of_known(values: Iterable[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -76,14 +76,14 @@ class Axis:
     def of(cls, name: str, values: Sequence[str]) -> "Axis":
         """Position the values: words and null evenly, numbers on the more even of a linear and a logarithmic scale."""
         numbers = [parse_number(value) for value in values]
-        known = [one for one in numbers if one is not None]
-        if len(known) < len(numbers):
+        positions = [number for number in numbers if number is not None]
+        if len(positions) < len(numbers):
             return cls(name, values, {value: float(place) for place, value in enumerate(values)}, words=True)
-        if known[0] > 0 and len(known) > 1:
-            logarithms = [log2(one) for one in known]
-            if len(known) == 2 or _unevenness(logarithms) <= _unevenness(known):
-                known = logarithms
-        return cls(name, values, dict(zip(values, known, strict=True)))
+        if positions[0] > 0 and len(positions) > 1:
+            logarithms = [log2(number) for number in positions]
+            if len(positions) == 2 or _unevenness(logarithms) <= _unevenness(positions):
+                positions = logarithms
+        return cls(name, values, dict(zip(values, positions, strict=True)))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -94,10 +94,10 @@ class Axis:
 
     def ticks(self, num_plots: int = 1) -> list[str]:
         """Return the values that have room for a label, with so many plots side by side."""
-        left, right = self.ends
+        low, high = self.ends
         labelled: list[str] = []
         for value in self.values:
-            room = num_plots * _TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
+            room = num_plots * _TICK_ROOM * (high - low) * max(1.0, len(tick_name(value)) / 5)
             if not labelled or self.places[value] - self.places[labelled[-1]] >= room or self.words:
                 labelled.append(value)
         return labelled
@@ -105,10 +105,10 @@ class Axis:
 
 def tick_name(value: str) -> str:
     """Return the tick label of a value; long fractions are rounded."""
-    found = parse_number(value)
-    if found is None or found.is_integer() or len(value) <= _LONG_NUMBER:
+    number = parse_number(value)
+    if number is None or number.is_integer() or len(value) <= _LONG_NUMBER:
         return checkpoint_name(value)
-    return f"{found:.4g}"
+    return f"{number:.4g}"
 
 
 def _unevenness(places: Sequence[float]) -> float:
@@ -155,17 +155,17 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     kind = kind or sweep.ranked_by()
     group = sweep.groups[0]
     _check_kind(kind, sweep, group)
-    axis, other = _roles(sweep)
-    values = sweep.values(other) if other is not None and _in_plots(sweep, other) else [NO_SETTING]
-    lines = _lines(sweep, kind, axis, other, values)
+    axis, extra = _roles(sweep)
+    values = sweep.values(extra) if extra is not None and _in_plots(sweep, extra) else [NO_SETTING]
+    lines = _curve_lines(sweep, kind, axis, extra, values)
     return Layout(
         f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short_name, sweep.keys))}",
         group.summary,
-        tuple(_notes(sweep, kind, len(lines))),
+        tuple(_layout_notes(sweep, kind, len(lines))),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
         tuple(
-            "" if value == NO_SETTING or other is None else f"{short_name(sweep.keys[other])}={checkpoint_name(value)}"
+            "" if value == NO_SETTING or extra is None else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
             for value in values
         ),
         tuple(lines[:MOST_CURVES]),
@@ -210,25 +210,25 @@ def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
     return axis, 1 - axis
 
 
-def _in_plots(sweep: SweepCurves, other: int) -> bool:
+def _in_plots(sweep: SweepCurves, extra: int) -> bool:
     """True if each value of the second setting has a plot: several systems vary it, and it has few values."""
-    varying = sum(len({place[other] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
-    return varying > 1 and len(sweep.values(other)) <= _MOST_PLOTS
+    varying = sum(len({place[extra] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
+    return varying > 1 and len(sweep.values(extra)) <= _MOST_PLOTS
 
 
-def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[CurveLine]:
+def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, plots: Sequence[str]) -> list[CurveLine]:
     """Return the lines of the first group: those with the most points first, then the best.
 
     `plots` are the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
     """
-    found: list[CurveLine] = []
+    all_lines: list[CurveLine] = []
     for curve in sweep.groups[0].curves:
         lines: dict[str, CurveLine] = {}
         for place, point in curve.points.items():
             if kind not in point.numbers:
                 continue
-            value = NO_SETTING if other is None else place[other]
-            label = f"{curve.label} {_with_value(sweep, other, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
+            value = NO_SETTING if extra is None else place[extra]
+            label = f"{curve.label} {_with_value(sweep, extra, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
             line = lines.setdefault(
                 label, CurveLine(curve.first.model, label, [{} for _ in plots], [None for _ in plots])
             )
@@ -239,24 +239,24 @@ def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: S
                     line.flat[index] = point.numbers[kind]
                 else:
                     line.plots[index][place[axis]] = point.numbers[kind]
-        found += lines.values()
-    return sorted(found, key=lambda one: (-len(one.numbers()), -max(n.mean for n in one.numbers()), one.label))
+        all_lines += lines.values()
+    return sorted(all_lines, key=lambda line: (-len(line.numbers()), -max(n.mean for n in line.numbers()), line.label))
 
 
-def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
+def _with_value(sweep: SweepCurves, extra: int | None, value: str) -> str:
     """Return "name=value" of the second setting; empty if there is none."""
-    return "" if other is None or value == NO_SETTING else f"{short_name(sweep.keys[other])}={checkpoint_name(value)}"
+    return "" if extra is None or value == NO_SETTING else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
 
 
-def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
+def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     """Return the notes: what bands are, what the picture leaves out, and warnings."""
-    group, *rest = sweep.groups
+    group, *other_groups = sweep.groups
     points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
     several = [point.numbers[kind] for point in points if len(point.runs) > 1 and kind in point.numbers]
     legend = "Bands and whiskers: 95 % intervals over examples"
     legend += "; of several seeds over examples and seeds" if several else ""
     legend += ", where scores.csv exists" if any(isnan(number.low) for number in several) else ""
-    legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.references) else ""
+    legend += ". Dashed: oracles, which saw the references" if any(ref.first.oracle for ref in group.references) else ""
     notes = [f"{legend}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
@@ -270,10 +270,10 @@ def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
         notes.append(f"{kind} was not measured for {', '.join(missing)}.")
     if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
         notes.append(f"Replaced by later runs with the same settings and seed: {', '.join(repeated)}.")
-    if rest:
-        others = [_describe_group(one, group) for one in rest[:_MOST_GROUPS]]
-        more = f"; and {len(rest) - _MOST_GROUPS} more" if len(rest) > _MOST_GROUPS else ""
-        notes.append(f"Not comparable with these, only in the CSV: {'; '.join(others)}{more}.")
+    if other_groups:
+        descriptions = [_describe_group(item, group) for item in other_groups[:_MOST_GROUPS]]
+        more = f"; and {len(other_groups) - _MOST_GROUPS} more" if len(other_groups) > _MOST_GROUPS else ""
+        notes.append(f"Not comparable with these, only in the CSV: {'; '.join(descriptions)}{more}.")
     warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
     return [*notes, warning] if warning else notes
 

@@ -23,10 +23,10 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
-_ALL = "fact_recall"
+_OVERALL = "fact_recall"
 FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
-_DECIMALS = 4  # of numbers in the CSV
+_CSV_DECIMALS = 4  # of numbers in the CSV
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
-        if not record.oracle and record.trained and _ALL in record.measures and _lengths(record, record.split):
+        if not record.oracle and record.trained and _OVERALL in record.measures and _text_lengths(record, record.split):
             tested = systems.setdefault(_belongs_to(record), {})
-            tested.setdefault(max(_lengths(record, record.split)), []).append(record)
+            tested.setdefault(max(_text_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
     names = [key[0] for key in several]
-    found = [_system(name, names.count(name) > 1, tested, scores or {}) for (name, *_), tested in several.items()]
-    return tuple(sorted(found, key=_best_first))
+    curves = [_system(name, names.count(name) > 1, tested, scores or {}) for (name, *_), tested in several.items()]
+    return tuple(sorted(curves, key=_best_first))
 
 
-def _lengths(record: RunRecord, split: str) -> tuple[int, ...]:
+def _text_lengths(record: RunRecord, split: str) -> tuple[int, ...]:
     """Return the lengths of the texts of a generated split; empty for other splits."""
     texts = record.texts.generated.get(split)
     return texts.lengths if texts else ()
@@ -97,58 +97,58 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
-    kept: dict[int, SeedGroup] = {}
+    groups: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
         ordered = sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id))
-        kept[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
-    shortest = kept[min(kept)]
+        groups[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
+    shortest = groups[min(groups)]
     first = shortest.first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
     learned = judge_learning([shortest], scores)[shortest.key]
-    return LengthCurves(first.model, label, max(_lengths(first, "train"), default=0), kept, learned)
+    return LengthCurves(first.model, label, max(_text_lengths(first, "train"), default=0), groups, learned)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
-    longest = system.point(_ALL, max(system.tested))
+    longest = system.point(_OVERALL, max(system.tested))
     return (-longest.mean if longest else 0.0), system.label
 
 
-def draw_lengths(about: str, systems: Sequence[LengthCurves]) -> bytes:
+def draw_lengths(subject: str, systems: Sequence[LengthCurves]) -> bytes:
     """Draw recall against length, a panel per kind of fact; return a PNG. `systems` has at least one."""
     lengths = sorted({length for system in systems for length in system.tested})
     ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = [
-        RecallPanel(heading, "tokens of a text", {_place(kind, length): log2(length) for length in lengths}, ticks)
+        RecallPanel(heading, "tokens of a text", {_recall_at(kind, length): log2(length) for length in lengths}, ticks)
         for kind, heading in FACT_PANELS.items()
     ]
     cut = any(system.is_cut(length) for system in systems for length in system.tested)
     note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
-    lines = list(map(_line, systems))
-    topic = f"Trained on {_trained(systems)} tokens, tested on {in_thousands(lengths[-1])}"
-    title = headline(topic, lines, _place(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
-    return draw_recall(about, lines, panels, title, note)
+    lines = list(map(_recall_line, systems))
+    topic = f"Trained on {_training_lengths(systems)} tokens, tested on {in_thousands(lengths[-1])}"
+    title = headline(topic, lines, _recall_at(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
+    return draw_recall(subject, lines, panels, title, note)
 
 
 def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
     """Return the title of the picture."""
-    trained = f"trained on {_trained(systems)} tokens at most"
+    trained = f"trained on {_training_lengths(systems)} tokens at most"
     return f"{dataset}: planted facts that the summaries state right, by length ({trained})"
 
 
-def _trained(systems: Sequence[LengthCurves]) -> str:
+def _training_lengths(systems: Sequence[LengthCurves]) -> str:
     return ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
 
 
-def _line(system: LengthCurves) -> RecallLine:
-    places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
+def _recall_line(system: LengthCurves) -> RecallLine:
+    places = {_recall_at(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.point(CHANCE, min(system.tested))
-    hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
+    hollow = {_recall_at(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
     return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow, system.learned)
 
 
-def _place(kind: str, length: int) -> str:
+def _recall_at(kind: str, length: int) -> str:
     return f"{kind} at {length}"
 
 
@@ -167,7 +167,7 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
         for length, group in system.tested.items():
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(group.runs), "n": min(run.n for run in group.runs), "source_seen": system.seen(length)}
-            for measure in (_ALL, *FACT_PANELS, CHANCE):
+            for measure in (_OVERALL, *FACT_PANELS, CHANCE):
                 row |= with_bounds(measure, system.point(measure, length))
             row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
@@ -186,14 +186,14 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
         [
             system.label,
             "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
-            *(_cell(system, length) if length in system.tested else "" for length in lengths),
+            *(_recall_cell(system, length) if length in system.tested else "" for length in lengths),
         ]
         for system in systems
     ]
     return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
 
 
-def _cell(system: LengthCurves, length: int) -> str:
+def _recall_cell(system: LengthCurves, length: int) -> str:
     points = [system.point(kind, length) for kind in FACT_PANELS]
     text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
     return f"{text} (sees {system.seen(length):.0f} %)" if system.is_cut(length) else text

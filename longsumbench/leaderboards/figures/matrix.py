@@ -63,7 +63,7 @@ def draw_ranks(test: RankTest) -> bytes:
         plot.set_ylim(-depth, _TOP + 1.4)
         plot.axis("off")
         _draw_axis(plot, test)
-        _draw_bars(plot, test.cliques(), test)
+        _draw_cliques(plot, test.cliques(), test)
         _draw_labels(plot, test, labels, top, height)
 
     return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw)["png"]
@@ -85,7 +85,7 @@ def _draw_axis(plot: "Axes", test: RankTest) -> None:
     plot.text(place, _TOP + 0.75, f"Mean ranks on {test.datasets} datasets", fontsize=11, fontweight="bold")
 
 
-def _draw_bars(plot: "Axes", cliques: Sequence[Sequence[str]], test: RankTest) -> None:
+def _draw_cliques(plot: "Axes", cliques: Sequence[Sequence[str]], test: RankTest) -> None:
     """Draw a bar below the axis for each set of systems that are not distinguishable."""
     for place, clique in enumerate(cliques):
         ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
@@ -99,11 +99,11 @@ def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: f
     half = -(-systems // 2)
     styles = system_styles([label.partition(" ")[0] for label in test.mean_ranks])  # a label begins with its model
     for place, ((label, rank), style) in enumerate(zip(test.mean_ranks.items(), styles, strict=True)):
-        left = place < half
-        level = -top - height * (place if left else systems - 1 - place)
-        end = 1 - 0.03 * (systems - 1) if left else systems + 0.03 * (systems - 1)
+        is_left = place < half
+        level = -top - height * (place if is_left else systems - 1 - place)
+        end = 1 - 0.03 * (systems - 1) if is_left else systems + 0.03 * (systems - 1)
         plot.plot([rank, rank, end], [0, level, level], **style, markevery=[0], linewidth=1.2)
-        side, shift = ("right", -1) if left else ("left", 1)
+        side, shift = ("right", -1) if is_left else ("left", 1)
         beside = end + shift * 0.13 * (systems - 1)
         plot.text(end + shift * 0.02 * (systems - 1), level, f"{rank:.2f}", ha=side, va="center", fontsize=9.5)
         plot.text(beside, level, labels[label], ha=side, va="center", multialignment=side, fontsize=9.5)

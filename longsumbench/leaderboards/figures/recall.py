@@ -104,17 +104,17 @@ class RecallLine:
 
 def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
     """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
-    drawn = {name for panel in panels for name in panel.places}
+    measures = {name for panel in panels for name in panel.places}
     return tuple(
         RecallLine(
             row.first.model,
             row.label,
-            {measure: number for measure, number in row.numbers.items() if measure in drawn},
+            {measure: number for measure, number in row.numbers.items() if measure in measures},
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
             learned=row.learned,
         )
         for row in rows
-        if not row.first.oracle and drawn & set(row.numbers)
+        if not row.first.oracle and measures & set(row.numbers)
     )
 
 
@@ -139,8 +139,8 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
     best: dict[str, RecallLine] = {}
     for line in sorted(lines, key=lambda line: not line.learned.comparable):
         best.setdefault(line.model, line)
-    chosen = [line for line in lines if best[line.model] is line]
-    return [line if models.count(line.model) > 1 else replace(line, label=line.model) for line in chosen]
+    best_lines = [line for line in lines if best[line.model] is line]
+    return [line if models.count(line.model) > 1 else replace(line, label=line.model) for line in best_lines]
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
@@ -171,73 +171,73 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
         return f"{topic}: {f'all systems{learned} find' if finders else f'no system{learned} finds'} {facts}"
     if len(finders) > MOST_SYSTEMS // 2:
         return f"{topic}: {len(finders)} of {len(lows)} systems{learned} find {facts}"
-    *others, last = finders
-    names = f"{', '.join(others)} and {last} find" if others else f"{last} finds"
+    *labels, last = finders
+    names = f"{', '.join(labels)} and {last} find" if labels else f"{last} finds"
     only = "" if undecided else "only " if all_comparable else "of the systems that learned, only "
     return f"{topic}: {only}{names} {facts}"
 
 
 def draw_recall(
-    about: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel] = PANELS, title: str = "", note: str = ""
+    topic: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel] = PANELS, title: str = "", note: str = ""
 ) -> bytes:
     """Draw fact recall by `draw_lines`; return a PNG.
 
     Args:
-        about: what is drawn.
+        topic: what is drawn.
         lines: best first, at least one.
         panels: the plots.
         title: what was found; default: the systems that find silent facts at the largest distance, if that is known.
         note: additional sentence below the plots.
     """
-    if not title and (reached := _reached(PANELS[-1], lines)):
-        sections = format_count(round(PANELS[-1].places[reached[-1]]), "section")
-        title = headline(f"Silent facts, {sections} apart", lines, reached[-1])
+    if not title and (measures := _reached(PANELS[-1], lines)):
+        sections = format_count(round(PANELS[-1].places[measures[-1]]), "section")
+        title = headline(f"Silent facts, {sections} apart", lines, measures[-1])
     rule = f"The title: a system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
-    return draw_lines(about, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note])
+    return draw_lines(topic, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note])
 
 
-def draw_oracle_recall(about: str, lines: Sequence[RecallLine]) -> bytes:
+def draw_oracle_recall(topic: str, lines: Sequence[RecallLine]) -> bytes:
     """Draw oracle recall by `draw_lines`; return a PNG. `lines` has at least one."""
-    return draw_lines(about, lines, ORACLE_PANELS, "sentences (%)", "", [])
+    return draw_lines(topic, lines, ORACLE_PANELS, "sentences (%)", "", [])
 
 
 def draw_lines(
-    about: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel], unit: str, title: str, notes: Sequence[str]
+    topic: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel], unit: str, title: str, notes: Sequence[str]
 ) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
     Args:
-        about: what is drawn.
+        topic: what is drawn.
         lines: best first, at least one; the best line of each model is drawn, of `MOST_SYSTEMS` models at most.
         panels: panels without any points are left out.
         unit: label of the vertical axis, in percent.
-        title: what was found; empty: `about`.
+        title: what was found; empty: `topic`.
         notes: additional sentences below the plots.
     """
     best = best_of_models(lines)
-    shown = best[:MOST_SYSTEMS]
-    panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
-    below = [f"{about}." if title else "", "Lines are means over examples and seeds, bands their 95 % intervals."]
+    top_lines = best[:MOST_SYSTEMS]
+    panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in top_lines)]
+    below = [f"{topic}." if title else "", "Lines are means over examples and seeds, bands their 95 % intervals."]
     if any(
         _is_vague([line.points[name] for name in panel.places if name in line.points])
-        for line in shown
+        for line in top_lines
         for panel in panels
     ):
         below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
-    if not all(line.learned.comparable for line in shown):
+    if not all(line.learned.comparable for line in top_lines):
         below.append("Grey: systems that did not learn, or of which it is not known.")
     below += notes
-    if len(shown) < len(lines):
-        of = f"{len(shown)} of {len(best)} models, each with its best settings"
+    if len(top_lines) < len(lines):
+        of = f"{len(top_lines)} of {len(best)} models, each with its best settings"
         below.append(f"{of}; the table has all {len(lines)} rows.")
 
     def draw(plots: "Sequence[Axes]") -> None:
         for panel, plot in zip(panels, plots, strict=True):
-            _draw_panel(plot, panel, shown)
+            _draw_recall_panel(plot, panel, top_lines)
         plots[0].set_ylabel(unit, fontsize=TEXT)
 
-    labels = _labels(panels[-1], shown)
-    return draw_panels(title or about, [" ".join(filter(None, below))], len(panels), draw, labels)["png"]
+    labels = _recall_labels(panels[-1], top_lines)
+    return draw_panels(title or topic, [" ".join(filter(None, below))], len(panels), draw, labels)["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
@@ -250,16 +250,16 @@ def _is_vague(points: Sequence[Estimate]) -> bool:
     return bool(points) and sum(point.high - point.low for point in points) > _VAGUE * len(points)
 
 
-def _draw_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -> None:
-    for index, (line, style) in enumerate(zip(lines, _styles(lines), strict=True)):
-        known = {measure: place for measure, place in panel.places.items() if measure in line.points}
+def _draw_recall_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -> None:
+    for index, (line, style) in enumerate(zip(lines, _recall_styles(lines), strict=True)):
+        places = {measure: place for measure, place in panel.places.items() if measure in line.points}
         above = 3 + len(lines) - index
-        points = [line.points[measure] for measure in known]
-        draw_series(plot, [*known.values()], points, style, above, band=not _is_vague(points))
+        points = [line.points[measure] for measure in places]
+        draw_series(plot, [*places.values()], points, style, above, band=not _is_vague(points))
         marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
-        hollow = [measure for measure in known if measure in line.hollow]
+        hollow = [measure for measure in places if measure in line.hollow]
         means = [line.points[measure].mean for measure in hollow]
-        plot.plot([known[measure] for measure in hollow], means, **marker, zorder=above)
+        plot.plot([places[measure] for measure in hollow], means, **marker, zorder=above)
     for level in _levels(panel, lines):
         plot.axhline(level, color=GREY, linestyle="--", linewidth=0.9, zorder=2)
     first, second, *_ = panel.places.values()
@@ -270,13 +270,13 @@ def _draw_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -
     ticks = {place: name for place, name in panel.ticks.items() if place <= last + room}
     plot.set_xticks([*ticks], [*ticks.values()])
     plot.set_xlabel(panel.unit, fontsize=TEXT)
-    kind, _, how = panel.heading.partition("\n")
+    kind, _, detail = panel.heading.partition("\n")
     plot.set_title(f"{kind}\n", loc="left", fontsize=TEXT + 1, fontweight="bold")
-    plot.text(0, 1.04, how, transform=plot.transAxes, fontsize=TEXT - 1.5)
+    plot.text(0, 1.04, detail, transform=plot.transAxes, fontsize=TEXT - 1.5)
     plain_axes(plot)
 
 
-def _styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
+def _recall_styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
     """Return the colour, line and marker of each line; those that did not learn are grey."""
     styles = system_styles([line.model for line in lines])
     return [
@@ -291,13 +291,13 @@ def _levels(panel: RecallPanel, lines: Sequence[RecallLine]) -> dict[float, str]
     return {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
 
 
-def _labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
+def _recall_labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
     labels = []
-    for line, style in zip(lines, _styles(lines), strict=True):
-        known = [measure for measure in panel.places if measure in line.points]
-        end = panel.places[known[-1]] if known else None
+    for line, style in zip(lines, _recall_styles(lines), strict=True):
+        measures = [measure for measure in panel.places if measure in line.points]
+        end = panel.places[measures[-1]] if measures else None
         name = line.label if line.learned.comparable else f"{line.label} ({line.learned.word})"
-        labels.append(LineLabel(name, line.points[known[-1]].mean if known else 0.0, style["color"], end))
+        labels.append(LineLabel(name, line.points[measures[-1]].mean if measures else 0.0, style["color"], end))
     right = max(panel.places[measure] for measure in _reached(panel, lines))
     return labels + [LineLabel(name, level, GREY, right) for level, name in _levels(panel, lines).items()]
 
