@@ -53,7 +53,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     if "_ARGCOMPLETE" in os.environ:  # from the code of `longsumbench completion`
-        from longsumbench.cli.completion import complete_line
+        from longsumbench.cli.completers import complete_line
 
         complete_line(parser())
     argv = list(sys.argv[1:] if arguments is None else arguments)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.run_records import record
 
-from longsumbench.cli.completion import complete_override
+from longsumbench.cli.completers import complete_override
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
 
@@ -57,7 +57,7 @@ def test_bash_completes_lines(tmp_path: Path, own_config: Path) -> None:
 
 def test_an_answer_needs_no_heavy_library(own_config: Path) -> None:
     """Settings of a model are offered without torch, Hydra and pandas."""
-    code = "import sys; from longsumbench.cli.completion import complete_override\n"
+    code = "import sys; from longsumbench.cli.completers import complete_override\n"
     code += "print(*complete_override('model.')); print(*sys.modules)"
     environment = {**os.environ, "COMP_LINE": "longsumbench run model=seal model."}
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)

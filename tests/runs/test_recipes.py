@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 from support.paths import ROOT
 
-from longsumbench.cli.completion import complete_override
+from longsumbench.cli.completers import complete_override
 from longsumbench.cli.main import main
 from longsumbench.conf import CONF
 from longsumbench.core import Decoding, build_settings, catalogue, registry, resolve_config
