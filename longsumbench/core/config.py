@@ -58,7 +58,7 @@ Helpers = Annotated[int, Between(0, 1_024)]
 Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
 Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
-_Norm = Annotated[str, OneOf("power", "wu")]
+_LengthNorm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 _Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
@@ -68,7 +68,7 @@ TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
 Mode = Annotated[str, OneOf("google", "perl")]
-_Words = Annotated[str, OneOf("default", "unicode")]
+_WordRule = Annotated[str, OneOf("default", "unicode")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
@@ -111,13 +111,13 @@ class DatasetSettings:
     )
 
     def __post_init__(self) -> None:
-        known = registry.corpora.targets()
+        corpora = registry.corpora.targets()
         if self.reader is None:
-            self.reader = self.name if self.name in known or self.path is None else "jsonl"
-        if self.name in known and self.name != self.reader:
-            other = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
-            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {other}")
-        if self.name not in known:
+            self.reader = self.name if self.name in corpora or self.path is None else "jsonl"
+        if self.name in corpora and self.name != self.reader:
+            advice = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
+            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {advice}")
+        if self.name not in corpora:
             check_folder_name("dataset.name", self.name)
 
 
@@ -162,14 +162,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
-            other = "unlock=0" if self.batch_words is None else "batch_words=null"
+            alternative = "unlock=0" if self.batch_words is None else "batch_words=null"
             raise UsageError(
                 f"train.batch_tokens={self.batch_tokens} counts the tokens that are read, train.batch_words and"
-                f" train.unlock the texts' words: choose train.batch_tokens=null or train.{other}"
+                f" train.unlock the texts' words: choose train.batch_tokens=null or train.{alternative}"
             )
         if self.keep_best > 1 and self.average_weights > 1:
-            both = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
-            raise UsageError(f"{both}: one averages scores, the other weights; set one of them to 1")
+            averages = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
+            raise UsageError(f"{averages}: one averages scores, the other weights; set one of them to 1")
 
 
 @dataclass
@@ -188,7 +188,7 @@ class Decoding:
     )
     num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
     length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
-    length_norm: _Norm = setting(
+    length_norm: _LengthNorm = setting(
         "power", "of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
     )
     coverage: Coverage = setting("none", "none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)")
@@ -231,8 +231,8 @@ class Decoding:
         if self.max_length is not None and self.max_length < max(1, self.min_length):
             raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
         if self.temperature and self.num_beams > 1:
-            both = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
-            raise UsageError(f"{both}: choose decode.num_beams=1, or decode.temperature=0")
+            conflict = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
+            raise UsageError(f"{conflict}: choose decode.num_beams=1, or decode.temperature=0")
         if self.top_p < 1 and not self.temperature:
             raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
 
@@ -253,7 +253,9 @@ class Scoring:
     mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
     stem: bool = setting(True, "Porter stemming of words longer than three letters")
     wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
-    tokenizer: _Words = setting("default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script")
+    tokenizer: _WordRule = setting(
+        "default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script"
+    )
     references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
     empty_references: Empty = setting("skip", "no reference has a word: skip | zero (score 0, as in rouge_score)")
     resamples: Resamples = setting(1_000, "of the 95 % interval", "bootstrap resamples")
@@ -309,24 +311,24 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         if key not in sections and key not in scalars:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    build_settings(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # check what the sections inherit
+    build_settings(RunConfig, top, prefix="", groups=dict.fromkeys(sections))  # check what the sections inherit
     settled: dict[str, Any] = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
         if not isinstance(section, dict):
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
-        given = {str(key): value for key, value in section.items()}
-        known = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in top.items() if key in known and key != "name" and name != "model"}
+        overrides = {str(key): value for key, value in section.items()}
+        names = {item.name for item in fields(schema)}
+        inherited = {key: value for key, value in top.items() if key in names and key != "name" and name != "model"}
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         try:
-            settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+            settled[name] = build_settings(schema, {**usual, **inherited, **overrides}, prefix=f"{name}.")
         except UsageError as error:
-            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in given]
+            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in overrides]
             if not (of_card := [value for value in values if value in str(error)]):
                 raise
             raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
-    config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
+    config: RunConfig = build_settings(RunConfig, top, prefix="", groups=settled)
     return config
 
 
@@ -337,25 +339,25 @@ def _within_limits(model: Any) -> dict[str, Any]:
 
 def usual_decoding(model: Any) -> Mapping[str, Any] | None:
     """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
-    found: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
-    return found
+    values: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    return values
 
 
-def describe_card(config: RunConfig, given: Collection[str]) -> str:
+def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
 
     Args:
         config: the resolved configuration.
-        given: the names of the settings of `decode` that YAML files or the command line set.
+        overrides: the names of the settings of `decode` that YAML files or the command line set.
     """
     model, usual, notes = config.model, usual_decoding(config.model), []
     if usual is None:
         return ""
-    if lacking := [name for name in _ON_CARDS if name not in usual and name not in given]:
-        used = {name: getattr(config.decode, name) for name in lacking} | {"max_length": model.decode_length}
-        notes.append(f"lacks {', '.join(lacking)}: used " + " ".join(f"decode.{name}={used[name]}" for name in lacking))
+    if absent := [name for name in _ON_CARDS if name not in usual and name not in overrides]:
+        values = {name: getattr(config.decode, name) for name in absent} | {"max_length": model.decode_length}
+        notes.append(f"lacks {', '.join(absent)}: used " + " ".join(f"decode.{name}={values[name]}" for name in absent))
     for name in _LENGTHS:
-        if name not in given and usual.get(name, 0) > model.decode_length:
+        if name not in overrides and usual.get(name, 0) > model.decode_length:
             notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
     if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
         notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
@@ -367,8 +369,8 @@ def settings_without_effect(config: RunConfig) -> set[str]:
 
     A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
     """
-    own = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
-    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in own)}
+    of_model = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
+    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in of_model)}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:
@@ -379,31 +381,33 @@ def check_lengths(model: Any, decode: Decoding) -> None:
     """
     limit = getattr(model, "decode_length", None)
     for name in _LENGTHS:
-        asked = getattr(decode, name)
-        if limit is not None and asked is not None and asked > limit:
-            raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
+        length = getattr(decode, name)
+        if limit is not None and length is not None and length > limit:
+            raise UsageError(f"decode.{name}={length} is above model.decode_length={limit}, the longest it can write")
 
 
-def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
+def build_settings(
+    schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any] | None = None
+) -> Any:
     """Build the dataclass `schema` from plain values, checking names, types and bounds.
 
     Args:
         schema: a dataclass.
         values: field name → plain value, for the fields that depart from their defaults.
         prefix: of a field's name on the command line ("train.").
-        given: fields that are built already and not checked again.
+        groups: fields that are built already and not checked again.
 
     Raises:
         UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
     """
-    given = given or {}
+    groups = groups or {}
     hints, bounds = get_type_hints(schema), bounds_of(schema)
-    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in given}
+    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:
-            near = did_you_mean(key, types)
+            suggestion = did_you_mean(key, types)
             place = prefix.rstrip(".") or "the top level"
-            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
+            raise UsageError(f"unknown setting '{prefix}{key}'{suggestion}; {place} has: {', '.join(types)}")
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
     checked = OmegaConf.structured(schema)
@@ -417,12 +421,12 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             form = ": write {name: value}" if "dict" in kind else form
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     plain: Any = OmegaConf.to_container(checked)
-    chosen = {key: plain[key] for key in values}
-    for key, value in chosen.items():
+    checked_values = {key: plain[key] for key in values}
+    for key, value in checked_values.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
-    return schema(**chosen, **given)
+    return schema(**checked_values, **groups)
 
 
 def _type_name(kind: Any) -> str:

@@ -96,5 +96,5 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
     """
     if name == UNRANKED:
         return None
-    found = registry.rankers.load(name)
-    return found if isinstance(found, type) and issubclass(found, LearnedRanker) else None
+    ranker = registry.rankers.load(name)
+    return ranker if isinstance(ranker, type) and issubclass(ranker, LearnedRanker) else None
