@@ -78,7 +78,7 @@ Resampling = Annotated[str, OneOf("percentile", "perl")]
 class DatasetSettings:
     """Which dataset, and which of its examples."""
 
-    name: Text = setting("pydoc", "name in records, tables and folders; of own texts any name")
+    name: Text = setting("pydoc", "name of the dataset in records, tables and folders; any name for own texts")
     path: Text | None = setting(
         None, "file or folder of the original release, of JSON lines, CSV or Parquet; null: download or built-in"
     )
@@ -90,17 +90,17 @@ class DatasetSettings:
         later=True,
     )
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
-    limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
+    limit: Count | None = setting(None, "most examples of each split; null: all")
     strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")
-    workers: Processes | None = setting(None, "that read a dataset; null: one a core", "processes", decides="nothing")
+    workers: Processes | None = setting(None, "processes that read a dataset; null: one a core", decides="nothing")
     split_by_hash: bool = setting(False, "split one jsonl file into train, validation and test (80/10/10) by id")
     document_length: Length | None = setting(
-        None, "of a generated test document; null: the dataset's default", "tokens", decides="texts"
+        None, "length of a generated test document; null: the dataset's default", "tokens", decides="texts"
     )
     train_length: Length | None = setting(
-        None, "of other generated documents; null: the same", "tokens", decides="texts"
+        None, "length of other generated documents; null: that of test documents", "tokens", decides="texts"
     )
-    sources: Count | None = setting(None, "of a generated example", "documents", decides="texts")
+    sources: Count | None = setting(None, "documents of a generated example", decides="texts")
     redundancy: Fraction | None = setting(None, "share of generated facts stated twice, reworded", decides="texts")
     contradiction: Fraction | None = setting(None, "share of generated facts that correct another", decides="texts")
     agenda: Agenda | None = setting(
@@ -130,33 +130,35 @@ class Recipe:
     schedule: ScheduleName = setting(
         "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)"
     )
-    warmup_steps: NonNegative = setting(10_000, "sqrt_decay decays after them", "optimizer steps")
+    warmup_steps: NonNegative = setting(10_000, "length of the warm-up; sqrt_decay decays after it", "optimizer steps")
     adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
     adam_beta2: FractionBelowOne = setting(0.999, "decay of the mean squared gradient")
     adam_epsilon: Positive = setting(1e-8, "added to Adam's denominator")
     weight_decay: Weight = setting(0.0, "weight decay, per unit of learning rate")
     max_grad_norm: Weight = setting(0.0, "gradients are clipped to this norm; 0: no clipping")
     label_smoothing: FractionBelowOne = setting(0.0, "ε, spread as ε/V over the vocabulary")
-    batch_size: BatchSize = setting(16, "of a forward pass", "examples", decides="budget")
-    batch_words: Count | None = setting(None, "of 4 to 64 sources; replaces batch_size", "words", decides="budget")
-    batch_tokens: Count | None = setting(None, "padding included; replaces batch_size", "tokens", decides="budget")
+    batch_size: BatchSize = setting(16, "examples of a forward pass", decides="budget")
+    batch_words: Count | None = setting(None, "words of 4 to 64 sources; replaces batch_size", decides="budget")
+    batch_tokens: Count | None = setting(None, "tokens of a batch, with padding; replaces batch_size", decides="budget")
     unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
-    accumulation: Count = setting(16, "of an optimizer step", "forward passes", decides="budget")
+    accumulation: Count = setting(16, "forward passes of an optimizer step", decides="budget")
     max_steps: NonNegative = setting(
-        200_000, "training ends at the first of the three budgets", "optimizer steps", decides="budget"
+        200_000, "most optimizer steps; training ends at the first of the three budgets", decides="budget"
     )
-    max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
-    max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
-    only: TrainedPart = setting("all", "all | scorer (of ea and seal, to extract): what is trained", later=True)
-    scored_share: Share = setting(1.0, "of the snippets, drawn at every step if only=scorer", later=True)
-    eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
-    eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
-    patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
-    keep_best: Best = setting(1, "of lowest validation loss; all write summaries, scores are averaged", "checkpoints")
-    average_weights: Best = setting(1, "of lowest validation loss, averaged into one model", "checkpoints")
-    bf16: bool | None = setting(None, "null: on GPUs that support it; a CPU uses float32")
+    max_tokens: _Budget | None = setting(None, "most tokens of sources and targets", decides="budget")
+    max_minutes: Minutes | None = setting(
+        None, "minutes of training without validation; not reproducible", decides="budget"
+    )
+    only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)", later=True)
+    scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer", later=True)
+    eval_steps: Count = setting(1_000, "optimizer steps between validations (and checkpoints)")
+    eval_examples: Count | None = setting(1_000, "most examples of the validation split; null: all")
+    patience: Count | None = setting(None, "validations without improvement until training ends; null: no limit")
+    keep_best: Best = setting(1, "checkpoints of lowest loss that write summaries; scores are averaged")
+    average_weights: Best = setting(1, "checkpoints of lowest validation loss, averaged into one model")
+    bf16: bool | None = setting(None, "train in bfloat16; null: on GPUs that support it; a CPU uses float32")
     gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
-    workers: Helpers = setting(0, "that collate batches; 0: the training process", "processes", decides="nothing")
+    workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
@@ -179,40 +181,42 @@ class Decoding:
     mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source", later=True)
     extract_length: SummaryWords = setting(
         "train",
-        "of an extract: a number | train: the mean target | reference: the example's (an oracle)",
+        "length of an extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
         later=True,
     )
     redundancy: Fraction = setting(
-        0.0, "of an extract: weight of the similarity to chosen sentences (MMR); 0: none", later=True
+        0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none", later=True
     )
     num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
     length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
     length_norm: _LengthNorm = setting(
-        "power", "of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
+        "power", "divisor of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
     )
-    coverage: Coverage = setting("none", "none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)")
-    coverage_penalty: Weight = setting(5.0, "β of coverage")
+    coverage: Coverage = setting("none", "penalty of beams: none | summary (rereading) | wu (unread text, Wu 2016)")
+    coverage_penalty: Weight = setting(5.0, "weight β of the coverage penalty")
     min_length: TokenLimit = setting(0, "shortest output", "tokens")
     max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
     no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
     encoder_no_repeat_ngram: TokenLimit = setting(
         0, "n-grams of this size are not copied from the source; 0: no limit", "tokens", later=True
     )
-    repetition_penalty: Positive = setting(1.0, "divides the scores of written tokens; 1: none", later=True)
+    repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none", later=True)
     early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
     temperature: Weight = setting(
-        0.0, "of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
+        0.0, "temperature of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
     )
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
     failed: _Failed = setting(
         "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out", later=True
     )
-    batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
-    limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
+    batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
+    limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
     evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
-    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    reference_evidence: bool = setting(
+        False, "also the reference's evidence", source="PageSum, Figure 3", decides="evidence"
+    )
     keep_inputs: _Kept = setting(
         "none", "examples whose input is stored as the system read it: all | a number | none", decides="evidence"
     )
@@ -253,14 +257,12 @@ class Scoring:
     mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
     stem: bool = setting(True, "Porter stemming of words longer than three letters")
     wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
-    tokenizer: _WordRule = setting(
-        "default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script"
-    )
+    tokenizer: _WordRule = setting("default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script")
     references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
-    empty_references: Empty = setting("skip", "no reference has a word: skip | zero (score 0, as in rouge_score)")
-    resamples: Resamples = setting(1_000, "of the 95 % interval", "bootstrap resamples")
-    resampling: Resampling = setting("percentile", "percentile | perl (as ROUGE-1.5.5; perl mode only)")
-    metrics: list[Text] = setting([], "in addition to ROUGE (longsumbench list metrics)", decides="measures")
+    empty_references: Empty = setting("skip", "references without a word: skip | zero (score 0, as in rouge_score)")
+    resamples: Resamples = setting(1_000, "bootstrap resamples of the 95 % interval")
+    resampling: Resampling = setting("percentile", "interval: percentile | perl (as ROUGE-1.5.5; perl mode only)")
+    metrics: list[Text] = setting([], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures")
     coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
     bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
@@ -279,14 +281,14 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    name: Text | None = setting(None, "of the run in tables; no part of its id", decides="nothing")
+    name: Text | None = setting(None, "name of the run in tables; no part of its id", decides="nothing")
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
-    seed: Seed = setting(1, "of all random draws", decides="seed")
+    seed: Seed = setting(1, "seed of all random draws", decides="seed")
     device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
     baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
-    timeout_minutes: Timeout | None = setting(None, "of a point of a sweep; null: none", "minutes", decides="nothing")
+    timeout_minutes: Timeout | None = setting(None, "minutes a point of a sweep may take; null: any", decides="nothing")
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
