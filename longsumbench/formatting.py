@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from math import isnan
 
 # C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escape_line(text: object) -> str:
     """Escape all control characters of a text, line breaks included."""
-    return _CONTROLS.sub(lambda match: _escape(match[0]), str(text))
+    return _CONTROL_CODES.sub(lambda match: _escape(match[0]), str(text))
 
 
 def escape_lines(text: object) -> str:
     """Escape all control characters of a text except line breaks and tabs."""
-    return _CONTROLS.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text))
+    return _CONTROL_CODES.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text))
 
 
 def break_command(command: str, width: int) -> str:
