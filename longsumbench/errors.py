@@ -55,9 +55,9 @@ class UnknownName(UsageError):
     """A name is not registered; `kind` is "model", "dataset", …."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        known = sorted(choices)
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known)}; known: {', '.join(known) or 'none'}")
-        self.kind, self.name, self.known = kind, name, known
+        names = sorted(choices)
+        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, names)}; known: {', '.join(names) or 'none'}")
+        self.kind, self.name, self.known = kind, name, names
 
     def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, list[str]]]:
         """Pickle by the arguments, so that the error can be raised in another process."""
@@ -74,8 +74,8 @@ class DataError(SuiteError):
     exit_code = 3
 
     def __init__(self, problem: str, path: Path | str | None = None, line: int | None = None) -> None:
-        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        super().__init__(f"{where}{problem}")
+        location = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(f"{location}{problem}")
         self.path, self.line = path, line
 
 
@@ -102,8 +102,8 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
         advice = "choose smaller train.batch_size, decode.batch_size or lengths"
         return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
     if _disk_is_full(error):
-        where = f" at {name}" if (name := getattr(error, "filename", None)) else ""
-        return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
+        location = f" at {name}" if (name := getattr(error, "filename", None)) else ""
+        return EnvironmentProblem(f"the disk is full{location}; free some space, then run the same command again")
     if isinstance(error, OSError) and error.errno is not None:
         return _as_file_problem(error)
     return _as_impossible_path(error)
@@ -121,15 +121,15 @@ def suite_errors() -> Iterator[None]:
 
 
 def _as_file_problem(error: OSError) -> SuiteError:
-    named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
     reason = error.strerror or f"error {error.errno}"
     if error.errno in IMPOSSIBLE:
-        return UsageError(f"cannot use the path {_shortened(str(named or ''))} ({reason}); correct it")
+        return UsageError(f"cannot use the path {_shorten_path(str(path or ''))} ({reason}); correct it")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return EnvironmentProblem(f"no permission to use {named or 'a file'} ({reason}); choose another, or change it")
-    if named is None:
+        return EnvironmentProblem(f"no permission to use {path or 'a file'} ({reason}); choose another, or change it")
+    if path is None:
         return EnvironmentProblem(f"the system refused ({reason}); run the same command again")
-    return EnvironmentProblem(f"cannot use {named} ({reason}); check what is there, then run the same command again")
+    return EnvironmentProblem(f"cannot use {path} ({reason}); check what is there, then run the same command again")
 
 
 def _as_impossible_path(error: BaseException) -> UsageError | None:
@@ -146,7 +146,7 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
     return None
 
 
-def _shortened(path: str) -> str:
+def _shorten_path(path: str) -> str:
     return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
 
 
@@ -171,5 +171,5 @@ def naming_path(path: Path) -> Iterator[None]:
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """Return " (did you mean 'x'?)" for the nearest choice, or "" if none is near."""
-    near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+    matches = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
+    return f" (did you mean '{matches[0]}'?)" if matches else ""

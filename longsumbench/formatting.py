@@ -12,24 +12,24 @@ from collections.abc import Sequence
 from math import isnan
 
 # C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escape_line(text: object) -> str:
     """Escape all control characters of a text, line breaks included."""
-    return _CONTROLS.sub(lambda found: _escape(found[0]), str(text))
+    return _CONTROL_CODES.sub(lambda match: _escape(match[0]), str(text))
 
 
 def escape_lines(text: object) -> str:
     """Escape all control characters of a text except line breaks and tabs."""
-    return _CONTROLS.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found[0]), str(text))
+    return _CONTROL_CODES.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text))
 
 
 def break_command(command: str, width: int) -> str:
     r"""Break a command into lines of at most `width` characters, each but the last with a \ that continues it."""
     if len(command) <= width:
         return command
-    quoted = re.sub(r"""'[^']*'|"[^"]*\"""", lambda found: found[0].replace(" ", "\0"), command)  # stays in one piece
+    quoted = re.sub(r"""'[^']*'|"[^"]*\"""", lambda match: match[0].replace(" ", "\0"), command)  # stays in one piece
     wrapper = textwrap.TextWrapper(width - 2, "", " " * 6, break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(wrapper.wrap(quoted)).replace("\0", " ")
 
@@ -87,9 +87,9 @@ def format_p(p: float | None) -> str:
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def percent(part: float, whole: float | None) -> float | None:
-    """Return `part` in percent of `whole`; None if `whole` is 0 or None."""
-    return 100.0 * part / whole if whole else None
+def percent(part: float, total: float | None) -> float | None:
+    """Return `part` in percent of `total`; None if `total` is 0 or None."""
+    return 100.0 * part / total if total else None
 
 
 def format_rough_time(seconds: float) -> str:

@@ -11,9 +11,9 @@ from types import FrameType
 
 from longsumbench.errors import EnvironmentProblem
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 60.0  # seconds from a time limit until a process that does not react is ended
-_LONGEST = 1e8  # seconds that a timer can be set to
+_LONGEST_TIMER = 1e8  # seconds that a timer can be set to
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def delayed_interrupts() -> Iterator[list[int]]:
             with suppress(OSError):
                 os.write(2, line.encode())  # the signal may have interrupted a print
 
-    changed = [kind for kind in _ENDING if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler]
+    changed = [kind for kind in _SIGNALS if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler]
     for kind in changed:
         signal.signal(kind, handler)
     try:
@@ -82,11 +82,11 @@ def time_limit(minutes: float | None, ends_process: bool = False) -> Iterator[No
         return
 
     def stop(*_: object) -> None:
-        kept = "what it finished is kept, and the same command with a higher limit continues it"
-        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {kept}")
+        advice = "what it finished is kept, and the same command with a higher limit continues it"
+        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {advice}")
 
-    seconds = min(60 * minutes, _LONGEST)
-    before = signal.signal(signal.SIGALRM, stop)
+    seconds = min(60 * minutes, _LONGEST_TIMER)
+    previous_handler = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
     if ends_process:
         faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=sys.stderr)
@@ -94,5 +94,5 @@ def time_limit(minutes: float | None, ends_process: bool = False) -> Iterator[No
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
         faulthandler.cancel_dump_traceback_later()

@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that this is a notebook, or that it has no widgets
     from tqdm.autonotebook import tqdm
 
-_Item = TypeVar("_Item")
+_Tracked = TypeVar("_Tracked")
 _log = logging.getLogger("longsumbench")  # of all modules of the suite
 _LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"  # for the processes that a command starts
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
@@ -34,7 +34,7 @@ class Progress:
     """A long step with a known or unknown number of items; use it as a context manager.
 
     Args:
-        what: name of the step ("training").
+        label: name of the step ("training").
         total: number of items; None if unknown.
         unit: of the items ("steps").
         stream: output; None: stderr.
@@ -43,28 +43,28 @@ class Progress:
 
     def __init__(
         self,
-        what: str,
+        label: str,
         total: int | None,
         unit: str = "examples",
         stream: TextIO | None = None,
         paced: bool = True,
     ) -> None:
-        self.what, self.total, self.unit, self.paced = what, total, unit, paced
+        self.label, self.total, self.unit, self.paced = label, total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
         self._printed = time.monotonic()
         self._marks = deque([(self._printed, 0)], maxlen=5)  # time and done, at the start and after each line
         self._note = ""
-        shown = _log.isEnabledFor(logging.INFO)
-        self._in_lines = shown and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
+        visible = _log.isEnabledFor(logging.INFO)
+        self._in_lines = visible and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
         self._bar = tqdm(
             total=total,
-            desc=what,
+            desc=label,
             unit=f" {unit}",
             bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
             file=self._stream,
             leave=False,
-            disable=self._in_lines or not shown,
+            disable=self._in_lines or not visible,
         )
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
 
@@ -78,13 +78,13 @@ class Progress:
         self._first_line.cancel()
         self._bar.close()
 
-    def start_at(self, done: int) -> None:
+    def start_at(self, count: int) -> None:
         """Count items that an earlier process completed; they do not count for the speed."""
-        self.done = done
-        self._marks[0] = (time.monotonic(), done)
+        self.done = count
+        self._marks[0] = (time.monotonic(), count)
         if not self._bar.disable:
             self._bar.reset()
-            self._bar.initial = self._bar.n = self._bar.last_print_n = done
+            self._bar.initial = self._bar.n = self._bar.last_print_n = count
             self._bar.refresh()
 
     def advance(self, items: int = 1, note: str = "") -> None:
@@ -106,12 +106,12 @@ class Progress:
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
         total = f"/{self.total}" if self.total else ""
-        parts = [f"{self.what}: {self.done}{total} {self.unit}"]
+        parts = [f"{self.label}: {self.done}{total} {self.unit}"]
         since, done_before = self._marks[0]  # a minute ago: the first item often takes longer than the others
         if self.paced and self.total and self.done > done_before:
             seconds_each = (time.monotonic() - since) / (self.done - done_before)
-            left = max(0, round(seconds_each * (self.total - self.done)))
-            parts.append(f"{left // 60}:{left % 60:02d} left")
+            seconds_left = max(0, round(seconds_each * (self.total - self.done)))
+            parts.append(f"{seconds_left // 60}:{seconds_left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
 
 
@@ -125,18 +125,18 @@ def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def track(items: Iterable[_Item], what: str, total: int | None, unit: str = "examples") -> Iterator[_Item]:
+def track(items: Iterable[_Tracked], label: str, total: int | None, unit: str = "examples") -> Iterator[_Tracked]:
     """Yield the items and show the progress."""
-    with Progress(what, total, unit) as progress:
+    with Progress(label, total, unit) as progress:
         for item in items:
             yield item
             progress.advance()
 
 
 @contextmanager
-def phase(what: str) -> Iterator[None]:
+def phase(label: str) -> Iterator[None]:
     """Print the name of a step without items ("loading the libraries") if it takes more than four seconds."""
-    line = threading.Timer(SECONDS_UNTIL_SHOWN, _log.info, [f"{what} …"])
+    line = threading.Timer(SECONDS_UNTIL_SHOWN, _log.info, [f"{label} …"])
     line.daemon = True
     line.start()
     try:
@@ -160,13 +160,13 @@ def log_level(level: str | None) -> Iterator[None]:
     if level is None:
         yield
         return
-    before, variable = _log.level, os.environ.get(_LEVEL_VARIABLE)
+    previous_level, variable = _log.level, os.environ.get(_LEVEL_VARIABLE)
     _log.setLevel(level)
     os.environ[_LEVEL_VARIABLE] = level
     try:
         yield
     finally:
-        _log.setLevel(before)
+        _log.setLevel(previous_level)
         if variable is None:
             del os.environ[_LEVEL_VARIABLE]
         else:

@@ -17,54 +17,56 @@ SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys 
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
 
 _CLOSERS = "\"'’”»)\\]}*_`"
-_OPENERS = "\"'“‘«([{<*_`¿¡"
+_OPENING_MARKS = "\"'“‘«([{<*_`¿¡"
 
 _STRETCHES = re.compile(
     r"\n[^\S\n]*\n\s*"  # blank lines
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
-_ENDS = re.compile(
+_END_OF_SENTENCE = re.compile(
     r"[.!?…।॥؟۔。！？｡]"  # a single set at the beginning makes the search ten times as fast
     r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end, which needs no space
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations after the mark
     rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
     rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
-_NEXT_WORD = re.compile(rf"[{re.escape(_OPENERS)}]*+([^\s.,;:!?)\]}}>'’]*)")
+_NEXT_WORD = re.compile(rf"[{re.escape(_OPENING_MARKS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
 _LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol, not a sign of the casing
 _FIRST_LETTER_WITHIN = 200  # characters
 
 
-def _words(text: str) -> frozenset[str]:
+def _words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Never the end of a sentence.
-_BOUND = _words(
+_BOUND = _words_of(
     "dr mr mrs ms prof messrs mme mlle gen col sgt capt lt cmdr adm rev hon gov sen rep pres supt"
     " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka"
 )
 # The end of a sentence unless a number follows.
-_COUNTED = _words(
+_NUMBERED = _words_of(
     "no nos nr p pp vol vols ch chap sec sect art para ex thm lem prop def cor alg app v ver ca c circa"
     " jan feb mar apr jun jul aug sep sept oct nov dec min max avg ser ed eds suppl"
 )
 # The end of a sentence only if the next word looks like a beginning.
-_DOUBTFUL = _words(
+_DOUBTFUL = _words_of(
     "al etc inc ltd co corp bros jr sr st mt ft ave blvd rd dept univ assn natl intl var sp spp subsp ssp"
     " cv nov comb jan feb aug sept oct dec ed eds"
 )
 # Common first words of a capitalised sentence …
-_BEGINNINGS = _words(
+_BEGINNINGS = _words_of(
     "the this these those that it its in on at for from we our they their he she his her you i a an and but or if as"
     " however moreover furthermore thus therefore then when while where what who why how although though because since"
     " after before during to with there here all both each some many most no not one two such so also another other"
     " finally first second by of see let note is are was were yet once only it's given using based under over"
 )
 # … and words that nearly always begin a sentence after a period, even in lower case.
-_STRONG_BEGINNINGS = _words("the this these we it however moreover furthermore thus therefore he she they our although")
-_ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _COUNTED | _DOUBTFUL)
+_STRONG_BEGINNINGS = _words_of(
+    "the this these we it however moreover furthermore thus therefore he she they our although"
+)
+_ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _NUMBERED | _DOUBTFUL)
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _has_single_spaces(text: str) -> bool:
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
     start = 0
-    for end in _ENDS.finditer(text):
+    for end in _END_OF_SENTENCE.finditer(text):
         if end[1] is None or _ends_sentence(text, start, end):
             sentences.append(text[start : end.end()].rstrip(" "))
             start = end.end()
@@ -135,12 +137,12 @@ def _follows_plain_word(text: str, start: int, period: int) -> bool:
 
 def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> bool:
     word_start = max(start, text.rfind(" ", start, period) + 1)
-    word = text[word_start:period].lstrip(_OPENERS)
+    word = text[word_start:period].lstrip(_OPENING_MARKS)
     number_follows = upcoming[:1].isdigit()
     if not word:  # tokenized text; "3 . 5" is one number
         return not (number_follows and text[period - 2 : period - 1].isdigit())
     key = word.lower()
-    if key in _BOUND or (number_follows and key in _COUNTED):
+    if key in _BOUND or (number_follows and key in _NUMBERED):
         return False
     if word_start == start and len(word) <= 3 and (word.isdigit() or len(word) == 1):  # "2. Methods", "b. Methods"
         return False

@@ -34,8 +34,8 @@ Build = Callable[[Path], None]
 
 def cache_folder() -> Path:
     """Return the user's cache folder for the suite; the environment variable LONGSUMBENCH_CACHE overrides it."""
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen)
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder)
     from platformdirs import user_cache_path
 
     return user_cache_path("longsumbench")
@@ -58,14 +58,14 @@ class ArtifactCache:
     Attributes:
         root: the folder.
         rebuild: names of stages that are built again and replaced, once each.
-        before: seconds since 1970; `rebuild` replaces only what was begun before.
-        used: stage name → folder, for the stages of this run; the run links to them.
+        cutoff: seconds since 1970; `rebuild` replaces only what was begun before it.
+        folders: stage name → folder, for the stages of this run; the run links to them.
     """
 
     root: Path
     rebuild: frozenset[str] = frozenset()
-    before: float = math.inf
-    used: dict[str, Path] = field(default_factory=dict)
+    cutoff: float = math.inf
+    folders: dict[str, Path] = field(default_factory=dict)
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Build) -> Path:
         """Return the folder of a finished stage; build it if needed. A damaged stage is renamed and built again.
@@ -80,7 +80,7 @@ class ArtifactCache:
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
-        rebuild = name in self.rebuild and folder not in self.used.values()
+        rebuild = name in self.rebuild and folder not in self.folders.values()
         with suppress(OSError):  # missing, or a cache of another user
             os.utime(folder)  # a use, before the check: `longsumbench cache prune` deletes what was not used
         if not self._is_ready(folder, rebuild):
@@ -89,7 +89,7 @@ class ArtifactCache:
                 if not self._is_ready(folder, rebuild):  # another process may have finished it
                     with self._publishing(folder, inputs, rebuild) as partial:
                         build(partial)
-        self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
+        self.folders[name if name not in self.folders or self.folders[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
     @contextmanager
@@ -99,11 +99,11 @@ class ArtifactCache:
             yield
         except Exception as error:
             if as_suite_error(error) is None:
-                refuse_damaged(self.used.values(), error)
+                refuse_damaged(self.folders.values(), error)
             raise
 
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
-        if not folder.is_dir() or (rebuild and is_older(folder / INPUTS, self.before)):
+        if not folder.is_dir() or (rebuild and is_older(folder / INPUTS, self.cutoff)):
             return False
         return not find_damage(folder)
 
@@ -112,7 +112,7 @@ class ArtifactCache:
         """Yield the partial folder, and rename it afterwards; the caller holds the stage's lock."""
         _set_damaged_aside(folder)
         partial = side_path(folder, "partial")
-        if rebuild and is_older(partial, self.before):
+        if rebuild and is_older(partial, self.cutoff):
             delete_folder(partial)
         partial.mkdir(exist_ok=True)
         text = json.dumps(dict(inputs), indent=1, sort_keys=True)
@@ -129,27 +129,27 @@ def _set_damaged_aside(folder: Path) -> None:
     """Rename a damaged stage: hours of training are never just deleted."""
     if folder.is_dir() and (problems := find_damage(folder)):
         folder.rename(aside := _unique_path(folder, "damaged"))
-        damage = f"damaged: {folder.parent.name} {folder} ({_summary(problems)})"
+        damage = f"damaged: {folder.parent.name} {folder} ({_summarize_problems(problems)})"
         _log.warning(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
 
 
-def _summary(problems: Sequence[str]) -> str:
+def _summarize_problems(problems: Sequence[str]) -> str:
     return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
 
 
-def side_path(folder: Path, what: str) -> Path:
+def side_path(folder: Path, suffix: str) -> Path:
     """Return the path of a stage's "lock" or "partial"."""
-    return folder.with_name(f"{folder.name}.{what}")
+    return folder.with_name(f"{folder.name}.{suffix}")
 
 
-def _unique_path(folder: Path, what: str) -> Path:
+def _unique_path(folder: Path, suffix: str) -> Path:
     """Return a new path for a "damaged" or an "old" folder of a stage."""
-    return folder.with_name(f"{folder.name.partition('.')[0]}.{what}-{uuid.uuid4().hex[:8]}")
+    return folder.with_name(f"{folder.name.partition('.')[0]}.{suffix}-{uuid.uuid4().hex[:8]}")
 
 
-def locked_artifact(path: Path, what: str) -> AbstractContextManager[None]:
+def locked_artifact(path: Path, label: str) -> AbstractContextManager[None]:
     """Hold a lock; report when this process waits for another one."""
-    return exclusive_lock(path, lambda other: _log.info(f"waiting for another process: {what} ({other})"))
+    return exclusive_lock(path, lambda holder: _log.info(f"waiting for another process: {label} ({holder})"))
 
 
 def is_older(path: Path, moment: float) -> bool:
@@ -219,5 +219,5 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
     """
     for folder in folders:
         if problems := find_damage(folder, in_full=True) if folder.is_dir() else []:
-            damage = f"this stage is damaged ({_summary(problems)})"
+            damage = f"this stage is damaged ({_summarize_problems(problems)})"
             raise DataError(f"{damage}; run the same command again to rebuild it", folder) from cause

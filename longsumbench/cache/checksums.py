@@ -42,15 +42,15 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     Raises:
         OSError: a file cannot be read, but may be undamaged (no permission).
     """
-    if (listed := _read(folder)) is None:
+    if (listed := _read_checksums(folder)) is None:
         return [f"{CHECKSUMS} is missing or damaged"]
-    problems, found = [], {}
+    problems, entries = [], {}
     for name, entry in listed.items():
-        problem, found[name] = _compare(folder / name, entry, in_full)
+        problem, entries[name] = _compare(folder / name, entry, in_full)
         problems += [f"{name} {problem}"] if problem else []
-    if found != listed:
+    if entries != listed:
         with suppress(OSError):  # a read-only folder
-            _write(folder, found)
+            _write(folder, entries)
     return problems
 
 
@@ -64,8 +64,8 @@ def _compare(path: Path, entry: _Entry, in_full: bool) -> tuple[str, _Entry]:
         if status.st_size != entry.size:
             return f"has {status.st_size} bytes instead of {entry.size}", reread
         if in_full or status.st_mtime_ns != entry.time:
-            found = _entry(path)
-            return ("", found) if found.sha256 == entry.sha256 else ("has other content", reread)
+            new_entry = _entry(path)
+            return ("", new_entry) if new_entry.sha256 == entry.sha256 else ("has other content", reread)
     except OSError as error:
         if error.errno not in _DAMAGED:
             raise
@@ -79,7 +79,7 @@ def _entry(path: Path) -> _Entry:
         return _Entry(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def _read(folder: Path) -> dict[str, _Entry] | None:
+def _read_checksums(folder: Path) -> dict[str, _Entry] | None:
     """Return file → entry; None if the checksums are missing or damaged."""
     path = folder / CHECKSUMS
     try:

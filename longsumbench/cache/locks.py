@@ -74,8 +74,8 @@ def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = _ignore) -> I
         if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
             raise
         problem = f"files in {path.parent} cannot be locked ({error.strerror})"
-        other = "by the environment variable LONGSUMBENCH_CACHE or by results_dir="
-        raise EnvironmentProblem(f"{problem}: choose a folder on another file system, {other}") from error
+        advice = "by the environment variable LONGSUMBENCH_CACHE or by results_dir="
+        raise EnvironmentProblem(f"{problem}: choose a folder on another file system, {advice}") from error
     try:
         yield
     finally:

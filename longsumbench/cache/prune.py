@@ -23,7 +23,7 @@ from longsumbench.progress import track
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8}|\.damaged-[0-9a-f]{8})?")
-_NAMES = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
+_NAMES_IN_INPUTS = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
 _LEFT_OVER = "left over"  # by a killed builder, an interrupted deletion, or damage
 _ON_THE_RIGHT = ("number", "size", "last used", _LEFT_OVER)  # columns
 
@@ -56,8 +56,8 @@ class CachedArtifact:
 
 def artifacts_in(root: Path) -> list[CachedArtifact]:
     """Return all stages of a cache folder, the last used first; ignore other files."""
-    found = [_read_artifact(path) for path in root.glob("*/*") if path.is_dir() and _STAGE.fullmatch(path.name)]
-    return sorted(found, key=lambda stage: -stage.last_used)
+    stages = [_read_artifact(path) for path in root.glob("*/*") if path.is_dir() and _STAGE.fullmatch(path.name)]
+    return sorted(stages, key=lambda stage: -stage.last_used)
 
 
 def _read_artifact(folder: Path) -> CachedArtifact:
@@ -82,8 +82,8 @@ def select_artifacts(stages: Sequence[CachedArtifact], keys: Sequence[str]) -> l
         UsageError: no key, or several keys, begin with a text.
     """
     for start in keys:
-        if (found := len({stage.key for stage in stages if stage.key.startswith(start)})) != 1:
-            raise UsageError(f"{found or 'no'} stages begin with '{start}'; `longsumbench cache list` lists them")
+        if (matches := len({stage.key for stage in stages if stage.key.startswith(start)})) != 1:
+            raise UsageError(f"{matches or 'no'} stages begin with '{start}'; `longsumbench cache list` lists them")
     return [stage for stage in stages if not keys or stage.key.startswith(tuple(keys))]
 
 
@@ -92,20 +92,20 @@ def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
     rows, kinds = [], sorted({stage.kind for stage in stages})
     for kind in [*kinds, "all"] if kinds[1:] else kinds:
         members = [stage for stage in stages if kind in (stage.kind, "all")]
-        done, left = ([stage for stage in members if stage.state == state] for state in ("finished", _LEFT_OVER))
-        rests = f"{len(left)} ({_total(left)})" if left else ""
-        rows.append([kind, f"{len(done)}", _total(done), _ago(members[0]), rests])
+        ready, leftovers = ([stage for stage in members if stage.state == state] for state in ("finished", _LEFT_OVER))
+        rests = f"{len(leftovers)} ({_total(leftovers)})" if leftovers else ""
+        rows.append([kind, f"{len(ready)}", _total(ready), _ago(members[0]), rests])
     built = [f"{stage.kind} {stage.key[:8]}: {stage.state}" for stage in stages if stage.state.startswith("being")]
-    return "\n".join([_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built])
+    return "\n".join([_stage_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built])
 
 
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of stages."""
     rows = [
-        [stage.kind, stage.key[:12], format_bytes(stage.size), _ago(stage), stage.state, _describe(stage.folder)]
+        [stage.kind, stage.key[:12], format_bytes(stage.size), _ago(stage), stage.state, _describe_inputs(stage.folder)]
         for stage in stages
     ]
-    return _table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
+    return _stage_table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
 
 
 def _ago(stage: CachedArtifact) -> str:
@@ -116,15 +116,15 @@ def _total(stages: Sequence[CachedArtifact]) -> str:
     return format_bytes(sum(stage.size for stage in stages))
 
 
-def _table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     table = plain_table(rows, headers, _ON_THE_RIGHT)
     return f"{root}\n\n{table}" if rows else f"{root}: no stages"
 
 
-def _describe(folder: Path) -> str:
+def _describe_inputs(folder: Path) -> str:
     """Describe a stage by its inputs: the dataset, or the system and its ranker."""
     try:
-        names = _NAMES.findall((folder / INPUTS).read_text(encoding="utf-8", errors="replace"))
+        names = _NAMES_IN_INPUTS.findall((folder / INPUTS).read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return ""
     return ", ".join(dict.fromkeys(names))
@@ -132,9 +132,9 @@ def _describe(folder: Path) -> str:
 
 def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> list[CachedArtifact]:
     """Return the stages that were not used for some seconds, and what was left over for a day."""
-    now = time.time()
+    current_time = time.time()
     limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
-    return [stage for stage in stages if now - stage.last_used > limits.get(stage.state, math.inf)]
+    return [stage for stage in stages if current_time - stage.last_used > limits.get(stage.state, math.inf)]
 
 
 def surplus_artifacts(stages: Sequence[CachedArtifact], max_size: float) -> list[CachedArtifact]:

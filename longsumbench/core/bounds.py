@@ -21,7 +21,7 @@ from longsumbench.errors import UsageError, did_you_mean
 
 _LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
 _SHOWN = 60  # characters of a refused value that a message repeats
-_MOST = 10**9  # the default maximum of a count
+_MAX_COUNT = 10**9  # the default maximum of a count
 
 
 class Bound(ABC):
@@ -80,7 +80,7 @@ class OneOf(Bound):
         choices = (*self.names, *(self.more() if self.more else ()))
         if value in choices:
             return None
-        short = str(value).isdecimal() and len(str(value)) < len(str(_MOST))
+        short = str(value).isdecimal() and len(str(value)) < len(str(_MAX_COUNT))
         if self.number_of and short and int(value) >= self.least:
             return None
         number = f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
@@ -130,8 +130,8 @@ class Date(Bound):
 
 
 Seed = Annotated[int, Between(0, 2**32 - 1)]  # the range of numpy's seeds
-Count = Annotated[int, Between(1, _MOST)]
-NonNegative = Annotated[int, Between(0, _MOST)]
+Count = Annotated[int, Between(1, _MAX_COUNT)]
+NonNegative = Annotated[int, Between(0, _MAX_COUNT)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
 TokenCount = Annotated[int, Between(1, 10**7)]  # of a text
@@ -162,8 +162,8 @@ def check_value(key: str, value: Any, bound: Bound | None) -> None:
     """
     for item in value if isinstance(value, list | dict) else [value]:
         if bound and item is not None and (problem := bound.problem(item)):
-            shown = "" if bound.secret else f"={shorten(item)}"
-            raise UsageError(f"{key}{shown}{problem}")
+            assignment = "" if bound.secret else f"={shorten(item)}"
+            raise UsageError(f"{key}{assignment}{problem}")
 
 
 @lru_cache

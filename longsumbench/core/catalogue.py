@@ -18,19 +18,19 @@ _TABLES = {
 }
 
 
-_FILES = {
+_FOLDERS = {
     "scales": "scale",
     "experiments": "experiment",
     "recipes": "model/recipe",
 }  # kinds that exist as YAML files only
 
 
-def name_rows(what: str) -> list[list[str]]:
+def name_rows(kind: str) -> list[list[str]]:
     """Return a row for each name of a kind: the name, and a line about it."""
-    if what in _FILES:
-        files = sorted((CONF / _FILES[what]).glob("*.yaml"))
+    if kind in _FOLDERS:
+        files = sorted((CONF / _FOLDERS[kind]).glob("*.yaml"))
         return [[path.stem, first_comment(path)] for path in files]
-    return [[name, about(_TABLES[what], name)] for name in sorted(_TABLES[what].targets())]
+    return [[name, about(_TABLES[kind], name)] for name in sorted(_TABLES[kind].targets())]
 
 
 def own_dataset_rows() -> list[list[str]]:
@@ -52,11 +52,11 @@ def about(table: registry.Registry, name: str) -> str:
     cannot be imported, it is the reason.
     """
     try:
-        found = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
+        target = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
     except UsageError as problem:
         return str(problem)
-    written = getattr(found, "title", None) or (inspect.getdoc(found) or "").partition("\n")[0]
-    return written or table.targets()[name]
+    description = getattr(target, "title", None) or (inspect.getdoc(target) or "").partition("\n")[0]
+    return description or table.targets()[name]
 
 
 def first_comment(path: Path) -> str:

@@ -58,7 +58,7 @@ Helpers = Annotated[int, Between(0, 1_024)]
 Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
 Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
-_Norm = Annotated[str, OneOf("power", "wu")]
+_LengthNorm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 _Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
@@ -68,7 +68,7 @@ TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
 Mode = Annotated[str, OneOf("google", "perl")]
-_Words = Annotated[str, OneOf("default", "unicode")]
+_WordRule = Annotated[str, OneOf("default", "unicode")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
@@ -78,7 +78,7 @@ Resampling = Annotated[str, OneOf("percentile", "perl")]
 class DatasetSettings:
     """Which dataset, and which of its examples."""
 
-    name: Text = setting("pydoc", "name in records, tables and folders; of own texts any name")
+    name: Text = setting("pydoc", "name of the dataset in records, tables and folders; any name for own texts")
     path: Text | None = setting(
         None, "file or folder of the original release, of JSON lines, CSV or Parquet; null: download or built-in"
     )
@@ -90,17 +90,17 @@ class DatasetSettings:
         later=True,
     )
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
-    limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
+    limit: Count | None = setting(None, "most examples of each split; null: all")
     strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")
-    workers: Processes | None = setting(None, "that read a dataset; null: one a core", "processes", decides="nothing")
+    workers: Processes | None = setting(None, "processes that read a dataset; null: one a core", decides="nothing")
     split_by_hash: bool = setting(False, "split one jsonl file into train, validation and test (80/10/10) by id")
     document_length: Length | None = setting(
-        None, "of a generated test document; null: the dataset's default", "tokens", decides="texts"
+        None, "length of a generated test document; null: the dataset's default", "tokens", decides="texts"
     )
     train_length: Length | None = setting(
-        None, "of other generated documents; null: the same", "tokens", decides="texts"
+        None, "length of other generated documents; null: that of test documents", "tokens", decides="texts"
     )
-    sources: Count | None = setting(None, "of a generated example", "documents", decides="texts")
+    sources: Count | None = setting(None, "documents of a generated example", decides="texts")
     redundancy: Fraction | None = setting(None, "share of generated facts stated twice, reworded", decides="texts")
     contradiction: Fraction | None = setting(None, "share of generated facts that correct another", decides="texts")
     agenda: Agenda | None = setting(
@@ -111,13 +111,13 @@ class DatasetSettings:
     )
 
     def __post_init__(self) -> None:
-        known = registry.corpora.targets()
+        corpora = registry.corpora.targets()
         if self.reader is None:
-            self.reader = self.name if self.name in known or self.path is None else "jsonl"
-        if self.name in known and self.name != self.reader:
-            other = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
-            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {other}")
-        if self.name not in known:
+            self.reader = self.name if self.name in corpora or self.path is None else "jsonl"
+        if self.name in corpora and self.name != self.reader:
+            advice = f"choose another name for texts in the format of '{self.reader}', or write dataset={self.name}"
+            raise UsageError(f"dataset.name={self.name} is the name of another dataset: {advice}")
+        if self.name not in corpora:
             check_folder_name("dataset.name", self.name)
 
 
@@ -130,46 +130,48 @@ class Recipe:
     schedule: ScheduleName = setting(
         "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)"
     )
-    warmup_steps: NonNegative = setting(10_000, "sqrt_decay decays after them", "optimizer steps")
+    warmup_steps: NonNegative = setting(10_000, "length of the warm-up; sqrt_decay decays after it", "optimizer steps")
     adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
     adam_beta2: FractionBelowOne = setting(0.999, "decay of the mean squared gradient")
     adam_epsilon: Positive = setting(1e-8, "added to Adam's denominator")
     weight_decay: Weight = setting(0.0, "weight decay, per unit of learning rate")
     max_grad_norm: Weight = setting(0.0, "gradients are clipped to this norm; 0: no clipping")
     label_smoothing: FractionBelowOne = setting(0.0, "ε, spread as ε/V over the vocabulary")
-    batch_size: BatchSize = setting(16, "of a forward pass", "examples", decides="budget")
-    batch_words: Count | None = setting(None, "of 4 to 64 sources; replaces batch_size", "words", decides="budget")
-    batch_tokens: Count | None = setting(None, "padding included; replaces batch_size", "tokens", decides="budget")
+    batch_size: BatchSize = setting(16, "examples of a forward pass", decides="budget")
+    batch_words: Count | None = setting(None, "words of 4 to 64 sources; replaces batch_size", decides="budget")
+    batch_tokens: Count | None = setting(None, "tokens of a batch, with padding; replaces batch_size", decides="budget")
     unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
-    accumulation: Count = setting(16, "of an optimizer step", "forward passes", decides="budget")
+    accumulation: Count = setting(16, "forward passes of an optimizer step", decides="budget")
     max_steps: NonNegative = setting(
-        200_000, "training ends at the first of the three budgets", "optimizer steps", decides="budget"
+        200_000, "most optimizer steps; training ends at the first of the three budgets", decides="budget"
     )
-    max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
-    max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
-    only: TrainedPart = setting("all", "all | scorer (of ea and seal, to extract): what is trained", later=True)
-    scored_share: Share = setting(1.0, "of the snippets, drawn at every step if only=scorer", later=True)
-    eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
-    eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
-    patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
-    keep_best: Best = setting(1, "of lowest validation loss; all write summaries, scores are averaged", "checkpoints")
-    average_weights: Best = setting(1, "of lowest validation loss, averaged into one model", "checkpoints")
-    bf16: bool | None = setting(None, "null: on GPUs that support it; a CPU uses float32")
+    max_tokens: _Budget | None = setting(None, "most tokens of sources and targets", decides="budget")
+    max_minutes: Minutes | None = setting(
+        None, "minutes of training without validation; not reproducible", decides="budget"
+    )
+    only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)", later=True)
+    scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer", later=True)
+    eval_steps: Count = setting(1_000, "optimizer steps between validations (and checkpoints)")
+    eval_examples: Count | None = setting(1_000, "most examples of the validation split; null: all")
+    patience: Count | None = setting(None, "validations without improvement until training ends; null: no limit")
+    keep_best: Best = setting(1, "checkpoints of lowest loss that write summaries; scores are averaged")
+    average_weights: Best = setting(1, "checkpoints of lowest validation loss, averaged into one model")
+    bf16: bool | None = setting(None, "train in bfloat16; null: on GPUs that support it; a CPU uses float32")
     gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
-    workers: Helpers = setting(0, "that collate batches; 0: the training process", "processes", decides="nothing")
+    workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
         if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
-            other = "unlock=0" if self.batch_words is None else "batch_words=null"
+            alternative = "unlock=0" if self.batch_words is None else "batch_words=null"
             raise UsageError(
                 f"train.batch_tokens={self.batch_tokens} counts the tokens that are read, train.batch_words and"
-                f" train.unlock the texts' words: choose train.batch_tokens=null or train.{other}"
+                f" train.unlock the texts' words: choose train.batch_tokens=null or train.{alternative}"
             )
         if self.keep_best > 1 and self.average_weights > 1:
-            both = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
-            raise UsageError(f"{both}: one averages scores, the other weights; set one of them to 1")
+            averages = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
+            raise UsageError(f"{averages}: one averages scores, the other weights; set one of them to 1")
 
 
 @dataclass
@@ -179,40 +181,42 @@ class Decoding:
     mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source", later=True)
     extract_length: SummaryWords = setting(
         "train",
-        "of an extract: a number | train: the mean target | reference: the example's (an oracle)",
+        "length of an extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
         later=True,
     )
     redundancy: Fraction = setting(
-        0.0, "of an extract: weight of the similarity to chosen sentences (MMR); 0: none", later=True
+        0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none", later=True
     )
     num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
     length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
-    length_norm: _Norm = setting(
-        "power", "of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
+    length_norm: _LengthNorm = setting(
+        "power", "divisor of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
     )
-    coverage: Coverage = setting("none", "none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)")
-    coverage_penalty: Weight = setting(5.0, "β of coverage")
+    coverage: Coverage = setting("none", "penalty of beams: none | summary (rereading) | wu (unread text, Wu 2016)")
+    coverage_penalty: Weight = setting(5.0, "weight β of the coverage penalty")
     min_length: TokenLimit = setting(0, "shortest output", "tokens")
     max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
     no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
     encoder_no_repeat_ngram: TokenLimit = setting(
         0, "n-grams of this size are not copied from the source; 0: no limit", "tokens", later=True
     )
-    repetition_penalty: Positive = setting(1.0, "divides the scores of written tokens; 1: none", later=True)
+    repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none", later=True)
     early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
     temperature: Weight = setting(
-        0.0, "of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
+        0.0, "temperature of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
     )
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
     failed: _Failed = setting(
         "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out", later=True
     )
-    batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
-    limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
+    batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
+    limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
     evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
-    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    reference_evidence: bool = setting(
+        False, "also the reference's evidence", source="PageSum, Figure 3", decides="evidence"
+    )
     keep_inputs: _Kept = setting(
         "none", "examples whose input is stored as the system read it: all | a number | none", decides="evidence"
     )
@@ -231,8 +235,8 @@ class Decoding:
         if self.max_length is not None and self.max_length < max(1, self.min_length):
             raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
         if self.temperature and self.num_beams > 1:
-            both = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
-            raise UsageError(f"{both}: choose decode.num_beams=1, or decode.temperature=0")
+            conflict = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
+            raise UsageError(f"{conflict}: choose decode.num_beams=1, or decode.temperature=0")
         if self.top_p < 1 and not self.temperature:
             raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
 
@@ -253,12 +257,12 @@ class Scoring:
     mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
     stem: bool = setting(True, "Porter stemming of words longer than three letters")
     wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
-    tokenizer: _Words = setting("default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script")
+    tokenizer: _WordRule = setting("default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script")
     references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
-    empty_references: Empty = setting("skip", "no reference has a word: skip | zero (score 0, as in rouge_score)")
-    resamples: Resamples = setting(1_000, "of the 95 % interval", "bootstrap resamples")
-    resampling: Resampling = setting("percentile", "percentile | perl (as ROUGE-1.5.5; perl mode only)")
-    metrics: list[Text] = setting([], "in addition to ROUGE (longsumbench list metrics)", decides="measures")
+    empty_references: Empty = setting("skip", "references without a word: skip | zero (score 0, as in rouge_score)")
+    resamples: Resamples = setting(1_000, "bootstrap resamples of the 95 % interval")
+    resampling: Resampling = setting("percentile", "interval: percentile | perl (as ROUGE-1.5.5; perl mode only)")
+    metrics: list[Text] = setting([], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures")
     coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
     bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
@@ -277,14 +281,14 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    name: Text | None = setting(None, "of the run in tables; no part of its id", decides="nothing")
+    name: Text | None = setting(None, "name of the run in tables; no part of its id", decides="nothing")
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
-    seed: Seed = setting(1, "of all random draws", decides="seed")
+    seed: Seed = setting(1, "seed of all random draws", decides="seed")
     device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
     baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
-    timeout_minutes: Timeout | None = setting(None, "of a point of a sweep; null: none", "minutes", decides="nothing")
+    timeout_minutes: Timeout | None = setting(None, "minutes a point of a sweep may take; null: any", decides="nothing")
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
@@ -309,24 +313,24 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
         if key not in sections and key not in scalars:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    build_settings(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # check what the sections inherit
+    build_settings(RunConfig, top, prefix="", groups=dict.fromkeys(sections))  # check what the sections inherit
     settled: dict[str, Any] = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
         if not isinstance(section, dict):
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
-        given = {str(key): value for key, value in section.items()}
-        known = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in top.items() if key in known and key != "name" and name != "model"}
+        overrides = {str(key): value for key, value in section.items()}
+        names = {item.name for item in fields(schema)}
+        inherited = {key: value for key, value in top.items() if key in names and key != "name" and name != "model"}
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         try:
-            settled[name] = build_settings(schema, {**usual, **inherited, **given}, prefix=f"{name}.")
+            settled[name] = build_settings(schema, {**usual, **inherited, **overrides}, prefix=f"{name}.")
         except UsageError as error:
-            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in given]
+            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in overrides]
             if not (of_card := [value for value in values if value in str(error)]):
                 raise
             raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
-    config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
+    config: RunConfig = build_settings(RunConfig, top, prefix="", groups=settled)
     return config
 
 
@@ -337,25 +341,25 @@ def _within_limits(model: Any) -> dict[str, Any]:
 
 def usual_decoding(model: Any) -> Mapping[str, Any] | None:
     """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
-    found: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
-    return found
+    values: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    return values
 
 
-def describe_card(config: RunConfig, given: Collection[str]) -> str:
+def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
 
     Args:
         config: the resolved configuration.
-        given: the names of the settings of `decode` that YAML files or the command line set.
+        overrides: the names of the settings of `decode` that YAML files or the command line set.
     """
     model, usual, notes = config.model, usual_decoding(config.model), []
     if usual is None:
         return ""
-    if lacking := [name for name in _ON_CARDS if name not in usual and name not in given]:
-        used = {name: getattr(config.decode, name) for name in lacking} | {"max_length": model.decode_length}
-        notes.append(f"lacks {', '.join(lacking)}: used " + " ".join(f"decode.{name}={used[name]}" for name in lacking))
+    if absent := [name for name in _ON_CARDS if name not in usual and name not in overrides]:
+        values = {name: getattr(config.decode, name) for name in absent} | {"max_length": model.decode_length}
+        notes.append(f"lacks {', '.join(absent)}: used " + " ".join(f"decode.{name}={values[name]}" for name in absent))
     for name in _LENGTHS:
-        if name not in given and usual.get(name, 0) > model.decode_length:
+        if name not in overrides and usual.get(name, 0) > model.decode_length:
             notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
     if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
         notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
@@ -367,8 +371,8 @@ def settings_without_effect(config: RunConfig) -> set[str]:
 
     A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
     """
-    own = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
-    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in own)}
+    of_model = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
+    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in of_model)}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:
@@ -379,31 +383,33 @@ def check_lengths(model: Any, decode: Decoding) -> None:
     """
     limit = getattr(model, "decode_length", None)
     for name in _LENGTHS:
-        asked = getattr(decode, name)
-        if limit is not None and asked is not None and asked > limit:
-            raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
+        length = getattr(decode, name)
+        if limit is not None and length is not None and length > limit:
+            raise UsageError(f"decode.{name}={length} is above model.decode_length={limit}, the longest it can write")
 
 
-def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
+def build_settings(
+    schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any] | None = None
+) -> Any:
     """Build the dataclass `schema` from plain values, checking names, types and bounds.
 
     Args:
         schema: a dataclass.
         values: field name → plain value, for the fields that depart from their defaults.
         prefix: of a field's name on the command line ("train.").
-        given: fields that are built already and not checked again.
+        groups: fields that are built already and not checked again.
 
     Raises:
         UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
     """
-    given = given or {}
+    groups = groups or {}
     hints, bounds = get_type_hints(schema), bounds_of(schema)
-    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in given}
+    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:
-            near = did_you_mean(key, types)
+            suggestion = did_you_mean(key, types)
             place = prefix.rstrip(".") or "the top level"
-            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
+            raise UsageError(f"unknown setting '{prefix}{key}'{suggestion}; {place} has: {', '.join(types)}")
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
     checked = OmegaConf.structured(schema)
@@ -417,12 +423,12 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             form = ": write {name: value}" if "dict" in kind else form
             raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     plain: Any = OmegaConf.to_container(checked)
-    chosen = {key: plain[key] for key in values}
-    for key, value in chosen.items():
+    checked_values = {key: plain[key] for key in values}
+    for key, value in checked_values.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
-    return schema(**chosen, **given)
+    return schema(**checked_values, **groups)
 
 
 def _type_name(kind: Any) -> str:

@@ -31,16 +31,16 @@ class Entry(NamedTuple):
 
     Attributes:
         split: of the row; None: chosen by a hash of the example's id.
-        read: returns the row's examples, nearly always one; raises BadRow.
+        load: returns the row's examples, nearly always one; raises BadRow.
         path, line: of the row, for messages.
-        done: bytes of the source's files up to the end of the row, if their sizes are known.
+        position: bytes of the source's files up to the end of the row, if their sizes are known.
     """
 
     split: str | None
-    read: Callable[[], Read]
+    load: Callable[[], Read]
     path: Path | str | None = None
     line: int | None = None
-    done: int = 0
+    position: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Source:
         inputs: JSON values that decide the rows; part of the stage key.
         facts: for the record; no paths of this machine.
         entries: yields the rows. It skips the splits in the set it gets, to which full splits are added meanwhile.
-        size: bytes of its (compressed) files; None if entries have no `done`.
+        size: bytes of its (compressed) files; None if entries have no `position`.
     """
 
     inputs: Mapping[str, Any]

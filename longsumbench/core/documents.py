@@ -181,13 +181,13 @@ def describe_reading(ledger: Truncation | None) -> str:
     if ledger is None:
         return "read all of the text"
     if not ledger.cuts:
-        read = f"read all of the text, {format_count(ledger.words, 'word')}"
+        description = f"read all of the text, {format_count(ledger.words, 'word')}"
     else:
         cuts = ", ".join(f"{cut.cause} cut {format_count(cut.words, 'word')}" for cut in ledger.cuts)
-        read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
+        description = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
     if merged := ledger.documents_merged:
-        read += f"; {merged} documents beyond max_documents share the last one's place"
-    return read
+        description += f"; {merged} documents beyond max_documents share the last one's place"
+    return description
 
 
 def count_words(sentences: Sequence[str] | Iterator[str]) -> int:

@@ -29,11 +29,11 @@ RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 class RankerSettings:
     """How a learned ranker is trained (`ranker.*` of `longsumbench stats`); systems have their own settings."""
 
-    dimension: Width = setting(256, "of embeddings, LSTMs and features", source="Hierarchical Transformer §4")
-    steps: Count = setting(5_000, "unstated in the paper", "optimizer steps")
-    batch_size: BatchSize = setting(8, "of a step: titles with about 2,000 tokens of paragraphs; unstated", "rows")
-    vocabulary_size: RankerVocabulary = setting(32_000, "of its tokenizer, byte-level BPE", "entries")
-    unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: what is scored of training texts")
+    dimension: Width = setting(256, "width of embeddings, LSTMs and features", source="Hierarchical Transformer §4")
+    steps: Count = setting(5_000, "optimizer steps; unstated in the paper")
+    batch_size: BatchSize = setting(8, "rows of a step: titles with about 2,000 tokens of paragraphs; unstated")
+    vocabulary_size: RankerVocabulary = setting(32_000, "entries of its tokenizer, byte-level BPE")
+    unit: RankedUnit = setting("paragraph", "scored unit of training texts: paragraph | section | sentence")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
@@ -96,5 +96,5 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
     """
     if name == UNRANKED:
         return None
-    found = registry.rankers.load(name)
-    return found if isinstance(found, type) and issubclass(found, LearnedRanker) else None
+    ranker = registry.rankers.load(name)
+    return ranker if isinstance(ranker, type) and issubclass(ranker, LearnedRanker) else None

@@ -60,9 +60,9 @@ class Registry:
 
 
 @cache
-def _read_targets(read: Callable[..., EntryPoints], group: str, path: tuple[str, ...]) -> dict[str, str]:
+def _read_targets(find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]) -> dict[str, str]:
     """Return the entry points of the packages on a path. Reading them takes 10 ms; a sweep asks for each point."""
-    return {point.name: point.value for point in read(group=group)}
+    return {point.name: point.value for point in find(group=group)}
 
 
 systems = Registry(
@@ -163,7 +163,7 @@ def config_of(model: str) -> Any:
     """
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):
-        for found in vars(import_module(module)).values():
-            if is_dataclass(found) and getattr(found, "name", "") == model:
-                return found
+        for value in vars(import_module(module)).values():
+            if is_dataclass(value) and getattr(value, "name", "") == model:
+                return value
     return systems.load(model).Config

@@ -49,14 +49,14 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
-def names_deciding(settings: Any, *what: Decides) -> frozenset[str]:
-    """Return the names of the settings of a dataclass, or of an instance, that decide one of `what`."""
-    return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in what)
+def names_deciding(settings: Any, *outcomes: Decides) -> frozenset[str]:
+    """Return the names of the settings of a dataclass, or of an instance, that decide one of `outcomes`."""
+    return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in outcomes)
 
 
-def settings_deciding(settings: Any, *what: Decides) -> dict[str, Any]:
-    """Return name → plain value of the settings of an instance that decide one of `what`."""
-    names = names_deciding(settings, *what)
+def settings_deciding(settings: Any, *outcomes: Decides) -> dict[str, Any]:
+    """Return name → plain value of the settings of an instance that decide one of `outcomes`."""
+    names = names_deciding(settings, *outcomes)
     return {name: value for name, value in asdict(settings).items() if name in names}
 
 

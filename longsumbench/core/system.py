@@ -298,12 +298,12 @@ class System(ABC):
         system.state = content["state"]
         return system
 
-    def try_out(self, device: str, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
+    def try_out(self, device: str, checkpoint: str) -> None:  # noqa: B027 - most have nothing that can be damaged
         """Check after loading that the system can write a summary. The default checks nothing.
 
         Args:
             device: where it will run.
-            named: what messages call the checkpoint.
+            checkpoint: what messages call it.
 
         Raises:
             DataError: the checkpoint is damaged.
@@ -335,11 +335,11 @@ def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None
     """
     if recipe.only == "all" or "train" not in system.decided_by:
         return
-    asked = f"train.only={recipe.only}"
+    only = f"train.only={recipe.only}"
     if not system.trains_scorer:
-        raise UsageError(f"{asked}: model={system.config.name} has no scorer that trains alone: choose train.only=all")
+        raise UsageError(f"{only}: model={system.config.name} has no scorer that trains alone: choose train.only=all")
     if decode.mode != "extract":
-        raise UsageError(f"{asked} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all")
+        raise UsageError(f"{only} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all")
 
 
 def check_search(system: System, decode: Decoding) -> None:
@@ -374,9 +374,9 @@ def read_checkpoint(folder: Path, config: type) -> SavedSystem:
         DataError: the file is damaged.
     """
     content = read_saved(folder)
-    found, expected = content["system"], next(item.default for item in fields(config) if item.name == "name")
-    if found != expected:
-        raise UsageError(f"{folder} is a checkpoint of '{found}', not of '{expected}': choose model={found}")
+    system, expected = content["system"], next(item.default for item in fields(config) if item.name == "name")
+    if system != expected:
+        raise UsageError(f"{folder} is a checkpoint of '{system}', not of '{expected}': choose model={system}")
     return content
 
 

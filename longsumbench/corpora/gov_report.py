@@ -52,7 +52,7 @@ def gov_report_hub_example(row: Row) -> Example:
         BadRow: a field is missing, empty or has the wrong type.
     """
     report, summary = (line_paragraphs(text_in(row, field) or "") for field in ("report", "summary"))
-    return _example(row, plain_document(report), tuple(chain.from_iterable(summary)))
+    return _report_example(row, plain_document(report), tuple(chain.from_iterable(summary)))
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
@@ -81,19 +81,19 @@ class _Part(NamedTuple):
 def _from_crs(row: Row) -> Example:
     field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
-    parts = _parts({field: [report] if isinstance(report, dict) else report}, field)
-    return _example(row, _document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
+    parts = _report_parts({field: [report] if isinstance(report, dict) else report}, field)
+    return _report_example(row, _report_document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
 
 
 def _from_gao(row: Row) -> Thinned:
-    report, letter = _without(_LETTER, _parts(row, "report", skip=_LETTER))
-    kept, recommended = _without(_RECOMMENDATIONS, _parts(row, "highlight"))
-    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in kept)))
-    example = _example(row, _document(report, optional_in(row, "url")), summary)
+    report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
+    parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
+    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in parts)))
+    example = _report_example(row, _report_document(report, optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
-def _parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
+def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
     """Return nested sections in reading order; subsections of `skip` move up a level."""
     parts: list[_Part] = []
     parents: tuple[str, ...] = ()
@@ -114,17 +114,17 @@ def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
 
     If the others have no text, return all parts and 0.
     """
-    others = [part for part in parts if part.heading != heading]
-    if not any(part.paragraphs for part in others):
+    remaining = [part for part in parts if part.heading != heading]
+    if not any(part.paragraphs for part in remaining):
         return parts, 0
-    return others, sum(len(part.paragraphs) for part in parts if part.heading == heading)
+    return remaining, sum(len(part.paragraphs) for part in parts if part.heading == heading)
 
 
-def _document(parts: list[_Part], source: str | None = None) -> Document:
+def _report_document(parts: list[_Part], source: str | None = None) -> Document:
     return Document(source, tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs))
 
 
-def _example(row: Row, document: Document, summary: Sentences) -> Example:
+def _report_example(row: Row, document: Document, summary: Sentences) -> Example:
     if not any(document.sentences()):
         raise BadRow("the report is empty", LEAVE_OUT)
     if not summary:

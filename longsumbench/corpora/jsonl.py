@@ -29,29 +29,29 @@ def jsonl_example(row: Row) -> Example:
         BadRow: a field is missing, given in both forms, or has the wrong type.
     """
     title, query = text_in(row, "title", required=False), text_in(row, "query", required=False)
-    return Example(id_in(row, "id"), title or None, query or None, _documents(row), _references(row))
+    return Example(id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
 
 
-def _documents(row: Row) -> tuple[Document, ...]:
+def _jsonl_documents(row: Row) -> tuple[Document, ...]:
     if given_field(row, "document", "documents") == "document":
         return (plain_document(paragraphs_in(text_in(row, "document") or "")),)
-    documents = tuple(map(_document, objects_in(row, "documents")))
+    documents = tuple(map(_jsonl_document, objects_in(row, "documents")))
     return tuple(document for document in documents if document.sections)
 
 
-def _document(fields: Row) -> Document:
-    sections = tuple(map(_section, objects_in(fields, "sections")))
+def _jsonl_document(fields: Row) -> Document:
+    sections = tuple(map(_jsonl_section, objects_in(fields, "sections")))
     return Document(text_in(fields, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
 
 
-def _section(fields: Row) -> Section:
+def _jsonl_section(fields: Row) -> Section:
     name = text_in(fields, "name", required=False) or None
     if given_field(fields, "paragraphs", "text") == "text":
         return Section(name, paragraphs_in(text_in(fields, "text") or ""))
     return Section(name, listed_paragraphs(fields, "paragraphs"))
 
 
-def _references(row: Row) -> tuple[Sentences, ...]:
+def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if given_field(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
     listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))

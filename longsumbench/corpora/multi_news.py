@@ -33,16 +33,16 @@ from longsumbench.sentences import split_sentences
 
 _SEPARATOR = "|||||"
 _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
-_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
+_HALF_NAME = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
-def _example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
+def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
     """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
-    articles = map(_paragraphs, cluster.split(_SEPARATOR))
+    articles = map(_split_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:
         raise BadRow("the cluster is empty", f"no article has text; {LEAVE_OUT}")
-    reference = tuple(chain.from_iterable(_paragraphs(summary)))
+    reference = tuple(chain.from_iterable(_split_paragraphs(summary)))
     if not reference:
         raise BadRow("the summary is empty", f"{summary_at}; {LEAVE_OUT}")
     return Example(identity, None, None, documents, (reference,))
@@ -55,10 +55,10 @@ def multi_news_example(row: Row) -> Example:
         BadRow: a field is missing, empty or has the wrong type.
     """
     identity = id_in(row, "id")
-    return _example_of(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
+    return _cluster(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
 
 
-def _release_source(path: Path) -> Source | None:
+def _clusters_source(path: Path) -> Source | None:
     """Return the clusters of the release's files in a folder.
 
     Returns:
@@ -68,7 +68,7 @@ def _release_source(path: Path) -> Source | None:
         DataError: the folder has neither format, half of a split is missing, or a split has two files.
     """
     if not path.is_dir():
-        if path.is_file() and _FILE.fullmatch(path.name):
+        if path.is_file() and _HALF_NAME.fullmatch(path.name):
             raise DataError("half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt", path)
         return None
     clusters, summaries = (one_per_split(_halves(path, half)) for half in ("src", "tgt"))
@@ -80,21 +80,21 @@ def _release_source(path: Path) -> Source | None:
         if not (split in clusters and split in summaries):
             raise DataError("half of a split: add the other file, .src.cleaned (or .src) or .tgt", file)
     pairs = [(split, clusters[split], summaries[split]) for split in clusters]
-    return local_source(path, [file for _, *pair in pairs for file in pair], partial(_entries, pairs))
+    return local_source(path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs))
 
 
-def _paragraphs(text: str) -> Paragraphs:
+def _split_paragraphs(text: str) -> Paragraphs:
     return tuple(filter(None, map(split_sentences, _LINE_BREAK.split(text))))
 
 
 def _halves(folder: Path, half: str) -> Iterator[tuple[str, Path]]:
     """Yield (split, file) of the articles ("src") or of the summaries ("tgt")."""
     for file in folder.iterdir():
-        if (match := _FILE.fullmatch(file.name)) and match[2] == half and file.is_file():
+        if (match := _HALF_NAME.fullmatch(file.name)) and match[2] == half and file.is_file():
             yield match[1], file
 
 
-def _entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[Entry]:
+def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[Entry]:
     for split, clusters, summaries in pairs:
         if split in full:
             continue
@@ -102,8 +102,8 @@ def _entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[En
         for index, lines in enumerate(zip(lines_of(clusters), lines_of(summaries), strict=True)):
             if split in full:
                 break
-            where = f"line {index + 1} of {summaries.name}"
-            yield Entry(split, partial(_read, f"{split}-{index}", *lines, where), clusters, index + 1)
+            location = f"line {index + 1} of {summaries.name}"
+            yield Entry(split, partial(_read_cluster, f"{split}-{index}", *lines, location), clusters, index + 1)
 
 
 def _check_lengths(clusters: Path, summaries: Path) -> None:
@@ -116,8 +116,8 @@ def _check_lengths(clusters: Path, summaries: Path) -> None:
         raise DataError("the file is empty", clusters)
 
 
-def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
-    return _example_of(identity, decoded(cluster), decoded(summary), summary_at)
+def _read_cluster(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
+    return _cluster(identity, decoded(cluster), decoded(summary), summary_at)
 
 
 CORPUS = Corpus(
@@ -132,5 +132,5 @@ CORPUS = Corpus(
     hub=Hub("Awesome075/multi_news_parquet"),
     from_hub_row=multi_news_example,
     from_file_row=multi_news_example,
-    release=_release_source,
+    release=_clusters_source,
 )

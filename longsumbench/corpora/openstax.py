@@ -26,13 +26,13 @@ def openstax_example(row: Row) -> Thinned:
         BadRow: a field is missing or has the wrong type, or no module has text.
     """
     modules = objects_in(row, "modules")
-    read = [document_of(module, words_in(module, "title")) for module in modules]
-    documents = tuple(document for document, _ in read if document.sections)
+    pairs = [document_of(module, words_in(module, "title")) for module in modules]
+    documents = tuple(document for document, _ in pairs if document.sections)
     if not documents:
         raise BadRow("the field 'modules' has no module with text")
     reference = tuple(chain.from_iterable(map(summary_of, modules)))
     example = Example(id_in(row, "id"), words_in(row, "chapter"), None, documents, (reference,))
-    return Thinned(example, {BARE: sum(bare for _, bare in read)})
+    return Thinned(example, {BARE: sum(bare for _, bare in pairs)})
 
 
 def document_of(module: Row, source: str) -> tuple[Document, int]:

@@ -48,10 +48,10 @@ class Input:
 
 
 class InputJob(NamedTuple):
-    """A text that `read` reads, or raises DataError; its name is the file, with the number of a row ("a.jsonl:17")."""
+    """A text that `load` reads, or raises DataError; its name is the file, with the number of a row ("a.jsonl:17")."""
 
     name: str
-    read: Callable[[], Input]
+    load: Callable[[], Input]
 
 
 def read_inputs(files: Sequence[str]) -> list[Input]:
@@ -61,7 +61,7 @@ def read_inputs(files: Sequence[str]) -> list[Input]:
         UsageError: no file is given, standard input is given twice, or an ending is unknown.
         DataError: a file is missing, empty or not text, or a row is invalid; a folder has no file that can be read.
     """
-    return [job.read() for job in input_jobs(list_files(files))]
+    return [job.load() for job in input_jobs(list_files(files))]
 
 
 def list_files(paths: Sequence[str]) -> list[str]:
@@ -86,8 +86,8 @@ def _files_in(folder: str) -> list[str]:
         visible += [os.path.join(place, name) for name in names if not name.startswith(".")]
     if not (files := sorted(filter(_has_known_ending, visible))):
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
-    if others := len(visible) - len(files):
-        _log.info(f"{folder}: {format_count(others, 'file')} with other endings left out")
+    if num_skipped := len(visible) - len(files):
+        _log.info(f"{folder}: {format_count(num_skipped, 'file')} with other endings left out")
     return files
 
 
@@ -111,9 +111,9 @@ def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
             yield InputJob(file, partial(_markdown if file.lower().endswith(_MARKDOWN) else _plain_text, file))
             continue
         if not Path(file).is_file():
-            _content(file)  # raises the error
-        for entry in files_source(Path(file), _from_row, split_by_hash=False).entries(set()):
-            yield InputJob(f"{file}:{entry.line}", partial(_row, file, entry))
+            _read_file(file)  # raises the error
+        for entry in files_source(Path(file), _row_example, split_by_hash=False).entries(set()):
+            yield InputJob(f"{file}:{entry.line}", partial(_row_input, file, entry))
 
 
 def merge_inputs(inputs: Sequence[Input]) -> Input:
@@ -147,9 +147,9 @@ def plain_input(text: str, name: str) -> Input:
     Raises:
         DataError: the text has no words, or cannot be encoded.
     """
-    found = jsonl.jsonl_example({"id": name, "document": text, "summary": ""})
-    documents = tuple(replace(document, source=_display_name(name)) for document in found.documents)
-    return check_input(Input(_display_name(name), replace(found, documents=documents)))
+    example = jsonl.jsonl_example({"id": name, "document": text, "summary": ""})
+    documents = tuple(replace(document, source=_display_name(name)) for document in example.documents)
+    return check_input(Input(_display_name(name), replace(example, documents=documents)))
 
 
 def _markdown(file: str) -> Input:
@@ -160,16 +160,16 @@ def _markdown(file: str) -> Input:
     return check_input(Input(file, example, reading.words_left_out))
 
 
-def _row(file: str, entry: Entry) -> Input:
+def _row_input(file: str, entry: Entry) -> Input:
     try:
-        (read,) = as_examples(entry.read())
-        example = as_thinned(read).example
+        (row_example,) = as_examples(entry.load())
+        example = as_thinned(row_example).example
         return check_input(Input(f"{file}: {example.id}", example), file, entry.line)
     except BadRow as problem:
         raise DataError(f"{problem}", entry.path, entry.line) from problem
 
 
-def _from_row(row: Row) -> Example:
+def _row_example(row: Row) -> Example:
     return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
@@ -192,7 +192,7 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
 
 def _text_in(file: str) -> str:
     """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
-    content = _content(file)
+    content = _read_file(file)
     advice = "convert it to UTF-8, or extract its text first"
     if b"\0" in content:
         raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _display_name(file))
@@ -203,7 +203,7 @@ def _text_in(file: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _content(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     path = Path(file)
     try:
         if file != _STANDARD_INPUT:

@@ -17,7 +17,7 @@ from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other capitalized words before a colon are the reviewer's and stay in the text.
 FIELDS = ("SUMMARY", "STRENGTHS", "WEAKNESSES", "STRENGTHS AND WEAKNESSES", "QUESTIONS", "LIMITATIONS")
-_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
+_FIELD_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 
 def peer_reviews_example(row: Row) -> Example:
@@ -29,7 +29,7 @@ def peer_reviews_example(row: Row) -> Example:
     documents = tuple(
         Document(f"review {number}", sections)
         for number, review in enumerate(objects_in(row, "reviews"), start=1)
-        if (sections := _sections(text_in(review, "comments") or ""))
+        if (sections := _review_sections(text_in(review, "comments") or ""))
     )
     if not documents:
         raise BadRow("the field 'reviews' has no review with text")
@@ -38,10 +38,10 @@ def peer_reviews_example(row: Row) -> Example:
     return Example(id_in(row, "id"), title, None, documents, (reference,))
 
 
-def _sections(comments: str) -> tuple[Section, ...]:
+def _review_sections(comments: str) -> tuple[Section, ...]:
     """Split a review at the form's fields, without the empty ones."""
-    before, *rest = _HEADING.split(comments)
-    texts = [(None, before), *zip(rest[::2], rest[1::2], strict=True)]
+    preamble, *fields = _FIELD_HEADING.split(comments)
+    texts = [(None, preamble), *zip(fields[::2], fields[1::2], strict=True)]
     return tuple(Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text)))
 
 

@@ -11,7 +11,7 @@ from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 from longsumbench.corpora.reading.fields import text_in
 
 
-def _from_row(row: Row) -> Example:
+def _proposal_example(row: Row) -> Example:
     example, address = paper_of_release_row(row), text_in(row, "url", required=False) or None
     return replace(example, documents=tuple(replace(document, source=address) for document in example.documents))
 
@@ -23,5 +23,5 @@ CORPUS = Corpus(
     licence="CC0, Apache-2.0, MIT, BSD, CC BY and the like, as each row states",
     homepage="https://peps.python.org",
     version=1,
-    from_file_row=_from_row,
+    from_file_row=_proposal_example,
 )

@@ -34,8 +34,8 @@ from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record
 SILENT = "turns without words"
-_MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
-_PLACE = re.compile(r"[0-9]{1,9}")
+_SOUND_MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
+_TURN_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def qmsum_example(row: Row) -> tuple[Thinned, ...]:
@@ -56,7 +56,7 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     return tuple(Thinned(example, left_out) for example in examples)
 
 
-def _release_source(path: Path) -> Source | None:
+def _meetings_source(path: Path) -> Source | None:
     """Return the meetings of the release's folders, one per file, in the order of their names.
 
     Returns:
@@ -67,17 +67,17 @@ def _release_source(path: Path) -> Source | None:
     """
     inside = path.iterdir() if path.is_dir() else ()
     folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))
-    named = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
-    return local_source(path, [file for _, file in named], partial(_entries, named)) if named else None
+    meetings = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
+    return local_source(path, [file for _, file in meetings], partial(_meeting_entries, meetings)) if meetings else None
 
 
-def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
-    for split, file in named:
+def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
+    for split, file in meetings:
         if split not in full:
-            yield Entry(split, partial(_read, file), file)
+            yield Entry(split, partial(_read_meeting, file), file)
 
 
-def _read(file: Path) -> tuple[Thinned, ...]:
+def _read_meeting(file: Path) -> tuple[Thinned, ...]:
     return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
 
 
@@ -89,9 +89,9 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     """Return the transcript, and the counts of what was removed from it."""
     turns, marks = [], 0
     for item in objects_in(row, "meeting_transcripts"):
-        words, found = _MARK.subn(" ", text_in(item, "content") or "")
+        words, num_marks = _SOUND_MARK.subn(" ", text_in(item, "content") or "")
         turns.append(_turn((text_in(item, "speaker") or "").strip(), words))
-        marks += found
+        marks += num_marks
     sections = []
     for name, stretch in groupby(zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]):
         if paragraphs := tuple(turn for _, turn in stretch if turn):
@@ -110,17 +110,17 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
     for item in objects_in(row, "topic_list", required=False):
         name = " ".join((text_in(item, "topic") or "").split()) or None
         for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
-            spans.append((*_span(span, num_turns), name))
+            spans.append((*_turn_span(span, num_turns), name))
     topics: list[str | None] = [None] * num_turns
     for first, last, name in sorted(spans, key=lambda span: span[0]):
         topics[first : last + 1] = [name] * (last + 1 - first)
     return topics
 
 
-def _span(span: Any, num_turns: int) -> tuple[int, int]:
+def _turn_span(span: Any, num_turns: int) -> tuple[int, int]:
     """Return the first and the last turn of a span. The release writes them as text."""
     places = [str(place) for place in span if isinstance(place, str | int)] if isinstance(span, list) else []
-    if len(places) != 2 or not all(map(_PLACE.fullmatch, places)):
+    if len(places) != 2 or not all(map(_TURN_INDEX.fullmatch, places)):
         raise BadRow("a span of a topic must be two numbers of turns", 'write ["0", "64"]')
     first, last = map(int, places)
     if not first <= last < num_turns:
@@ -137,5 +137,5 @@ CORPUS = Corpus(
     version=1,
     published="2021-04",
     from_file_row=qmsum_example,
-    release=_release_source,
+    release=_meetings_source,
 )

@@ -45,7 +45,7 @@ def search2wiki_example(row: Row) -> Thinned:
         BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
     """
     lead = Section(None, listed_paragraphs(row, "lead", required=False))
-    sections = [lead, *map(_section, objects_in(row, "sections", required=False))]
+    sections = [lead, *map(_article_section, objects_in(row, "sections", required=False))]
     article = [tuple(section.sentences()) for section in sections]
     results = [_result(fields) for fields in objects_in(row, "results")]
     if not any(article):
@@ -57,12 +57,12 @@ def search2wiki_example(row: Row) -> Thinned:
     clones = [False] * len(pages)
     if rule != NO_RULE:
         clones = PAGE_RULES[rule].clones(article, (tuple(page.sentences()) for page in pages))
-    kept = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
-    if not kept:
+    documents = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
+    if not documents:
         raise BadRow("all search results are clones of the article", f"by the rule '{rule}'; {LEAVE_OUT}")
     left_out = {_BEYOND: len(results) - len(top), _EMPTY: len(top) - len(pages), _CLONES: sum(clones)}
     reference = tuple(chain.from_iterable(article))
-    return Thinned(Example(id_in(row, "id"), optional_in(row, "title"), None, kept, (reference,)), left_out)
+    return Thinned(Example(id_in(row, "id"), optional_in(row, "title"), None, documents, (reference,)), left_out)
 
 
 def _rule(row: Row) -> str:
@@ -76,10 +76,10 @@ def _result(fields: Row) -> Document:
     address, source = optional_in(fields, "url"), optional_in(fields, "source")
     if address and source:
         raise BadRow("the fields 'url' and 'source' are both given; give one of them")
-    return Document(address or source, (_section(fields),))
+    return Document(address or source, (_article_section(fields),))
 
 
-def _section(fields: Row) -> Section:
+def _article_section(fields: Row) -> Section:
     if given_field(fields, "paragraphs", "text") == "paragraphs":
         text = listed_paragraphs(fields, "paragraphs")
     else:

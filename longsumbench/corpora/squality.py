@@ -38,10 +38,10 @@ def squality_example(row: Row) -> tuple[Example, ...]:
     questions = objects_in(row, "questions")
     if not questions:
         raise BadRow("the story has no question", f"'{story}'")
-    return tuple(_example(story, document, question) for question in questions)
+    return tuple(_question_example(story, document, question) for question in questions)
 
 
-def _example(story: str, document: Document, question: Row) -> Example:
+def _question_example(story: str, document: Document, question: Row) -> Example:
     references = references_in(text_in(item, "response_text") or "" for item in objects_in(question, "responses"))
     identity = f"{story}-{id_in(question, 'question_number')}"
     return Example(identity, None, words_in(question, "question_text"), (document,), references)

@@ -25,12 +25,12 @@ def wiki_sections_example(row: Row) -> Example:
     lead = tuple(chain.from_iterable(listed_paragraphs(row, "lead")))
     if not lead:
         raise BadRow("the field 'lead' is empty")
-    sections = tuple(map(_section, objects_in(row, "sections")))
+    sections = tuple(map(_wiki_section, objects_in(row, "sections")))
     body = Document(_ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs))
     return Example(identity, text_in(row, "title") or None, None, (body,), (lead,))
 
 
-def _section(fields: Row) -> Section:
+def _wiki_section(fields: Row) -> Section:
     return Section(text_in(fields, "title", required=False) or None, listed_paragraphs(fields, "paragraphs"))
 
 

@@ -46,12 +46,12 @@ def wikisum_example(row: Row) -> Thinned:
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no summary or no paragraph.
     """
-    summary = _summary(row)
-    paragraphs = [paragraph for paragraph in _paragraphs(row) if paragraph[1]]
+    summary = _lead_summary(row)
+    paragraphs = [paragraph for paragraph in _tagged_paragraphs(row) if paragraph[1]]
     if not paragraphs:
         raise BadRow("the field 'paragraphs' has no paragraph with text")
     clones = clones_of(summary, [text for _, text in paragraphs])
-    documents = _documents(paragraphs, clones)
+    documents = _source_documents(paragraphs, clones)
     if not documents:
         raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
     return Thinned(
@@ -59,7 +59,7 @@ def wikisum_example(row: Row) -> Thinned:
     )
 
 
-def _summary(row: Row) -> Sentences:
+def _lead_summary(row: Row) -> Sentences:
     field = given_field(row, "summary", "lead")
     texts = texts_in(row, "lead") if field == "lead" else [text_in(row, "summary") or ""]
     sentences = tuple(chain.from_iterable(map(split_sentences, texts)))
@@ -68,23 +68,23 @@ def _summary(row: Row) -> Sentences:
     return sentences
 
 
-def _paragraphs(row: Row) -> Iterator[_Paragraph]:
+def _tagged_paragraphs(row: Row) -> Iterator[_Paragraph]:
     listed = list_in(row.get("paragraphs"), "paragraphs")
     described = [{"text": item} if isinstance(item, str) else item for item in listed]
     for fields in objects_in({"paragraphs": described}, "paragraphs"):
         yield optional_in(fields, "source"), split_sentences(text_in(fields, "text") or "")
 
 
-def _documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
+def _source_documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
     """Return the unbroken stretches of each source, without the clones."""
     stretches: list[tuple[str | None, list[Sentences]]] = []
-    before: str | None = None
+    previous_source: str | None = None
     for (source, text), clone in zip(paragraphs, clones, strict=True):
-        if not clone and source is not None and source == before:
+        if not clone and source is not None and source == previous_source:
             stretches[-1][1].append(text)
         elif not clone:
             stretches.append((source, [text]))
-        before = None if clone else source
+        previous_source = None if clone else source
     return tuple(plain_document(tuple(texts), source) for source, texts in stretches)
 
 

@@ -16,7 +16,7 @@ from longsumbench.modeling.checkpoints import (
     reading_checkpoint,
 )
 
-_SETTING = "score.bertscore_model"
+_OPTION = "score.bertscore_model"
 _LONG = "a sentence " * 300  # longer than most encoders read
 
 
@@ -38,8 +38,8 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself."""
         _library()
-        with reading_checkpoint(named := f"{_SETTING}={model_folder(self.scoring.bertscore_model, _SETTING)}"):
-            check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), named)
+        with reading_checkpoint(option := f"{_OPTION}={model_folder(self.scoring.bertscore_model, _OPTION)}"):
+            check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), option)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
@@ -54,18 +54,18 @@ class BertScore(Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's version, the model and the layer."""
         _library()
-        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, _SETTING)
+        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, _OPTION)
         return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
 
     def _library_scorer(self) -> Any:
         if self._scorer is None:
             from longsumbench.modeling.nn.device import choose_device
 
-            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _SETTING)
-            named = f"{_SETTING}={folder}"
-            load_encoder(folder, named)  # for its checks; the library loads the model again without any
+            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _OPTION)
+            option = f"{_OPTION}={folder}"
+            load_encoder(folder, option)  # for its checks; the library loads the model again without any
             layer, device = self._layer(), str(choose_device(self.scoring.device))
-            with reading_checkpoint(named):
+            with reading_checkpoint(option):
                 self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
                 tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
                 # a tokenizer without a limit has a number here that is too large for the library
@@ -77,9 +77,9 @@ class BertScore(Metric):
         from transformers import AutoConfig
 
         name = self.scoring.bertscore_model
-        folder = model_folder(name, _SETTING)
+        folder = model_folder(name, _OPTION)
         read_config(folder)
-        with reading_checkpoint(f"{_SETTING}={folder}"):
+        with reading_checkpoint(f"{_OPTION}={folder}"):
             config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
             return int(model2layers.get(name, config.num_hidden_layers))
 

@@ -20,9 +20,9 @@ from longsumbench.modeling.checkpoints import (
 )
 from longsumbench.sentences import split_summary
 
-_SETTING = "score.coherence_model"
+_MODEL_SETTING = "score.coherence_model"
 _BATCH_SIZE = 32  # pairs of sentences
-_LONG_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
+_TEST_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
 _IS_NEXT = 0  # BERT's label for a sentence that follows
 
 
@@ -36,7 +36,7 @@ class Coherence(Metric):
 
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    setting: ClassVar[str] = _SETTING  # names the model in messages
+    setting: ClassVar[str] = _MODEL_SETTING  # names the model in messages
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -44,8 +44,8 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and score a long pair."""
-        with reading_checkpoint(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
-            check_finite(self._probabilities([_LONG_PAIR]), named)
+        with reading_checkpoint(option := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+            check_finite(self._probabilities([_TEST_PAIR]), option)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
@@ -80,11 +80,11 @@ class Coherence(Metric):
             from longsumbench.modeling.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
-            named = f"{self.setting}={folder}"
-            tokenizer = read_tokenizer(folder, named)
-            model, missing, _ = load_network(AutoModelForNextSentencePrediction, folder, named)
+            option = f"{self.setting}={folder}"
+            tokenizer = read_tokenizer(folder, option)
+            model, missing, _ = load_network(AutoModelForNextSentencePrediction, folder, option)
             if missing:
-                raise UsageError(f"{named} is not a next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
-            check_vocabulary(tokenizer, model.config.vocab_size, named)
+                raise UsageError(f"{option} is not a next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
+            check_vocabulary(tokenizer, model.config.vocab_size, option)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

@@ -15,7 +15,7 @@ from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary
 
-_DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
+_ROUGE_DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
 
 Both sides are split into sentences by the suite's splitter. Values are 0–100; `rouge1` is F1, `rouge1_p` and `rouge1_r`
 precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; the same for the other types.
@@ -28,13 +28,13 @@ class RougeMetric(evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         text = datasets.Value("string")
-        one = datasets.Features({"predictions": text, "references": text})
+        single = datasets.Features({"predictions": text, "references": text})
         several = datasets.Features({"predictions": text, "references": datasets.Sequence(text)})
         return evaluate.MetricInfo(
-            description=_DESCRIPTION,
+            description=_ROUGE_DESCRIPTION,
             citation="",
             inputs_description="predictions: list of str; references: list of str, or of lists of str.",
-            features=[one, several],
+            features=[single, several],
         )
 
     def _compute(

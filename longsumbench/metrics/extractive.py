@@ -47,10 +47,10 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
 
     Only places of word pairs are visited, because a match of one word never hides a longer one.
     """
-    known, places = set(summary).intersection(source), _places_of_pairs(source, summary)
+    common, places = set(summary).intersection(source), _places_of_pairs(source, summary)
     lengths, start = [], 0
     while start < len(summary):
-        length = int(summary[start] in known)
+        length = int(summary[start] in common)
         match_end = 0
         for place in places.get(tuple(summary[start : start + 2]), ()):
             if place >= match_end:
@@ -65,14 +65,14 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
 
 def _places_of_pairs(source: Sequence[str], summary: Sequence[str]) -> Mapping[tuple[str, ...], Sequence[int]]:
     """Return pair of neighbouring summary words → its positions in the source."""
-    wanted: set[tuple[str, ...]] = set(pairwise(summary))
+    pairs: set[tuple[str, ...]] = set(pairwise(summary))
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, pair in enumerate(pairwise(source)):
-        if pair in wanted:
+        if pair in pairs:
             places[pair].append(place)
     return places
 
 
 def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
-    most = min(len(source) - place, len(summary) - start)
-    return next((count for count in range(most) if source[place + count] != summary[start + count]), most)
+    limit = min(len(source) - place, len(summary) - start)
+    return next((count for count in range(limit) if source[place + count] != summary[start + count]), limit)

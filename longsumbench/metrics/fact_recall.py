@@ -10,13 +10,13 @@ from longsumbench.core import Example, Fact, Metric
 
 _REACH = 10  # the value must be among so many words after the subject
 _DECILES = 10  # of a fact's position
-_FARTHEST = 7  # sections; a fact of larger distance counts under `other` only
+_MAX_DISTANCE = 7  # sections; a fact of larger distance counts under `other` only
 _IN_ONE_PLACE, _SPREAD = "single", ("relayed", "silent")
-_KINDS = (_IN_ONE_PLACE, *_SPREAD)
+_FACT_KINDS = (_IN_ONE_PLACE, *_SPREAD)
 _TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
-_ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
+_STOPS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
 
 
 class FactRecall(Metric):
@@ -42,10 +42,10 @@ class FactRecall(Metric):
     name: ClassVar[str] = "fact_recall"
     columns: ClassVar[tuple[str, ...]] = (
         name,
-        *(f"fact_recall_{kind}" for kind in _KINDS),
+        *(f"fact_recall_{kind}" for kind in _FACT_KINDS),
         *(f"fact_recall_{kind}_{place}" for kind in _SPREAD for place in ("same", "other")),
         *(f"fact_recall_{_IN_ONE_PLACE}_position_{decile}" for decile in range(_DECILES)),
-        *(f"fact_recall_{kind}_distance_{distance}" for kind in _SPREAD for distance in range(_FARTHEST + 1)),
+        *(f"fact_recall_{kind}_distance_{distance}" for kind in _SPREAD for distance in range(_MAX_DISTANCE + 1)),
         "fact_recall_chance",
     )
     further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
@@ -59,7 +59,7 @@ class FactRecall(Metric):
             for column in _columns_of(fact):
                 shares.setdefault(column, []).append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
-        return {column: sum(found) / len(found) if found else np.nan for column, found in shares.items()}
+        return {column: sum(values) / len(values) if values else np.nan for column, values in shares.items()}
 
     def signature(self, n: int) -> str:
         """Name the metric and its version."""
@@ -71,26 +71,26 @@ def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
     subject, values = fact.subject.casefold(), {value.casefold() for value in fact.values}
     for words in sentences:
         if subject in words:
-            following = words[words.index(subject) + 1 :][:_REACH]
-            return next((word for word in following if word in values), None)
+            next_words = words[words.index(subject) + 1 :][:_REACH]
+            return next((word for word in next_words if word in values), None)
     return None
 
 
 def words_of(text: str) -> list[list[str]]:
     """Return the words of every sentence of a text in lower case, without punctuation around them."""
-    sentences = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _ENDS.split(text)]
+    sentences = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _STOPS.split(text)]
     return [[word for word in words if word] for words in sentences]
 
 
 def _columns_of(fact: Fact) -> Iterator[str]:
     kind, _, traits = fact.kind.partition(" ")
     yield "fact_recall"
-    if kind in _KINDS:
+    if kind in _FACT_KINDS:
         yield f"fact_recall_{kind}"
     if kind == _IN_ONE_PLACE:
         yield f"fact_recall_{kind}_position_{min(int(fact.position * _DECILES), _DECILES - 1)}"
     if kind in _SPREAD:
         yield f"fact_recall_{kind}_{'other' if fact.distance else 'same'}"
-        if fact.distance <= _FARTHEST:
+        if fact.distance <= _MAX_DISTANCE:
             yield f"fact_recall_{kind}_distance_{fact.distance}"
     yield from (f"fact_recall_{trait}" for trait in _TRAITS if trait in traits.split())

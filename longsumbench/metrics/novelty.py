@@ -22,7 +22,7 @@ class NovelNgrams(WordMetric):
         source, summary = self.source_words(example), self.words(prediction)
         shares = {}
         for n, column in enumerate(self.columns, start=1):
-            written = list(ngrams(summary, n))
-            known = set(written).intersection(ngrams(source, n))
-            shares[column] = sum(ngram not in known for ngram in written) / len(written) if written else np.nan
+            grams = list(ngrams(summary, n))
+            shared = set(grams).intersection(ngrams(source, n))
+            shares[column] = sum(ngram not in shared for ngram in grams) / len(grams) if grams else np.nan
         return shares

@@ -10,7 +10,7 @@ from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences
 
-_TENTHS = range(10)  # of the source
+_TENTHS_OF_SOURCE = range(10)
 
 
 class OracleRecall(Metric):
@@ -29,8 +29,8 @@ class OracleRecall(Metric):
     name: ClassVar[str] = "oracle_recall"
     columns: ClassVar[tuple[str, ...]] = (
         name,
-        *(f"oracle_recall_position_{tenth}" for tenth in _TENTHS),
-        *(f"extracted_position_{tenth}" for tenth in _TENTHS),
+        *(f"oracle_recall_position_{tenth}" for tenth in _TENTHS_OF_SOURCE),
+        *(f"extracted_position_{tenth}" for tenth in _TENTHS_OF_SOURCE),
     )
 
     def __init__(self, scoring: Scoring) -> None:
@@ -39,15 +39,15 @@ class OracleRecall(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
-        sentences, places = list(example.sentences()), _places(example)
+        sentences, places = list(example.sentences()), _sentence_tenths(example)
         copied = list(_copied(prediction, places))
-        chosen = {sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)}
-        recall = {key: float(key in copied) for key in chosen}
-        scores = {self.name: _mean(list(recall.values()))}
-        for tenth in _TENTHS:
-            there = [found for key, found in recall.items() if places[key] == tenth]
-            scores[f"oracle_recall_position_{tenth}"] = _mean(there)
-            scores[f"extracted_position_{tenth}"] = _mean([float(places[key] == tenth) for key in copied])
+        oracle_keys = {sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)}
+        recall = {key: float(key in copied) for key in oracle_keys}
+        scores = {self.name: _mean_or_nan(list(recall.values()))}
+        for tenth in _TENTHS_OF_SOURCE:
+            values = [value for key, value in recall.items() if places[key] == tenth]
+            scores[f"oracle_recall_position_{tenth}"] = _mean_or_nan(values)
+            scores[f"extracted_position_{tenth}"] = _mean_or_nan([float(places[key] == tenth) for key in copied])
         return scores
 
     def signature(self, n: int) -> str:
@@ -55,14 +55,14 @@ class OracleRecall(Metric):
         return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}"
 
 
-def _places(example: Example) -> dict[str, int]:
+def _sentence_tenths(example: Example) -> dict[str, int]:
     """Return the key of each source sentence → the tenth of the source in which it begins."""
-    total, before = example.source_words(), 0
+    total, words_before = example.source_words(), 0
     places: dict[str, int] = {}
     for sentence in example.sentences():
         if words := len(sentence.split()):
-            places.setdefault(sentence_key(sentence), len(_TENTHS) * before // total)
-            before += words
+            places.setdefault(sentence_key(sentence), len(_TENTHS_OF_SOURCE) * words_before // total)
+            words_before += words
     return places
 
 
@@ -75,5 +75,5 @@ def _copied(prediction: str, places: Mapping[str, int]) -> Iterator[str]:
         yield from (key for key in keys if key in places)
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_or_nan(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else np.nan

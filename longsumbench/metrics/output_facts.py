@@ -13,9 +13,9 @@ from longsumbench.core import Sentences
 
 NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
 FEWEST = 5  # minimum number of outputs for a warning
-_SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
-_REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
-_MOST = 0.5  # there is a warning if at least this part of the outputs has a problem
+_SHARED_SHARE = 0.8  # two outputs that share at least this part of their sequences are nearly identical
+_REPETITIVE_SHARE = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
+_LIMIT = 0.5  # there is a warning if at least this part of the outputs has a problem
 LONGEST_COMPARED = 5_000  # words of an output that are compared
 
 Grams = frozenset[tuple[str, ...]]
@@ -52,8 +52,8 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
         compared=len(compared),
         distinct=_count_distinct(compared),
         repetitive=sum(map(_repeats_itself, words)),
-        words=_mean(list(map(len, words))) or 0.0,
-        reference_words=_mean(lengths),
+        words=_mean_length(list(map(len, words))) or 0.0,
+        reference_words=_mean_length(lengths),
     )
 
 
@@ -66,15 +66,15 @@ def output_warnings(facts: OutputFacts | None, num_cut: int = 0) -> list[str]:
         return []
     problems = {
         f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct": (
-            facts.distinct <= _MOST * facts.compared
+            facts.distinct <= _LIMIT * facts.compared
         ),
-        f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit": num_cut >= _MOST * facts.count,
-        f"{facts.repetitive:,} of {facts.count:,} outputs repeat themselves": facts.repetitive >= _MOST * facts.count,
+        f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit": num_cut >= _LIMIT * facts.count,
+        f"{facts.repetitive:,} of {facts.count:,} outputs repeat themselves": facts.repetitive >= _LIMIT * facts.count,
     }
     return [problem for problem, holds in problems.items() if holds]
 
 
-def _mean(lengths: Sequence[int]) -> float | None:
+def _mean_length(lengths: Sequence[int]) -> float | None:
     return round(sum(lengths) / len(lengths), 2) if lengths else None
 
 
@@ -86,17 +86,17 @@ def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _repeats_itself(words: Sequence[str]) -> bool:
     grams = _grams(words)
-    return 1 - len(set(grams)) / len(grams) >= _REPEATED
+    return 1 - len(set(grams)) / len(grams) >= _REPETITIVE_SHARE
 
 
 def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
-    counted: list[Grams] = []
+    distinct: list[Grams] = []
     for grams in (frozenset(_grams(words)) for words in outputs):
-        if not any(_nearly_identical(grams, other) for other in counted):
-            counted.append(grams)
-    return len(counted)
+        if not any(_nearly_identical(grams, output) for output in distinct):
+            distinct.append(grams)
+    return len(distinct)
 
 
-def _nearly_identical(one: Grams, other: Grams) -> bool:
-    shared = len(one & other)
-    return shared >= _SAME * (len(one) + len(other) - shared)
+def _nearly_identical(first: Grams, second: Grams) -> bool:
+    shared = len(first & second)
+    return shared >= _SHARED_SHARE * (len(first) + len(second) - shared)

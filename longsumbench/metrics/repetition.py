@@ -21,6 +21,6 @@ class Repetition(WordMetric):
         """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""
         summary, shares = self.words(prediction), {}
         for n, column in enumerate(self.columns, start=1):
-            written = list(ngrams(summary, n))
-            shares[column] = 1 - len(set(written)) / len(written) if written else np.nan
+            grams = list(ngrams(summary, n))
+            shares[column] = 1 - len(set(grams)) / len(grams) if grams else np.nan
         return shares

@@ -20,7 +20,7 @@ _NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 byt
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
-_ROUNDING = 1e-12  # per term of a sum: sums that differ by less are equal
+_SUM_ERROR = 1e-12  # per term of a sum: sums that differ by less are equal
 
 
 def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
@@ -118,9 +118,9 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
     examples, ratio = len(parts), float(parts.sum() / wholes.sum())
     if examples < 2:
         return MeanOverSeeds(ratio, math.nan, math.nan)
-    rest = parts - ratio * wholes
-    error = float(np.sqrt((rest**2).sum() * examples / (examples - 1)) / wholes.sum())
-    return MeanOverSeeds(ratio, 0.0 if error <= _ROUNDING * abs(ratio) else error, float(examples - 1))
+    residuals = parts - ratio * wholes
+    error = float(np.sqrt((residuals**2).sum() * examples / (examples - 1)) / wholes.sum())
+    return MeanOverSeeds(ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1))
 
 
 def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
@@ -149,7 +149,7 @@ def holm_levels(p_values: Sequence[float] | NDArray[np.float64], level: float = 
     return levels
 
 
-def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | None = None) -> MeanOverSeeds:
+def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
     """Return the mean of some values, and its standard error over other examples and other seeds.
 
     The model has random effects of the example and of the seed. Of the mean squares MS of a two-way table,
@@ -164,11 +164,11 @@ def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | No
 
     Args:
         values: [examples, seeds]; with a single example or seed, the error is NaN.
-        other: [examples, other seeds] of a second system, for the difference of two systems without common seeds. The
+        second: [examples, other seeds] of a second system, for the difference of two systems without common seeds. The
             effects of seeds are assumed to have the same variance in both, so one of them may have a single seed.
     """
-    systems = [values] if other is None else [values, other]
-    by_example = values.mean(axis=1) - (0.0 if other is None else other.mean(axis=1))
+    systems = [values] if second is None else [values, second]
+    by_example = values.mean(axis=1) - (0.0 if second is None else second.mean(axis=1))
     mean, examples = float(by_example.mean()), len(values)
     seed_degrees = sum(system.shape[1] - 1 for system in systems)
     if examples < 2 or seed_degrees < 1:
@@ -181,7 +181,7 @@ def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | No
     if from_seeds <= from_rest:  # seeds differ no more than by chance
         from_seeds = from_rest = 0.0
     variance = from_examples + from_seeds - from_rest
-    if variance / examples <= (_ROUNDING * mean) ** 2:  # equal values, but for rounding
+    if variance / examples <= (_SUM_ERROR * mean) ** 2:  # equal values, but for rounding
         return MeanOverSeeds(mean, 0.0, math.nan)
     satterthwaite = variance**2 / (np.array([from_examples, from_seeds, from_rest]) ** 2 / degrees).sum()
     share = ((from_seeds - from_rest) / variance) ** _SHARE_OF_SEEDS
@@ -192,8 +192,8 @@ def mean_over_seeds(values: NDArray[np.float64], other: NDArray[np.float64] | No
 def _sums_of_squares(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the sums of squares of the seeds and of the rest, of values [examples, seeds]."""
     by_seed = values.mean(axis=0) - values.mean()
-    rest = values - values.mean(axis=1, keepdims=True) - by_seed
-    return float(len(values) * (by_seed**2).sum()), float((rest**2).sum())
+    residuals = values - values.mean(axis=1, keepdims=True) - by_seed
+    return float(len(values) * (by_seed**2).sum()), float((residuals**2).sum())
 
 
 def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
@@ -206,14 +206,14 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
         values: [examples, seeds].
         is_share: True if the values are from 0 to 1.
     """
-    found = mean_over_seeds(values)
-    if is_share and found.mean in (0.0, 1.0):
+    estimate = mean_over_seeds(values)
+    if is_share and estimate.mean in (0.0, 1.0):
         return interval_of_shares(values[:, 0], 1, 1)
-    half = found.half_width()
+    half = estimate.half_width()
     if not is_share:
-        return found.mean - half, found.mean + half
-    angle = math.asin(math.sqrt(found.mean))
-    half /= 2 * math.sqrt(found.mean * (1 - found.mean))
+        return estimate.mean - half, estimate.mean + half
+    angle = math.asin(math.sqrt(estimate.mean))
+    half /= 2 * math.sqrt(estimate.mean * (1 - estimate.mean))
     return math.sin(max(angle - half, 0.0)) ** 2, math.sin(min(angle + half, math.pi / 2)) ** 2
 
 
@@ -287,7 +287,7 @@ def approximate_randomization(
         DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
-    bound = np.abs(values.sum(axis=0)) - _ROUNDING * np.abs(values).sum(axis=0)
+    bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
     rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
     blocks = _signs(resamples, len(values), seed, rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
@@ -355,8 +355,8 @@ def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator
     words = -(-count // 64)
     for start in range(0, resamples, rows_at_once):
         rows = min(rows_at_once, resamples - start)
-        drawn = draw.integers(0, 2**64, (rows, words), dtype=np.uint64).astype("<u8")
-        bits = np.unpackbits(drawn.view(np.uint8), axis=1, count=count)
+        integers = draw.integers(0, 2**64, (rows, words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(integers.view(np.uint8), axis=1, count=count)
         yield 1 - 2 * bits.astype(np.float64)
 
 

@@ -8,17 +8,17 @@ from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST_NGRAM = 4  # words of an n-gram
 
-_Words = tuple[str, ...]
+_WordTuple = tuple[str, ...]
 
 
 class WordMetric(Metric):
     """A metric of words; a text is one sequence of words, across its sentences."""
 
-    def words(self, *sentences: str) -> _Words:
+    def words(self, *sentences: str) -> _WordTuple:
         """Return the words of a text."""
-        return _words(sentences, self.scoring.tokenizer)
+        return _tokenize_sentences(sentences, self.scoring.tokenizer)
 
-    def source_words(self, example: Example) -> _Words:
+    def source_words(self, example: Example) -> _WordTuple:
         """Return the words of the source, without titles, queries and section names."""
         return _source_words(example, self.scoring.tokenizer)
 
@@ -33,9 +33,9 @@ def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 @lru_cache(1)  # all metrics of one example follow each other
-def _source_words(example: Example, name: str) -> _Words:
-    return _words(tuple(example.sentences()), name)
+def _source_words(example: Example, name: str) -> _WordTuple:
+    return _tokenize_sentences(tuple(example.sentences()), name)
 
 
-def _words(sentences: Sentences, name: str) -> _Words:
+def _tokenize_sentences(sentences: Sentences, name: str) -> _WordTuple:
     return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)

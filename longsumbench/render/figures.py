@@ -45,13 +45,13 @@ def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") 
     import matplotlib as mpl
     import matplotlib.style
 
-    found = {}
+    images = {}
     with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
-        for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
             image = io.BytesIO()
-            draw_figure(size, draw).savefig(image, format=kind, metadata=known)  # a new one: drawing changes ids
-            found[kind] = image.getvalue()
-    return found
+            draw_figure(size, draw).savefig(image, format=kind, metadata=metadata)  # a new one: drawing changes ids
+            images[kind] = image.getvalue()
+    return images
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
@@ -129,9 +129,9 @@ def _label_lines(plot: "Axes", labels: Sequence[LineLabel]) -> None:
     """Write the labels at the right of a plot, each near the end of its line and connected to it."""
     row = 100 * TEXT / plot.get_window_extent().height * plot.figure.dpi / 72  # percent of the plot's height
     low, high = plot.get_ylim()
-    wanted = [min(100.0, max(0.0, 100 * (label.height - low) / (high - low))) for label in labels]
+    heights = [min(100.0, max(0.0, 100 * (label.height - low) / (high - low))) for label in labels]
     sizes = [row * (0.4 + 1.1 * (1 + label.text.count("\n"))) for label in labels]
-    for label, percent in zip(labels, spread_labels(wanted, sizes), strict=True):
+    for label, percent in zip(labels, spread_labels(heights, sizes), strict=True):
         lead = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.8, "alpha": 0.6, "shrinkA": 1, "shrinkB": 0}
         plot.annotate(
             label.text,

@@ -64,10 +64,10 @@ def html_table(
 
 def _data_cell(letter: str, cell: str, classes: Mapping[str, str]) -> str:
     names = " ".join(filter(None, ["l" if letter == "l" else "", classes.get(cell, "")]))
-    return f'<td class="{names}">{_cell(cell)}</td>' if names else f"<td>{_cell(cell)}</td>"
+    return f'<td class="{names}">{_table_cell(cell)}</td>' if names else f"<td>{_table_cell(cell)}</td>"
 
 
-def _cell(cell: str) -> str:
+def _table_cell(cell: str) -> str:
     if isinstance(cell, Stressed):
         return f"<strong>{escape(cell)}</strong>"
     return f"{escape(cell)} {TIED}" if isinstance(cell, Tied) else escape(cell)

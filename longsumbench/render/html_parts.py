@@ -43,12 +43,12 @@ def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]")
     return image.getvalue()
 
 
-def add_title_and_caption(figure: "Figure", left: float, title: str, caption: str, width: int) -> None:
+def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, width: int) -> None:
     """Write a title on top of a figure, and a caption of lines of `width` characters below the plots."""
     tall = figure.get_figheight()
-    figure.text(left, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold", parse_math=False)
+    figure.text(x, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold", parse_math=False)
     lines = "\n".join(textwrap.wrap(caption, width))
-    figure.text(left, 0.1 / tall, lines, fontsize=8, color=GREY, parse_math=False)
+    figure.text(x, 0.1 / tall, lines, fontsize=8, color=GREY, parse_math=False)
 
 
 def html_picture(svg: bytes, caption: str) -> str:
@@ -58,14 +58,14 @@ def html_picture(svg: bytes, caption: str) -> str:
     return f"<figure>{image}\n<figcaption>{text}</figcaption></figure>"
 
 
-def html_text(heading: str, written: str, kind: str = "") -> str:
-    """Return a text under its heading, for an element of class `texts`; `written` is HTML."""
-    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{or_nothing(written)}</p></section>'
+def html_text(heading: str, content: str, kind: str = "") -> str:
+    """Return a text under its heading, for an element of class `texts`; `content` is HTML."""
+    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{or_nothing(content)}</p></section>'
 
 
-def or_nothing(written: str) -> str:
+def or_nothing(content: str) -> str:
     """Return HTML; the word "nothing" if it is blank."""
-    return written if written.strip() else '<em class="soft">nothing</em>'
+    return content if content.strip() else '<em class="soft">nothing</em>'
 
 
 def headed_references(references: Sequence[Sentences]) -> dict[str, str]:

@@ -8,18 +8,18 @@ from itertools import groupby
 
 from longsumbench.rouge.scorer import RougeScorer
 
-_WORD = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
+_WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
 SHORTEST_WORD = 4  # letters; shorter words are in any text
 
 
 def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = [], 0
-    for word in _WORD.finditer(text):
+    for word in _WORD_RUN.finditer(text):
         stems_of_word = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
         kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
-        written = escape(word[0])
-        parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{written}</mark>' if kinds else written]
+        markup = escape(word[0])
+        parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{markup}</mark>' if kinds else markup]
         end = word.end()
     return "".join([*parts, escape(text[end:])])
 
@@ -39,7 +39,7 @@ def repeated_spans(text: str) -> list[tuple[int, int]]:
 
     A trigram is three consecutive words, in lower case, across punctuation.
     """
-    words = list(_WORD.finditer(text))
+    words = list(_WORD_RUN.finditer(text))
     lowered = [word[0].lower() for word in words]
     seen, repeated = set(), [False] * len(words)
     for place, trigram in enumerate(zip(lowered, lowered[1:], lowered[2:], strict=False)):
@@ -52,10 +52,10 @@ def repeated_spans(text: str) -> list[tuple[int, int]]:
     return [(words[places[0]].start(), words[places[-1]].end()) for places in stretches]
 
 
-def shared_by(text: str, one: str, other: str) -> Callable[[str], str | None]:
+def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]:
     """Return the function for `mark_words` that says which of two texts share a word with `text`: one, other, both."""
-    own = stems(text)
-    in_one, in_other = own & stems(one), own & stems(other)
+    text_stems = stems(text)
+    in_one, in_other = text_stems & stems(first), text_stems & stems(second)
 
     def kind(stem: str) -> str | None:
         if stem in in_one:
@@ -67,7 +67,7 @@ def shared_by(text: str, one: str, other: str) -> Callable[[str], str | None]:
 
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
-    return {stem for word in _WORD.findall(text) for stem in _word_stems(word)}
+    return {stem for word in _WORD_RUN.findall(text) for stem in _word_stems(word)}
 
 
 def _word_stems(word: str) -> list[str]:

@@ -9,7 +9,7 @@ from zlib import crc32
 COLOURS = ("#0069A4", "#EA6700", "#008662", "#C2739F", "#4A9BC8", "#855C00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 GREY = "#767676"
-_LINES = ("-", "--", "-.", ":")
+_LINE_STYLES = ("-", "--", "-.", ":")
 
 # A system's place decides its colour and its marker; new systems are added at the end
 _SYSTEMS = (
@@ -33,5 +33,5 @@ def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
         colour = GREY if model == "oracle" else COLOURS[place % len(COLOURS)]
         style = {"color": colour, "marker": MARKERS[(place + same) % len(MARKERS)]}
         edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
-        styles.append({**style, "linestyle": _LINES[same % len(_LINES)], **edge})
+        styles.append({**style, "linestyle": _LINE_STYLES[same % len(_LINE_STYLES)], **edge})
     return styles

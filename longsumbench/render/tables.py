@@ -21,7 +21,7 @@ from longsumbench.metrics.aggregate import Estimate
 
 _FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
 _NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
-_GAP = 2  # blanks between columns on the terminal
+_COLUMN_GAP = 2  # blanks between columns on the terminal
 _WIDEST_PIECE = 16  # characters of a name that are kept on one line
 _COMFORTABLE = 16  # width of a text column for which optional columns are left out
 TIED = "≈"  # after a cell that is not distinguishable from the best of its column
@@ -29,8 +29,8 @@ _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
 _MARKDOWN_NAMES = {"<": "&lt;", "&": "&amp;", "~": "&#126;"}
 _PIECE = re.compile(r"[^\s_/,=@-]*[\s_/,=@-]*")  # a word with the signs after it, where a line may be broken
-_DECIMALS = 4  # of numbers in a CSV file
-_NUMBER = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
+_CSV_DECIMALS = 4  # of numbers in a CSV file
+_NUMBER_CELL = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -49,7 +49,7 @@ _SIUNITX = (
 
 def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
     """Return rows as a table for a CSV file: floats with four decimals, other values as they are."""
-    rounded = [{k: round(v, _DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    rounded = [{k: round(v, _CSV_DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
     return pd.DataFrame(rounded, columns=columns, dtype=object)
 
 
@@ -69,13 +69,13 @@ class Tied(str):
 class _Marks(NamedTuple):
     """Text before and after a stressed cell, and after a tied one."""
 
-    before: str
-    after: str
+    start: str
+    end: str
     tied: str
 
     def put(self, cell: str) -> str:
         if isinstance(cell, Stressed):
-            return f"{self.before}{cell}{self.after}"
+            return f"{self.start}{cell}{self.end}"
         return f"{cell}{self.tied}" if isinstance(cell, Tied) else cell
 
 
@@ -112,17 +112,17 @@ class Block:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
         cells = [cell for row in self.rows for cell in row]
         texts = {f"{best} best of its column": Stressed, f"{TIED} {self.tied}": Tied}
-        used = [text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)]
-        return f"{'; '.join(used)}." if used else ""
+        explanations = [text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)]
+        return f"{'; '.join(explanations)}." if explanations else ""
 
-    def select(self, kept: Sequence[int]) -> "Block":
+    def select(self, places: Sequence[int]) -> "Block":
         """Return the block with the columns that have these numbers."""
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in kept),
-            align="".join(self.align[place] for place in kept),
-            rows=[[row[place] for place in kept] for row in self.rows],
-            groups=tuple(self.groups[place] for place in kept) if self.groups else (),
+            columns=tuple(self.columns[place] for place in places),
+            align="".join(self.align[place] for place in places),
+            rows=[[row[place] for place in places] for row in self.rows],
+            groups=tuple(self.groups[place] for place in places) if self.groups else (),
         )
 
     def without_empty_columns(self) -> "Block":
@@ -155,14 +155,14 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
 def terminal_block(block: Block) -> str:
     """Render a block for the terminal, as wide as it is."""
     width = terminal_width()
-    shown, left_out = _fitted(block, width)
-    drawn = _draw_text(shown) if shown.rows else ""
+    fitted, left_out = _fitted(block, width)
+    table = _draw_text(fitted) if fitted.rows else ""
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
     above, below = (
         [wrap_text(line) for line in lines if line]
-        for lines in ((block.heading, *block.notes), (shown.legend("*"), missing, *block.footnotes))
+        for lines in ((block.heading, *block.notes), (fitted.legend("*"), missing, *block.footnotes))
     )
-    return "\n".join(part for part in (*above, drawn, *below) if part)
+    return "\n".join(part for part in (*above, table, *below) if part)
 
 
 def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
@@ -173,15 +173,15 @@ def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
     """
     block = replace(block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows])
     least, optional = _narrowest(block, _COMFORTABLE), [name for name in block.optional if name in block.columns]
-    kept = {place for place, name in enumerate(block.columns) if name not in optional}
+    selected = {place for place, name in enumerate(block.columns) if name not in optional}
     for place in map(block.columns.index, reversed(optional)):
-        if sum(least[one] for one in (*kept, place)) + _GAP * len(kept) <= width:
-            kept.add(place)
-    left_out = [on_one_line(name) for name in optional if block.columns.index(name) not in kept]
-    block = block.select(sorted(kept))
+        if sum(least[column] for column in (*selected, place)) + _COLUMN_GAP * len(selected) <= width:
+            selected.add(place)
+    left_out = [on_one_line(name) for name in optional if block.columns.index(name) not in selected]
+    block = block.select(sorted(selected))
     widths = _narrowest(block)
-    room = width - sum(widths) - _GAP * (len(widths) - 1)
-    missing = [wanted - width for wanted, width in zip(_natural(block), widths, strict=True)]
+    room = width - sum(widths) - _COLUMN_GAP * (len(widths) - 1)
+    missing = [natural - width for natural, width in zip(_natural(block), widths, strict=True)]
     for _ in range(min(room, sum(missing))):
         neediest = missing.index(max(missing))
         widths[neediest] += 1
@@ -232,25 +232,25 @@ def _draw_text(block: Block) -> str:
     lines = [[cell.split("\n") for cell in block.columns]]
     lines += [[_TERMINAL_MARKS.put(cell).split("\n") for cell in row] for row in block.rows]
     widths = [max(len(line) for cell in column for line in cell) for column in zip(*lines, strict=True)]
-    drawn = []
+    text_lines = []
     for cells in lines:
         for number in range(max(map(len, cells))):
             texts = [cell[number] if number < len(cell) else "" for cell in cells]
             padded = zip(texts, widths, block.align, strict=True)
-            drawn.append(
+            text_lines.append(
                 "  ".join(text.rjust(n) if side == "r" else text.ljust(n) for text, n, side in padded).rstrip()
             )
     height = max(map(len, lines[0]))
-    return "\n".join([*drawn[:height], "  ".join("-" * width for width in widths), *drawn[height:]])
+    return "\n".join([*text_lines[:height], "  ".join("-" * width for width in widths), *text_lines[height:]])
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as Markdown, ending with a line break."""
     parts = [f"# {escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
-        drawn = _draw_markdown(block) if block.rows else ""
+        table = _draw_markdown(block) if block.rows else ""
         heading = block.heading and f"## {block.heading}"
-        texts = (heading, *block.notes, drawn, block.legend("**Bold**"), *block.footnotes)
+        texts = (heading, *block.notes, table, block.legend("**Bold**"), *block.footnotes)
         parts += [part for part in texts if part]
     return "\n\n".join(parts) + "\n"
 
@@ -266,7 +266,7 @@ def _escaped_for_markdown(block: Block) -> Block:
 
 def escape_markdown(text: str) -> str:
     """Escape the special characters of Markdown: by a name where only some readers know a backslash."""
-    return _MARKDOWN.sub(lambda found: _MARKDOWN_NAMES.get(found[0], f"\\{found[0]}"), text)
+    return _MARKDOWN.sub(lambda match: _MARKDOWN_NAMES.get(match[0], f"\\{match[0]}"), text)
 
 
 def _draw_markdown(block: Block) -> str:
@@ -293,8 +293,8 @@ def _latex_table(block: Block, title: str, label: str) -> str:
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
     rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
-    about, _, unlike = block.heading.partition("; ")  # a caption has one line
-    heading = ", ".join(text for text in (title, about) if text)
+    topic, _, unlike = block.heading.partition("; ")  # a caption has one line
+    heading = ", ".join(text for text in (title, topic) if text)
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
     notes = " ".join(
         _escape_latex(note)
@@ -322,25 +322,25 @@ def _latex_alignment(side: str, number_format: str, cells: Sequence[str]) -> str
 
 def _number_format(cells: Sequence[str]) -> str:
     """Return the `table-format` of siunitx for a column of numbers; empty for other columns."""
-    found = [_NUMBER.fullmatch(cell.replace(",", "")) for cell in cells if cell]
-    if not found or None in found:
+    matches = [_NUMBER_CELL.fullmatch(cell.replace(",", "")) for cell in cells if cell]
+    if not matches or None in matches:
         return ""
-    sign, before, after, error, error_after = (
-        [number[part] or "" for number in found if number] for part in range(1, 6)
+    sign, integers, fractions, error, error_after = (
+        [number[part] or "" for number in matches if number] for part in range(1, 6)
     )
-    decimals = max(map(len, after))
+    decimals = max(map(len, fractions))
     uncertainty = max(
-        len(whole) + len(rest) if whole.strip("0") else len(rest)
-        for whole, rest in zip(error, error_after, strict=True)
+        len(integer) + len(fraction) if integer.strip("0") else len(fraction)
+        for integer, fraction in zip(error, error_after, strict=True)
     )
-    number = f"{'-' if any(sign) else ''}{max(map(len, before))}" + (f".{decimals}" if decimals else "")
+    number = f"{'-' if any(sign) else ''}{max(map(len, integers))}" + (f".{decimals}" if decimals else "")
     return number + (f"({uncertainty})" if uncertainty else "")
 
 
 def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
-    shown = []
+    texts = []
     for cell, number in zip(cells, formats, strict=True):
-        if number and _NUMBER.fullmatch(plain := cell.replace(",", "")):
+        if number and _NUMBER_CELL.fullmatch(plain := cell.replace(",", "")):
             text = plain.replace("±", "+- ").replace("−", "-")
             text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
         else:
@@ -348,8 +348,8 @@ def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
             text = rf"\shortstack{{{text}}}" if "\n" in cell else text
             text = rf"\textbf{{{text}}}" if isinstance(cell, Stressed) else text
             text = f"{{{text}}}" if number and text else text
-        shown.append(text + (_LATEX_TIED if isinstance(cell, Tied) else ""))
-    return rf"{' & '.join(shown)} \\"
+        texts.append(text + (_LATEX_TIED if isinstance(cell, Tied) else ""))
+    return rf"{' & '.join(texts)} \\"
 
 
 def _group_headings(groups: Sequence[str]) -> list[str]:

@@ -39,8 +39,8 @@ def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> 
     in_texts, in_references = shared_ngrams(texts, references, ngram)
     common = np.zeros((len(references), len(texts)), np.int64)
     for row, counts in zip(common, in_references, strict=True):
-        own = np.flatnonzero(counts)
-        np.minimum(in_texts[own], counts[own, None]).sum(axis=0, out=row)
+        indices = np.flatnonzero(counts)
+        np.minimum(in_texts[indices], counts[indices, None]).sum(axis=0, out=row)
     sizes, size = num_ngrams(texts, ngram), in_references.sum(axis=1)[:, None]
     return {measure: score_counts(common, sizes, size, measure) for measure in PAIR_MEASURES}
 
@@ -51,17 +51,17 @@ def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -
     Returns:
         Counts in the texts, [K, T], and in the references, [R, K]; the n-grams are in the order of their ids.
     """
-    tokens, starts, owners = _places(texts, ngram)
-    gold, gold_starts, gold_owners = _places(references, ngram)
-    known, gold = np.unique(gold, return_inverse=True)
-    tokens = _rank(known, tokens)
-    base = len(known) + 1  # ranks, and -1 for a token that no reference has
+    tokens, starts, owners = _ngram_starts(texts, ngram)
+    gold, gold_starts, gold_owners = _ngram_starts(references, ngram)
+    vocabulary, gold = np.unique(gold, return_inverse=True)
+    tokens = _rank_among(vocabulary, tokens)
+    base = len(vocabulary) + 1  # ranks, and -1 for a token that no reference has
     codes, gold_codes = tokens[starts], gold[gold_starts]
     for offset in range(1, ngram):
         alive = codes >= 0
         starts, owners, codes = starts[alive], owners[alive], codes[alive]
         longer, gold_codes = np.unique(gold_codes * base + gold[gold_starts + offset] + 1, return_inverse=True)
-        codes = _rank(longer, codes * base + tokens[starts + offset] + 1)
+        codes = _rank_among(longer, codes * base + tokens[starts + offset] + 1)
     alive = codes >= 0
     distinct = int(gold_codes.max(initial=-1)) + 1
     in_texts = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
@@ -84,7 +84,7 @@ def score_counts(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> N
     return np.asarray(numerator / np.maximum(denominator, 1), np.float64)
 
 
-def _places(texts: Sequence[Ids], ngram: int) -> tuple[Ints, Ints, Ints]:
+def _ngram_starts(texts: Sequence[Ids], ngram: int) -> tuple[Ints, Ints, Ints]:
     """Return the tokens of all texts in one array, the start of each n-gram, and the n-gram's text."""
     lengths = np.array([len(ids) for ids in texts], np.int64)
     tokens = np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum()))
@@ -94,10 +94,10 @@ def _places(texts: Sequence[Ids], ngram: int) -> tuple[Ints, Ints, Ints]:
     return tokens, starts, owners
 
 
-def _rank(known: Ints, values: Ints) -> Ints:
-    """Return the index of each value among the known ones, which are sorted; -1 for another value."""
-    if not len(known):
+def _rank_among(sorted_values: Ints, values: Ints) -> Ints:
+    """Return the index of each value among the sorted ones; -1 for another value."""
+    if not len(sorted_values):
         return np.full_like(values, -1)
-    places: Any = np.searchsorted(known, values)
-    places[places == len(known)] = 0
-    return np.where(known[places] == values, places, -1)
+    places: Any = np.searchsorted(sorted_values, values)
+    places[places == len(sorted_values)] = 0
+    return np.where(sorted_values[places] == values, places, -1)

@@ -23,7 +23,7 @@ from longsumbench.rouge.lcs import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
 _Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]  # a bigram, the sentences that end and that begin with it
-_ROUNDING = 1e-9  # tolerance of bounds and differences of scores
+_SCORE_TOLERANCE = 1e-9  # tolerance of bounds and differences of scores
 _PAIRS_AT_ONCE = 1 << 20  # in memory
 _PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
 
@@ -52,9 +52,9 @@ class SourcePair(NamedTuple):
             overlap: t1, ROUGE 0–100; each sentence alone scores above it.
             rise: t2, ROUGE 0–100; the pair exceeds each sentence alone by more.
         """
-        least = overlap / 100 + _ROUNDING
-        most = self.score - rise / 100 - _ROUNDING
-        return all(least < score < most for score in self.alone)
+        lowest = overlap / 100 + _SCORE_TOLERANCE
+        highest = self.score - rise / 100 - _SCORE_TOLERANCE
+        return all(lowest < score < highest for score in self.alone)
 
 
 class _Shared(NamedTuple):
@@ -128,11 +128,11 @@ class _Search:
         alone = score_counts(self.shared.alone, self._num_ngrams(self.lengths), self.size, self.measure)
         promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
-        values, needed = self._values(score_to_beat)
-        possible = np.flatnonzero(values >= needed - values.max())
-        high = np.flatnonzero(values >= needed / 2)  # every pair that can win has one of these
-        found = self._best_of(high, possible), self._best_of(possible, high)
-        first, second, together = min(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
+        values, threshold = self._values(score_to_beat)
+        possible = np.flatnonzero(values >= threshold - values.max())
+        high = np.flatnonzero(values >= threshold / 2)  # every pair that can win has one of these
+        pairs = self._best_of(high, possible), self._best_of(possible, high)
+        first, second, together = min(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
         distance = (second - first) / len(alone)
         return SourcePair(first, second, together, (float(alone[first]), float(alone[second])), distance)
 
@@ -164,7 +164,7 @@ class _Search:
         largest = of_size * self.size + of_pair * 2 * int(self.lengths.max())
         least = max(least, factor / max(1, largest))
         values = factor * (self.shared.alone + self.shared.seam) - least * of_pair * self.lengths
-        return values, least * (of_size * self.size - of_pair * (self.unit - 1)) - _ROUNDING
+        return values, least * (of_size * self.size - of_pair * (self.unit - 1)) - _SCORE_TOLERANCE
 
     def _num_ngrams(self, words: Ints) -> Ints:
         return np.maximum(words - self.unit + 1, 0)
@@ -178,11 +178,11 @@ def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterato
     grams = sorted({gram for ids in targets for gram in pairwise(ids)}) if unit == 2 else []
     seams = [(lasts == first, firsts == second) for first, second in grams]
     for counts in in_targets:
-        own = np.flatnonzero(counts)
-        counts_of_own = counts[own]
-        counts_in_source = np.minimum(in_source[own], counts_of_own[:, None])
+        indices = np.flatnonzero(counts)
+        counts_of_own = counts[indices]
+        counts_in_source = np.minimum(in_source[indices], counts_of_own[:, None])
         possible = [
-            (place, *seams[row]) for place, row in enumerate(own.tolist()) if grams and all(map(np.any, seams[row]))
+            (place, *seams[row]) for place, row in enumerate(indices.tolist()) if grams and all(map(np.any, seams[row]))
         ]
         alone, seam = counts_in_source.sum(axis=0), np.zeros(len(source), np.int64)
         for _, ends, _ in possible:
@@ -207,30 +207,30 @@ def _common_ngrams(
         second: [B], indices of sentences.
     """
     copies = np.repeat(np.arange(len(counts)), counts)
-    before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)
-    after = counts[copies] - 1 - before
-    of_first = (in_source[:, first][copies] > before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
-    of_second = (in_source[:, second][copies] > after[:, None]).astype(np.float32)
+    copies_before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)
+    copies_after = counts[copies] - 1 - copies_before
+    of_first = (in_source[:, first][copies] > copies_before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
+    of_second = (in_source[:, second][copies] > copies_after[:, None]).astype(np.float32)
     common: Ints = alone[first, None] + alone[second] - (of_first.T @ of_second).astype(np.int64)
     for gram, ends, begins in seams:
         rows, columns = np.flatnonzero(ends[first]), np.flatnonzero(begins[second])
-        found = in_source[gram, first[rows], None] + in_source[gram, second[columns]]
-        common[np.ix_(rows, columns)] += found < counts[gram]
+        covered = in_source[gram, first[rows], None] + in_source[gram, second[columns]]
+        common[np.ix_(rows, columns)] += covered < counts[gram]
     return common
 
 
 def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Shared]:
     """Yield the longest common subsequences with each summary sentence."""
-    before = lengths_of_prefixes(source, targets)
-    after = lengths_of_prefixes([ids[::-1] for ids in source], [ids[::-1] for ids in targets])
-    for befores, afters in zip(before, after, strict=True):
-        alone = befores[-1].astype(np.int64)
-        yield _Shared(alone, np.zeros_like(alone), partial(_common_subsequences, befores, afters[::-1]))
+    prefix_lengths = lengths_of_prefixes(source, targets)
+    suffix_lengths = lengths_of_prefixes([ids[::-1] for ids in source], [ids[::-1] for ids in targets])
+    for prefixes, suffixes in zip(prefix_lengths, suffix_lengths, strict=True):
+        alone = prefixes[-1].astype(np.int64)
+        yield _Shared(alone, np.zeros_like(alone), partial(_common_subsequences, prefixes, suffixes[::-1]))
 
 
-def _common_subsequences(before: Lengths, after: Lengths, first: Ints, second: Ints) -> Ints:
-    """Return the maximum over all cuts of the summary sentence: [L + 1, N] before them and after them."""
+def _common_subsequences(prefixes: Lengths, suffixes: Lengths, first: Ints, second: Ints) -> Ints:
+    """Return the maximum over all cuts of the summary sentence: the lengths [L + 1, N] before them and after them."""
     common = np.zeros((len(first), len(second)), np.int32)
-    for of_first, of_second in zip(before[:, first], after[:, second], strict=True):
+    for of_first, of_second in zip(prefixes[:, first], suffixes[:, second], strict=True):
         np.maximum(common, of_first[:, None] + of_second, out=common)
     return common.astype(np.int64)

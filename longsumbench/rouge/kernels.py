@@ -18,10 +18,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _compiled: Callable[[Function], Function] = numba.njit(cache=True, nogil=True)
 
-_ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
-_COMMON = -1  # marks a word of the reference before the candidate is searched for it
+_IN_REFERENCE = -1  # marks a word of the reference before the candidate is searched for it
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
 
 
@@ -35,21 +35,21 @@ class Kernels:
         """Count what two texts have in common, as `count_overlap` does; `words` is larger than all their numbers."""
         if words > len(self._places):
             self._places = np.zeros(2 * words, np.int32)
-        return Overlap(*_overlap(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
+        return Overlap(*_totals(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
 
 
 @_compiled
-def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, int, int, int, int]:
+def _totals(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, int, int, int, int]:
     """Count the overlap; `places` is all 0 before and after."""
     for word in reference:
-        places[word] = _COMMON
+        places[word] = _IN_REFERENCE
     places[0] = 0
     shared = 0
     words = 0
     columns = np.zeros(len(candidate), np.int32)
     for column, word in enumerate(candidate):
         words += word != 0
-        if places[word] == _COMMON:
+        if places[word] == _IN_REFERENCE:
             shared += 1
             places[word] = shared
         columns[column] = places[word]
@@ -75,7 +75,7 @@ def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, 
         elif columns[column]:
             match[columns[column], column >> 6] |= bit
 
-    unigrams = _within(rows, available)
+    unigrams = _count_within(rows, available)
     bigrams = _bigrams(reference, rows, candidate, columns, shared)
     sequence = _sequence(rows, match)
     union = _within_counts(_union(reference, rows, match, marks, shared), available)
@@ -83,19 +83,19 @@ def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, 
 
 
 @_compiled
-def _within(rows: _Ids, available: _Ids) -> int:
+def _count_within(rows: _Ids, available: _Ids) -> int:
     """Count the words of `rows`, each at most as often as it is available."""
-    used = np.zeros(len(available), np.int32)
+    counts = np.zeros(len(available), np.int32)
     for place in rows:
-        used[place] += 1
-    return _within_counts(used, available)
+        counts[place] += 1
+    return _within_counts(counts, available)
 
 
 @_compiled
-def _within_counts(used: _Ids, available: _Ids) -> int:
+def _within_counts(counts: _Ids, available: _Ids) -> int:
     total = 0
-    for place in range(1, len(used)):
-        total += min(used[place], available[place])
+    for place in range(1, len(counts)):
+        total += min(counts[place], available[place])
     return total
 
 
@@ -106,7 +106,7 @@ def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared
     while size < 2 * len(candidate):
         size *= 2
     keys = np.zeros(size, np.int64)
-    left = np.zeros(size, np.int32)
+    unmatched = np.zeros(size, np.int32)
     shift = np.uint64(64)
     while size > 1:
         size >>= 1
@@ -120,7 +120,7 @@ def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared
             key = np.int64(last) * (shared + 1) + place
             slot = _slot(keys, key, shift)
             keys[slot] = key
-            left[slot] += 1
+            unmatched[slot] += 1
         last = place
     total = 0
     last = 0
@@ -130,8 +130,8 @@ def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared
         place = rows[row]
         if last and place:
             slot = _slot(keys, np.int64(last) * (shared + 1) + place, shift)
-            if left[slot] > 0:
-                left[slot] -= 1
+            if unmatched[slot] > 0:
+                unmatched[slot] -= 1
                 total += 1
         last = place
     return total
@@ -150,7 +150,7 @@ def _slot(keys: NDArray[np.int64], key: int, shift: np.uint64) -> int:
 def _sequence(rows: _Ids, match: _Bits) -> int:
     """Return the length of the LCS of two texts, each read as one sequence."""
     width = match.shape[1]
-    bits = np.full(width, _ALL, np.uint64)
+    bits = np.full(width, _ALL_BITS, np.uint64)
     for place in rows:
         if place == 0:
             continue
@@ -184,17 +184,17 @@ def _union(reference: _Ids, rows: _Ids, match: _Bits, marks: _Bits, shared: int)
     places = np.empty(longest, np.int32)
     last_columns = np.empty(width, np.uint64)  # of the sentences: before the mark
     for at in range(width):
-        following = marks[at + 1] if at + 1 < width else _NONE
-        last_columns[at] = (marks[at] >> _ONE) | (following << np.uint64(63))
+        next_marks = marks[at + 1] if at + 1 < width else _NONE
+        last_columns[at] = (marks[at] >> _ONE) | (next_marks << np.uint64(63))
     bits = ~marks
-    now = np.empty(width, np.uint64)
+    columns = np.empty(width, np.uint64)
     union = np.zeros(shared + 1, np.int32)
     count = 0
     for row, word in enumerate(reference):
         if word == 0:
             if count:
-                now[:] = last_columns
-                _backtrack(places, taken_at, count, match, now, union)
+                columns[:] = last_columns
+                _backtrack_bits(places, taken_at, count, match, columns, union)
                 bits[:] = ~marks
             count = 0
         elif rows[row]:
@@ -216,46 +216,46 @@ def _next_row(bits: _Bits, match: _Bits, marks: _Bits, taken_at: _Bits) -> None:
         over = total < row
         total += carry
         carry = _ONE if over or total < carry else _NONE
-        following = total | (row ^ rising)
-        difference = following - row
-        under = following < row
+        next_bits = total | (row ^ rising)
+        difference = next_bits - row
+        under = next_bits < row
         taken_at[at] = (difference - borrow) | match[at]
         borrow = _ONE if under or difference < borrow else _NONE
-        bits[at] = following & ~marks[at]
+        bits[at] = next_bits & ~marks[at]
 
 
 @_compiled
-def _backtrack(places: _Ids, taken_at: _Bits, count: int, match: _Bits, now: _Bits, union: _Ids) -> None:
-    """Walk up the tables of all candidate sentences at once; `now` has the bits of their columns."""
-    width = len(now)
+def _backtrack_bits(places: _Ids, taken_at: _Bits, count: int, match: _Bits, columns: _Bits, union: _Ids) -> None:
+    """Walk up the tables of all candidate sentences at once; `columns` has the bits of their columns."""
+    width = len(columns)
     for row in range(count - 1, -1, -1):
         place = places[row]
         any_taken = False
         for at in range(width):
-            taken = now[at] & taken_at[row, at]
-            if taken == _NONE:
+            hits = columns[at] & taken_at[row, at]
+            if hits == _NONE:
                 continue
             any_taken = True
-            now[at] ^= taken
-            while taken:
-                column = taken & (~taken + _ONE)
-                taken ^= column
-                _go_left(now, match[place], at, column)
+            columns[at] ^= hits
+            while hits:
+                column = hits & (~hits + _ONE)
+                hits ^= column
+                _go_left(columns, match[place], at, column)
         if any_taken:
             union[place] += 1
 
 
 @_compiled
-def _go_left(now: _Bits, match: _Bits, at: int, column: np.uint64) -> None:
+def _go_left(columns: _Bits, match: _Bits, at: int, column: np.uint64) -> None:
     """Set the bit before the nearest match at or left of a column."""
-    found = match[at] & (column | (column - _ONE))
-    while found == _NONE:
+    candidates = match[at] & (column | (column - _ONE))
+    while candidates == _NONE:
         at -= 1
-        found = match[at]
+        candidates = match[at]
     for step in (32, 16, 8, 4, 2, 1):  # all bits below the highest one
-        found |= found >> np.uint64(step)
-    highest = found ^ (found >> _ONE)
+        candidates |= candidates >> np.uint64(step)
+    highest = candidates ^ (candidates >> _ONE)
     if highest > _ONE:
-        now[at] |= highest >> _ONE
+        columns[at] |= highest >> _ONE
     elif at > 0:
-        now[at - 1] |= _ONE << np.uint64(63)
+        columns[at - 1] |= _ONE << np.uint64(63)

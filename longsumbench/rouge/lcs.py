@@ -21,9 +21,9 @@ Lengths = NDArray[np.int32]
 _NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
-def match_bits(candidate: Sequence[int], wanted: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return wanted word → the bits of its positions in the candidate, and the bits of the marks."""
-    bits = dict.fromkeys(wanted.keys() & set(candidate), 0)
+def match_bits(candidate: Sequence[int], words: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """Return word → the bits of its positions in the candidate, and the bits of the marks."""
+    bits = dict.fromkeys(words.keys() & set(candidate), 0)
     marks = 0
     for place, word in enumerate(candidate):
         if word in bits:
@@ -64,17 +64,17 @@ def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, l
     for word in reference:
         if match := bits.get(word):
             rising = row & match
-            following = (row + rising) | (row ^ rising)
-            rows.append((word, match, (following - row) | match))
-            row = following & free
+            next_row = (row + rising) | (row ^ rising)
+            rows.append((word, match, (next_row - row) | match))
+            row = next_row & free
         elif word == END:
-            _backtrack(rows, marks >> 1, union)
+            _backtrack_rows(rows, marks >> 1, union)
             row = free
             rows.clear()
     return union
 
 
-def _backtrack(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int]) -> None:
+def _backtrack_rows(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int]) -> None:
     """Walk up the tables of all candidate sentences at once, each from its last column.
 
     A row is taken where its word matches, or at the nearest match to the left of where the table rises to the row.
@@ -86,13 +86,13 @@ def _backtrack(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int
         union: counts the words of taken rows.
     """
     for word, match, taken_at in reversed(rows):
-        taken = at & taken_at
-        if not taken:
+        hits = at & taken_at
+        if not hits:
             continue
         union[word] += 1
-        on_match = taken & match
-        at = at ^ taken | on_match >> 1
-        risen = taken ^ on_match
+        on_match = hits & match
+        at = at ^ hits | on_match >> 1
+        risen = hits ^ on_match
         while risen:
             column = risen & -risen
             at |= (1 << (match & column - 1).bit_length()) >> 2
@@ -108,13 +108,13 @@ def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequen
         texts: N texts, as numbers of words from 0 on.
         targets: texts of L words each.
     """
-    wanted = set(chain.from_iterable(targets))
-    kept = [[word for word in text if word in wanted] for text in texts]  # the other words match nothing
-    padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in kept]
+    target_words = set(chain.from_iterable(targets))
+    shared = [[word for word in text if word in target_words] for text in texts]  # the other words match nothing
+    padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in shared]
     joined = np.fromiter(chain.from_iterable(padded), np.int64)
     starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]
-    lengths = np.array([len(text) for text in kept], np.int32)
-    bits = {word: _as_bits(joined == word) for word in wanted}
+    lengths = np.array([len(text) for text in shared], np.int32)
+    bits = {word: _as_bits(joined == word) for word in target_words}
     free = _as_bits(joined >= 0)
     for target in targets:
         rows = [free]

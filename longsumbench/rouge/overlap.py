@@ -42,8 +42,8 @@ def counted_words(text: Sequence[int]) -> tuple[Counter[int], Counter[tuple[int,
     return Counter(words), Counter(pairwise(words))
 
 
-def common(one: Mapping[Any, int], other: Mapping[Any, int]) -> int:
+def common(first: Mapping[Any, int], second: Mapping[Any, int]) -> int:
     """Count the n-grams in both, each with the smaller of its two counts."""
-    if len(one) > len(other):
-        one, other = other, one
-    return sum(min(count, other[gram]) for gram, count in one.items() if gram in other)
+    if len(first) > len(second):
+        first, second = second, first
+    return sum(min(count, second[gram]) for gram, count in first.items() if gram in second)

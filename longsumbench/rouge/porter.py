@@ -68,7 +68,7 @@ class Porter:
             last = word[-1]
         if last == "e":
             word = self._without_e(word)
-        if word.endswith("ll") and _measure(word[:-1]) > 1:
+        if word.endswith("ll") and _porter_m(word[:-1]) > 1:
             word = word[:-1]
         return word
 
@@ -85,7 +85,7 @@ class Porter:
         if self._extended and word.endswith("ied"):
             return word[:-1] if len(word) == len("died") else word[:-2]
         if word.endswith("eed"):
-            return word[:-1] if _measure(word[:-3]) else word
+            return word[:-1] if _porter_m(word[:-3]) else word
         stem = word[:-2] if word.endswith("ed") else word[:-3]
         form = _form(stem)
         if "v" not in form:
@@ -103,11 +103,11 @@ class Porter:
 
     def _without_ogi(self, word: str) -> str:
         """Step 2's -logi; in nltk its l belongs to the stem."""
-        return word[:-1] if _measure(word[:-3] if self._extended else word[:-4]) else word
+        return word[:-1] if _porter_m(word[:-3] if self._extended else word[:-4]) else word
 
     def _second_step(self, word: str) -> str:
         """Step 2; nltk repeats the step after -alli."""
-        if self._extended and word.endswith("alli") and _measure(word[:-4]):
+        if self._extended and word.endswith("alli") and _porter_m(word[:-4]):
             word = word[:-2]
             return self._second_step(word)
         if word.endswith("logi"):
@@ -117,11 +117,11 @@ class Porter:
     def _fourth_step(self, word: str) -> str:
         """Step 4."""
         if self._extended:
-            return _shortened(word, self._endings_4[word[-1]])
-        word = _shortened(word, _SUFFIXES)
+            return _without_suffix(word, self._endings_4[word[-1]])
+        word = _without_suffix(word, _SUFFIXES)
         for suffix in _MENT:
-            word = _shortened(word, (suffix,))
-        return _shortened(word, _ION)
+            word = _without_suffix(word, (suffix,))
+        return _without_suffix(word, _ION)
 
     def _without_e(self, word: str) -> str:
         """Step 5a."""
@@ -137,37 +137,37 @@ class Porter:
 
 def _by_last_letter(suffixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return last letter → the suffixes that end with it, so that most words need one lookup."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_letter: dict[str, tuple[str, ...]] = {}
     for suffix in suffixes:
-        found[suffix[-1]] = (*found.get(suffix[-1], ()), suffix)
-    return found
+        by_letter[suffix[-1]] = (*by_letter.get(suffix[-1], ()), suffix)
+    return by_letter
 
 
 def _form(stem: str) -> str:
     form = stem.encode().translate(_FORMS).decode()
     while "y" in form:  # a vowel after a consonant
-        before, _, after = form.partition("y")
-        form = f"{before}{'v' if before[-1:] == 'c' else 'c'}{after}"
+        head, _, tail = form.partition("y")
+        form = f"{head}{'v' if head[-1:] == 'c' else 'c'}{tail}"
     return form
 
 
-def _measure(stem: str) -> int:
+def _porter_m(stem: str) -> int:
     return _form(stem).count("vc")
 
 
-def _replaced(word: str, suffixes: Iterable[str], others: Mapping[str, str]) -> str:
+def _replaced(word: str, suffixes: Iterable[str], replacements: Mapping[str, str]) -> str:
     """Replace the first matching suffix if the rest has m > 0."""
     for suffix in suffixes:
         if word.endswith(suffix):
             stem = word.removesuffix(suffix)
-            return stem + others[suffix] if _measure(stem) else word
+            return stem + replacements[suffix] if _porter_m(stem) else word
     return word
 
 
-def _shortened(word: str, suffixes: Iterable[str]) -> str:
+def _without_suffix(word: str, suffixes: Iterable[str]) -> str:
     """Remove the first matching suffix if the rest has m > 1."""
     for suffix in suffixes:
         if word.endswith(suffix):
             stem = word[:-3] if suffix in _ION else word.removesuffix(suffix)
-            return stem if _measure(stem) > 1 else word
+            return stem if _porter_m(stem) > 1 else word
     return word

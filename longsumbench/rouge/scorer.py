@@ -78,9 +78,9 @@ class RougeScorer:
         self.references = _RULES[mode] if references is None else references
         check_choice("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(tokenizer, mode)
-        self.stemmer, chosen = _stemmer(mode, wordnet) if stem else ("none", None)
-        self._vocabulary = Vocabulary(chosen)
-        self._overlap = _counts(kernels)
+        self.stemmer, stem_word = _stemmer(mode, wordnet) if stem else ("none", None)
+        self._vocabulary = Vocabulary(stem_word)
+        self._overlap = _overlap_function(kernels)
 
     def score(self, prediction: _Text, references: Sequence[_Text]) -> dict[str, Score]:
         """Score a prediction against its references.
@@ -134,7 +134,7 @@ def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
     return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
 
 
-def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
+def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
     """Return the function that counts the overlap.
 
     Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
@@ -176,8 +176,8 @@ def _perl_score(hits: int, candidate: int, reference: int) -> Score:
     if not hits:
         return _ZERO
     precision, recall = _five_digits(hits / candidate), _five_digits(hits / reference)
-    both = precision + recall
-    return Score(precision, recall, _five_digits(2 * precision * recall / both) if both else 0.0)
+    total = precision + recall
+    return Score(precision, recall, _five_digits(2 * precision * recall / total) if total else 0.0)
 
 
 def _five_digits(value: float) -> float:

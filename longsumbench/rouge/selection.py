@@ -16,7 +16,7 @@ from longsumbench.core import Example, check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
 from longsumbench.rouge.scorer import RougeScorer
 
-_Words = Sequence[str]
+_Tokens = Sequence[str]
 Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
 LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 
@@ -24,7 +24,7 @@ LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 class SharedGrams:
     """N-grams that the selected sentences share with one reference, alone and with each further non-empty candidate."""
 
-    def __init__(self, reference: _Words, sentences: Sequence[_Words]) -> None:
+    def __init__(self, reference: _Tokens, sentences: Sequence[_Tokens]) -> None:
         unigrams, bigrams = Counter(reference), Counter(pairwise(reference))
         self._length, self._num_unigrams = len(reference), len(unigrams)
         self._columns: dict[str | Joint, int] = {
@@ -35,7 +35,7 @@ class SharedGrams:
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
 
-    def _count(self, sentences: Sequence[_Words]) -> NDArray[np.int64]:
+    def _count(self, sentences: Sequence[_Tokens]) -> NDArray[np.int64]:
         """Count the reference's n-grams in every sentence: [sentences, columns]."""
         width = len(self._limits)
         cells = [
@@ -48,18 +48,18 @@ class SharedGrams:
         return counts.reshape(len(sentences), width)
 
     def f1(
-        self, lengths: NDArray[np.int64], made: Sequence[Sequence[Joint]], undone: Sequence[Joint]
+        self, lengths: NDArray[np.int64], gained: Sequence[Sequence[Joint]], undone: Sequence[Joint]
     ) -> NDArray[np.float64]:
         """Return ROUGE-1 and ROUGE-2 F1 of the selection with each candidate added: [2, sentences].
 
         Args:
             lengths: words of each of these texts.
-            made: the bigrams between a candidate and its neighbours: two lists with an entry per candidate.
+            gained: the bigrams between a candidate and its neighbours: two lists with an entry per candidate.
             undone: the bigram between these neighbours, an entry per candidate.
         """
         self._with_each = self._own + self._selected
         rows = np.arange(len(lengths))
-        for sign, joints in ((1, made[0]), (1, made[1]), (-1, undone)):
+        for sign, joints in ((1, gained[0]), (1, gained[1]), (-1, undone)):
             self._with_each[rows, [self._columns.get(joint, -1) for joint in joints]] += sign
         shared = np.minimum(self._with_each, self._limits)
         unigram = 2 * shared[:, : self._num_unigrams].sum(axis=1) / np.maximum(lengths + self._length, 1)
@@ -71,7 +71,7 @@ class SharedGrams:
         self._selected = self._with_each[row]
 
 
-def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) -> list[int]:
+def greedy_selection(sentences: Sequence[_Tokens], references: Sequence[_Tokens]) -> list[int]:
     """Select sentences whose text scores high against the references (Nallapati et al., 2017).
 
     The selection starts empty. Each step adds the sentence that raises the score most, of equal ones the earliest, as
@@ -88,17 +88,17 @@ def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) 
     selected: list[int] = []
     best = 0.0
     while len(selected) < len(texts):
-        made, undone = _joints(texts, selected)
+        gained, undone = _joints(texts, selected)
         total = lengths + lengths[selected].sum()
-        scores = np.max([overlap.f1(total, made, undone) for overlap in overlaps], axis=0).mean(axis=0)
+        scores = np.max([overlap.f1(total, gained, undone) for overlap in overlaps], axis=0).mean(axis=0)
         scores[selected] = 0.0
-        chosen = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
-        if scores[chosen] <= best + LEAST_RISE:
+        candidate = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
+        if scores[candidate] <= best + LEAST_RISE:
             break
-        best = float(scores[chosen])
-        selected.insert(bisect_left(selected, chosen), chosen)
+        best = float(scores[candidate])
+        selected.insert(bisect_left(selected, candidate), candidate)
         for overlap in overlaps:
-            overlap.select(chosen)
+            overlap.select(candidate)
     return [candidates[index] for index in selected]
 
 
@@ -108,19 +108,19 @@ def oracle_sentences(example: Example, rouge: RougeScorer) -> list[int]:
     return greedy_selection([rouge.words(sentence) for sentence in example.sentences()], references)
 
 
-def _joints(texts: Sequence[_Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
+def _joints(texts: Sequence[_Tokens], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
     """Return the bigrams that selecting each text would make on its left and right, and the one it would undo."""
-    left: list[Joint] = []
-    right: list[Joint] = []
+    left_joints: list[Joint] = []
+    right_joints: list[Joint] = []
     undone: list[Joint] = []
     for index, words in enumerate(texts):
         place = bisect_left(selected, index)
-        before = texts[selected[place - 1]][-1] if place > 0 else None
-        after = texts[selected[place]][0] if place < len(selected) else None
-        left.append((before, words[0]))
-        right.append((words[-1], after))
-        undone.append((before, after))
-    return (left, right), undone
+        left_word = texts[selected[place - 1]][-1] if place > 0 else None
+        right_word = texts[selected[place]][0] if place < len(selected) else None
+        left_joints.append((left_word, words[0]))
+        right_joints.append((words[-1], right_word))
+        undone.append((left_word, right_word))
+    return (left_joints, right_joints), undone
 
 
 def sequential_selection(
@@ -153,21 +153,22 @@ def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: st
         sizes: [T], n-grams of the texts.
         measure: as in `sequential_selection`.
     """
-    own, size = counts > 0, int(counts.sum())
-    in_texts, counts = in_texts[own], counts[own]
-    left = np.flatnonzero(in_texts.any(axis=0))  # the others can only lower a score
-    in_texts, sizes = in_texts[:, left], sizes[left]
-    chosen: list[int] = []
-    common = taken = 0
+    present, size = counts > 0, int(counts.sum())
+    in_texts, counts = in_texts[present], counts[present]
+    candidates = np.flatnonzero(in_texts.any(axis=0))  # the others can only lower a score
+    in_texts, sizes = in_texts[:, candidates], sizes[candidates]
+    selected: list[int] = []
+    common = selected_size = 0
     best = 0.0
-    while len(left):
+    while len(candidates):
         gains = np.minimum(in_texts, counts[:, None]).sum(axis=0)
-        scores = score_counts(common + gains, taken + sizes, size, measure)
+        scores = score_counts(common + gains, selected_size + sizes, size, measure)
         place = int(scores.argmax())
         if scores[place] <= best:
             break
-        best, common, taken = scores[place], common + int(gains[place]), taken + int(sizes[place])
+        best, common, selected_size = scores[place], common + int(gains[place]), selected_size + int(sizes[place])
         counts = np.maximum(counts - in_texts[:, place], 0)
-        chosen.append(int(left[place]))
-        left, sizes, in_texts = np.delete(left, place), np.delete(sizes, place), np.delete(in_texts, place, axis=1)
-    return chosen
+        selected.append(int(candidates[place]))
+        candidates, sizes = np.delete(candidates, place), np.delete(sizes, place)
+        in_texts = np.delete(in_texts, place, axis=1)
+    return selected

@@ -72,18 +72,18 @@ def read_exceptions(wordnet: str | None = None) -> Exceptions:
     bases: dict[str, str] = {}
     digest = hashlib.sha256()
     for name in LISTS:
-        text = _read(folder / name)
+        text = _read_list(folder / name)
         digest.update(text.encode())
         bases.update((words[0], words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1)
     return Exceptions(bases, digest.hexdigest()[:8])
 
 
 def _folder(wordnet: str | None) -> Path:
-    given = Path(wordnet).expanduser() if wordnet else None
-    for folder in (given, given / "dict") if given else map(Path, _PLACES):
+    user_folder = Path(wordnet).expanduser() if wordnet else None
+    for folder in (user_folder, user_folder / "dict") if user_folder else map(Path, _PLACES):
         if _has_lists(folder):
             return folder
-    if given:
+    if user_folder:
         raise UsageError(f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'")
     raise EnvironmentProblem(
         f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
@@ -95,7 +95,7 @@ def _has_lists(folder: Path) -> bool:
     return all((folder / name).is_file() for name in LISTS)
 
 
-def _read(path: Path) -> str:
+def _read_list(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

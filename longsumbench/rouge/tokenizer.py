@@ -13,8 +13,8 @@ MARK = "."  # ends a sentence; no word contains it
 
 _SENTENCE_END = 0xFF  # this byte does not occur in UTF-8
 # Byte of UTF-8 → its replacement by the default rule: lower-case letter, digit, or a blank for everything else.
-_KEPT = bytearray(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
-_KEPT[_SENTENCE_END] = ord(MARK)
+_BYTE_TABLE = bytearray(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
+_BYTE_TABLE[_SENTENCE_END] = ord(MARK)
 _BETWEEN = bytes([32, _SENTENCE_END, 32])
 _BLANKLESS = (  # scripts without blanks between words: each letter is a word
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -40,7 +40,7 @@ def default_words(sentences: Iterable[str]) -> list[str]:
 def ascii_words(sentences: Iterable[str]) -> list[str]:
     """Return the words as ROUGE-1.5.5 does: as `default_words`, but only A–Z are lower-cased."""
     lines = [text.encode("utf-8", "surrogatepass") for text in sentences]
-    return _BETWEEN.join([*lines, b""]).translate(_KEPT).decode("ascii").split()
+    return _BETWEEN.join([*lines, b""]).translate(_BYTE_TABLE).decode("ascii").split()
 
 
 def unicode_words(sentences: Iterable[str]) -> list[str]:
@@ -66,8 +66,8 @@ def named_tokenizer(name: str, mode: str) -> Tokenizer:
 def dropped_share(text: str) -> float:
     """Return the share of a text's letters and digits that the default tokenizer drops, 0–1; 0 for a text without."""
     total = sum(map(str.isalnum, text))
-    kept = sum(len(word) for word in default_words([text]) if word != MARK)
-    return max(0.0, 1 - kept / total) if total else 0.0
+    num_kept = sum(len(word) for word in default_words([text]) if word != MARK)
+    return max(0.0, 1 - num_kept / total) if total else 0.0
 
 
 @cache

@@ -154,7 +154,7 @@ def needs_no_work(config: RunConfig) -> bool:
 def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
-    stages = user_cache(rebuild=rebuild, before=point.since)
+    stages = user_cache(rebuild=rebuild, cutoff=point.since)
     with stages.blaming_damage():
         yield stages
 

@@ -225,7 +225,7 @@ def training_key(report: FitReport) -> str:
 
 def link_stages(workdir: Path, stages: ArtifactCache) -> None:
     """Link the finished stages into the run's folder."""
-    for name, stage in stages.used.items():
+    for name, stage in stages.folders.items():
         link = workdir / name
         link.unlink(missing_ok=True)
         link.symlink_to(stage.resolve(), target_is_directory=True)

@@ -145,7 +145,7 @@ def _summarize_batch(
     inputs, outcomes = {}, list[tuple[str, Summary | DataError]]()
     for job in jobs:
         try:
-            inputs[job.name] = with_query(job.read(), query)
+            inputs[job.name] = with_query(job.load(), query)
         except DataError as problem:
             outcomes.append((job.name, problem))
     return [*outcomes, *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True)]

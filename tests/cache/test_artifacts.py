@@ -75,7 +75,7 @@ def test_a_failed_build_is_continued_or_cleared(tmp_path: Path) -> None:
     store = ArtifactCache(tmp_path)
     with pytest.raises(RuntimeError, match="stopped"):
         store.get("corpus", {}, fails)
-    assert not store.used
+    assert not store.folders
     folder = store.get("corpus", {}, clears)
     assert {item.name for item in folder.iterdir()} == {"whole", "inputs.json", "checksums"}
     assert not list(tmp_path.rglob("*.partial"))
@@ -86,7 +86,7 @@ def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
     store = ArtifactCache(tmp_path)
     one, two = store.get("units", {"split": "train"}, writes("x")), store.get("units", {"split": "test"}, writes("y"))
     store.get("units", {"split": "train"}, never)
-    assert store.used == {"units": one, f"units-{two.name[:8]}": two}
+    assert store.folders == {"units": one, f"units-{two.name[:8]}": two}
 
 
 def test_processes_build_once_and_continue_a_killed_build(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:
     old, now = ArtifactCache(tmp_path).get("checkpoint", {}, writes("old")), time.time()
     ArtifactCache(tmp_path).get("tokenizer", {}, writes("old"))
     os.utime(old / "inputs.json", (now - 60, now - 60))
-    first, second = (ArtifactCache(tmp_path, frozenset({"checkpoint"}), before=now - 30) for _ in range(2))
+    first, second = (ArtifactCache(tmp_path, frozenset({"checkpoint"}), cutoff=now - 30) for _ in range(2))
 
     def is_killed(partial: Path) -> None:
         (partial / "half").write_text("new", encoding="utf-8")

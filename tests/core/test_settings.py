@@ -23,7 +23,7 @@ class Mine:
 
     unit_length: int = setting(64, "longest unit", "tokens", "a paper", decides="units")
     layers: list[int] = setting([1], "layers with attention")
-    threads: int = setting(2, "of the machine", decides="nothing")
+    threads: int = setting(2, "threads of the machine", decides="nothing")
     plain: str | None = None
 
 
@@ -32,7 +32,7 @@ def test_worked_settings() -> None:
     assert setting_rows(Mine, "model.") == [
         ["model.unit_length", "64", "tokens: longest unit (a paper)"],
         ["model.layers", "[1]", "layers with attention"],
-        ["model.threads", "2", "of the machine"],
+        ["model.threads", "2", "threads of the machine"],
         ["model.plain", "", ""],
     ]
     assert names_deciding(Mine, "units", "nothing") == {"unit_length", "threads", "plain"}

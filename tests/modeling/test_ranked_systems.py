@@ -112,7 +112,7 @@ def test_a_failure_for_another_reason_keeps_its_message() -> None:
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
-    decided = {name: json.loads((folder / "inputs.json").read_text()) for name, folder in stages.used.items()}
+    decided = {name: json.loads((folder / "inputs.json").read_text()) for name, folder in stages.folders.items()}
     identity = first.reader.ranking.fitted_identity()["ranker"]
     assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
     assert first.identity()["ranker"] == LstmRanker.version
@@ -132,7 +132,7 @@ def test_its_tokenizer_is_the_systems(stages: ArtifactCache) -> None:
 def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) -> None:
     """Loaded from a folder alone, a system orders, reads and writes as before; the checkpoint stage holds it, too."""
     system, tests = fitted(stages), ToySplit.of("test", 3, start=900).examples
-    assert (stages.used["checkpoint"] / "ranker" / "model.safetensors").is_file()
+    assert (stages.folders["checkpoint"] / "ranker" / "model.safetensors").is_file()
     (tmp_path / "kept").mkdir()
     system.save(tmp_path / "kept")
     again = Trunc.load(tmp_path / "kept")

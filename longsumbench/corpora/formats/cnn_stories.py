@@ -24,11 +24,11 @@ from longsumbench.corpora.reading.files import (
 )
 from longsumbench.errors import DataError
 
-_LISTS = ("all_train.txt", "all_val.txt", "all_test.txt")
+_URLS = ("all_train.txt", "all_val.txt", "all_test.txt")
 # also cnn_wayback_training_urls.txt, or wayback_training_urls.txt in one folder per site
-_LIST = re.compile(r"(?:all_(train|val|test)|(?:\w+_)?wayback_(training|validation|test)_urls)\.txt")
-_SPLITS = {**SPLITS, "training": "train"}
-_ENDING = ".story"
+_URL_LIST = re.compile(r"(?:all_(train|val|test)|(?:\w+_)?wayback_(training|validation|test)_urls)\.txt")
+_LIST_SPLITS = {**SPLITS, "training": "train"}
+_STORY = ".story"
 _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 
@@ -46,16 +46,16 @@ def stories_source(path: Path) -> Source | None:
     """
     if not path.is_dir():
         return None
-    lists, stories = _find(path)
+    lists, stories = _find_stories(path)
     if not stories:
         if not lists and has_split_files(path):
             return None
-        raise DataError(f"no {_ENDING} files in this folder or below, nor train, validation or test .jsonl in it", path)
+        raise DataError(f"no {_STORY} files in this folder or below, nor train, validation or test .jsonl in it", path)
     if not lists:
-        problem = f"{_ENDING} files, but none of the url lists that define their splits: add {' '.join(_LISTS)}"
+        problem = f"{_STORY} files, but none of the url lists that define their splits: add {' '.join(_URLS)}"
         raise DataError(problem, path)
     files = (folder / name for name, folder in stories.items())
-    return local_source(path, [file for _, file in lists], partial(_entries, lists, stories), files)
+    return local_source(path, [file for _, file in lists], partial(_story_entries, lists, stories), files)
 
 
 def example_of(identity: str, paragraphs: Paragraphs, highlights: tuple[str, ...], source: str | None) -> Example:
@@ -82,7 +82,7 @@ def from_story(text: str, identity: str, url: str) -> Example:
     return example_of(identity, paragraphs_in(article.strip()), tuple(filter(None, sentences)), url)
 
 
-def _find(root: Path) -> tuple[list[tuple[str, Path]], dict[str, Path]]:
+def _find_stories(root: Path) -> tuple[list[tuple[str, Path]], dict[str, Path]]:
     """Return the lists, each with its split, and story → its folder. Linked folders are read, too."""
     lists: list[tuple[str, Path]] = []
     stories: dict[str, Path] = {}
@@ -90,12 +90,12 @@ def _find(root: Path) -> tuple[list[tuple[str, Path]], dict[str, Path]]:
         folders.sort()
         folder = Path(inside)
         for name in sorted(names):
-            if name.endswith(_ENDING):
-                if before := stories.get(name):
-                    raise DataError(f"two files for one story, {before} and {folder} have {name}; remove one", root)
+            if name.endswith(_STORY):
+                if clash := stories.get(name):
+                    raise DataError(f"two files for one story, {clash} and {folder} have {name}; remove one", root)
                 stories[name] = folder
-            elif match := _LIST.fullmatch(name):
-                lists.append((_SPLITS[match[1] or match[2]], folder / name))
+            elif match := _URL_LIST.fullmatch(name):
+                lists.append((_LIST_SPLITS[match[1] or match[2]], folder / name))
     return sorted(lists, key=lambda listed: ORDER.index(listed[0])), stories
 
 
@@ -103,29 +103,29 @@ def _raise_unreadable(error: OSError) -> None:
     raise DataError(f"cannot be read ({error.strerror or error})", error.filename) from error
 
 
-def _entries(lists: list[tuple[str, Path]], stories: dict[str, Path], full: set[str]) -> Iterator[Entry]:
-    named: dict[str, tuple[str, Path]] = {}
+def _story_entries(lists: list[tuple[str, Path]], stories: dict[str, Path], full: set[str]) -> Iterator[Entry]:
+    listings: dict[str, tuple[str, Path]] = {}
     for listed in lists:
         split, path = listed
         number = 0
         for number, url in names_in_list(path):
             if split in full:
                 break
-            name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _ENDING
-            before, address = named.get(name), url.decode("utf-8", "replace")
-            named.setdefault(name, listed)
-            if before is None and name in stories:
+            name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _STORY
+            listing, address = listings.get(name), url.decode("utf-8", "replace")
+            listings.setdefault(name, listed)
+            if listing is None and name in stories:
                 story = stories[name] / name
-                yield Entry(split, partial(_read, story, address), story)
-            elif before is None:
+                yield Entry(split, partial(_read_story, story, address), story)
+            elif listing is None:
                 problem = f"no {name} for {address}; {LEAVE_OUT}"
                 yield Entry(split, partial(refuse_row, "the story is missing", problem), path, number)
-            elif before[0] != split or before[1] == path:  # all_train.txt repeats the lists of the two sites
-                problem = f"{address} is already in {before[1].name}"
+            elif listing[0] != split or listing[1] == path:  # all_train.txt repeats the lists of the two sites
+                problem = f"{address} is already in {listing[1].name}"
                 yield Entry(split, partial(refuse_row, "the story is named twice", problem), path, number)
         if not number:
             raise DataError("the file is empty", path)
 
 
-def _read(path: Path, address: str) -> Example:
-    return from_story(text_of_file(path), path.name.removesuffix(_ENDING), address)
+def _read_story(path: Path, address: str) -> Example:
+    return from_story(text_of_file(path), path.name.removesuffix(_STORY), address)

@@ -21,7 +21,7 @@ from longsumbench.corpora.reading.files import (
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
-_LISTS = "split_ids"
+_SPLIT_IDS = "split_ids"
 _RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 
 
@@ -42,14 +42,14 @@ def reports_source(path: Path, from_row: FromRow) -> Source | None:
     """
     if not path.is_dir():
         return None
-    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _LISTS).is_dir()), None)
+    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()), None)
     if root is None:
         if has_split_files(path):
             return None
-        raise DataError(f"no folder {_LISTS} with crs and gao, and no train, validation or test .jsonl in it", path)
-    lists = _lists(root / _LISTS)
+        raise DataError(f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it", path)
+    lists = _lists(root / _SPLIT_IDS)
     reports = [file for agency in _AGENCIES for file in sorted((root / agency).glob("*.json"))]
-    entries = partial(_entries, root, lists, frozenset(reports), from_row)
+    entries = partial(_report_entries, root, lists, frozenset(reports), from_row)
     return local_source(root, list(chain.from_iterable(lists.values())), entries, reports)
 
 
@@ -68,7 +68,7 @@ def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
     return {split: (crs[split], gao[split]) for split in crs}
 
 
-def _entries(
+def _report_entries(
     root: Path, lists: dict[str, tuple[Path, Path]], reports: frozenset[Path], from_row: FromRow, full: set[str]
 ) -> Iterator[Entry]:
     for split, files in lists.items():
@@ -79,7 +79,7 @@ def _entries(
             empty = False
             report = root / listed.stem.partition("_")[0] / f"{identity}.json"
             if report in reports:
-                yield Entry(split, partial(_read, report, identity, from_row), report)
+                yield Entry(split, partial(_read_report, report, identity, from_row), report)
             else:
                 problem = f"no {report.parent.name}/{report.name}; {LEAVE_OUT}"
                 yield Entry(split, partial(refuse_row, "the report is missing", problem), listed, number)
@@ -91,5 +91,5 @@ def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
     return ((path, number, name.decode("utf-8", "replace")) for number, name in names_in_list(path))
 
 
-def _read(path: Path, identity: str, from_row: FromRow) -> Read:
+def _read_report(path: Path, identity: str, from_row: FromRow) -> Read:
     return from_row({**row_in_file(path), "id": identity})

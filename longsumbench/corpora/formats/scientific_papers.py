@@ -33,7 +33,7 @@ def paper_of_release_row(row: Row) -> Example:
     """
     if row.get("abstract_text") is None:
         raise BadRow("the field 'abstract_text' is missing")
-    return _example(id_in(row, "article_id"), optional_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
+    return _paper(id_in(row, "article_id"), optional_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
 
 
 def paper_of_hub_row(row: Row) -> Example:
@@ -44,10 +44,10 @@ def paper_of_hub_row(row: Row) -> Example:
     """
     article, abstract = text_in(row, "article"), text_in(row, "abstract")
     reference = tuple(chain.from_iterable(line_paragraphs(abstract or "")))
-    return _example(id_in(row, "id"), None, plain_document(line_paragraphs(article or "")), reference)
+    return _paper(id_in(row, "id"), None, plain_document(line_paragraphs(article or "")), reference)
 
 
-def _example(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:
+def _paper(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:
     if not any(article.sentences()):
         raise BadRow("the article is empty", f"'{identity}'; {LEAVE_OUT}")
     if not abstract:
@@ -64,14 +64,14 @@ def _abstract(value: Any) -> Sentences:
 
 
 def _article(row: Row) -> Document:
-    if sections := _sections(row):
+    if sections := _paper_sections(row):
         return Document(None, sections)
     if row.get("article_text") is None:
         raise BadRow("the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article")
     return plain_document((sentences_in(row["article_text"], "article_text"),))
 
 
-def _sections(row: Row) -> tuple[Section, ...]:
+def _paper_sections(row: Row) -> tuple[Section, ...]:
     sections, names = (list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
     texts = (sentences_in(section, "sections") for section in sections)
     return tuple(Section(_name(name), (text,)) for text, name in zip_longest(texts, names[: len(sections)]) if text)

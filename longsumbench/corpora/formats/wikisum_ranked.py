@@ -26,8 +26,8 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 
 _MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
-_MARK = re.compile("|".join(_MARKS))
-_FILE = re.compile(rf"(?:.+\.)?({'|'.join(SPLITS)})(?:\.([0-9]+))?\.pt")
+_ANY_MARK = re.compile("|".join(_MARKS))
+_RANKED_NAME = re.compile(rf"(?:.+\.)?({'|'.join(SPLITS)})(?:\.([0-9]+))?\.pt")
 _RankedFile = tuple[str, str, Path]  # split, and how the ids of its articles begin
 
 
@@ -45,7 +45,7 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
         UsageError: `dataset.tokenizer` is missing, or given without ranked files.
         DataError: the tokenizer cannot be read.
     """
-    files = _find(path)
+    files = _find_ranked(path)
     if not files:
         if tokenizer is not None and path.exists():
             raise UsageError(f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out")
@@ -54,9 +54,9 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
         raise UsageError(f"{files[0][2]} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
     model = Path(tokenizer).expanduser()
     sha256 = _digest(model)
-    used = {"tokenizer": {"file": model.name, "sha256": sha256}}
-    source = local_source(path, [file for *_, file in files], partial(_entries, files, model, sha256))
-    return replace(source, inputs={**source.inputs, **used}, facts={**source.facts, **used})
+    tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
+    source = local_source(path, [file for *_, file in files], partial(_article_entries, files, model, sha256))
+    return replace(source, inputs={**source.inputs, **tokenizer_facts}, facts={**source.facts, **tokenizer_facts})
 
 
 class Pieces:
@@ -78,8 +78,8 @@ class Pieces:
         except (RuntimeError, OSError) as error:
             raise DataError("not a SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
         self._size = len(self._model)
-        named = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
-        self._marks = named | {piece for piece in range(self._size) if self._model.is_control(piece)}
+        marks = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
+        self._marks = marks | {piece for piece in range(self._size) if self._model.is_control(piece)}
 
     def sentences(self, ids: Any, field: str) -> Sentences:
         """Decode a list of ids into sentences.
@@ -97,7 +97,7 @@ class Pieces:
         return tuple(sentence for text in texts for sentence in split_sentences(text))
 
 
-def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
+def _article_example(item: Any, identity: str, pieces: Pieces) -> Example:
     if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
         raise BadRow("an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'")
     paragraphs = (pieces.sentences(paragraph, "src") for paragraph in item["src"])
@@ -106,7 +106,7 @@ def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
         raise BadRow("'src' has no paragraph with text")
     text = item.get("tgt_str")
     if isinstance(text, str) and text.strip():
-        summary = tuple(sentence for stretch in _MARK.split(text) for sentence in split_sentences(stretch))
+        summary = tuple(sentence for stretch in _ANY_MARK.split(text) for sentence in split_sentences(stretch))
     else:
         summary = pieces.sentences(item.get("tgt"), "tgt")
     if not summary:
@@ -114,17 +114,17 @@ def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
     return Example(identity, None, None, documents, (summary,))
 
 
-def _find(path: Path) -> list[_RankedFile]:
+def _find_ranked(path: Path) -> list[_RankedFile]:
     """Return the released files of a folder in the order of splits and numbers, or the one file."""
     if path.is_file():
         return [("test", path.stem, path)] if path.suffix == ".pt" else []
-    found = []
+    numbered_files = []
     for file in path.iterdir() if path.is_dir() else ():
-        if (match := _FILE.fullmatch(file.name)) and file.is_file():
+        if (match := _RANKED_NAME.fullmatch(file.name)) and file.is_file():
             split, number = SPLITS[match[1]], match[2]
             name = split if number is None else f"{split}-{int(number)}"
-            found.append((ORDER.index(split), int(number or -1), (split, name, file)))
-    return [file for *_, file in sorted(found)]
+            numbered_files.append((ORDER.index(split), int(number or -1), (split, name, file)))
+    return [file for *_, file in sorted(numbered_files)]
 
 
 def _digest(model: Path) -> str:
@@ -135,13 +135,13 @@ def _digest(model: Path) -> str:
         raise DataError(problem, model) from error
 
 
-def _entries(files: list[_RankedFile], model: Path, sha256: str, full: set[str]) -> Iterator[Entry]:
+def _article_entries(files: list[_RankedFile], model: Path, sha256: str, full: set[str]) -> Iterator[Entry]:
     Pieces(model)  # raises an error of the tokenizer before the files are read
     for split, name, path in files:
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
                 break
-            yield Entry(split, partial(_read, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}")
+            yield Entry(split, partial(_decode, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}")
 
 
 @cache  # loaded once in each process
@@ -149,8 +149,8 @@ def _pieces(model: Path, sha256: str) -> Pieces:
     return Pieces(model)
 
 
-def _read(item: Any, identity: str, model: Path, sha256: str) -> Example:
-    return _example_of(item, identity, _pieces(model, sha256))
+def _decode(item: Any, identity: str, model: Path, sha256: str) -> Example:
+    return _article_example(item, identity, _pieces(model, sha256))
 
 
 def _articles(path: Path) -> list[Any]:

@@ -27,8 +27,8 @@ _ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not rea
 # What statements of facts consist of. In any casing: a firm can be a common word ("price", "grant").
 _OWN_PHRASES = re.compile(rf"\b(?:{'|'.join((*SITES, *FIRMS, 'bids?', 'goes to'))})\b", re.IGNORECASE)
 _NO_SENTENCE = f"sentence without {_TOKENS[0]} to {_TOKENS[-1]} tokens and an end mark"
-_OWN = "sentence with a site, a firm, 'bid' or 'goes to'"
-_REPEATED = "repeated sentence"
+_PROBE_WORDS = "sentence with a site, a firm, 'bid' or 'goes to'"
+_REPEATED_SENTENCE = "repeated sentence"
 
 
 class Prose(NamedTuple):
@@ -55,8 +55,8 @@ def load_filler(settings: DatasetSettings) -> Texts:
     """
     if settings.filler == settings.reader:
         raise UsageError(f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc")
-    kept = {name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")}
-    return load_texts(DatasetSettings(str(settings.filler), reader=settings.filler, **kept), user_cache())
+    options = {name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")}
+    return load_texts(DatasetSettings(str(settings.filler), reader=settings.filler, **options), user_cache())
 
 
 def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
@@ -69,42 +69,42 @@ def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[st
     Raises:
         DataError: the dataset lacks a split, or a split has too few sentences.
     """
-    texts, found = load_filler(settings), dict[str, Prose]()
+    texts, splits = load_filler(settings), dict[str, Prose]()
     for split in sorted(longest):  # a sentence of several splits is of the first split by name: test, train, validation
-        others = frozenset(chain.from_iterable(prose.sentences for prose in found.values()))
-        found[split] = _prose_of(texts, split, longest[split], others)
-    left_out = sum((Counter(prose.left_out) for prose in found.values()), Counter())
-    _log.info(f"dataset.filler={texts.name}: {_describe(left_out)}")
-    return found
+        excluded = frozenset(chain.from_iterable(prose.sentences for prose in splits.values()))
+        splits[split] = _prose_of(texts, split, longest[split], excluded)
+    left_out = sum((Counter(prose.left_out) for prose in splits.values()), Counter())
+    _log.info(f"dataset.filler={texts.name}: {_reasons(left_out)}")
+    return splits
 
 
-def _prose_of(texts: Texts, split: str, longest: int, others: Collection[str]) -> Prose:
-    named = f"dataset.filler={texts.name}"
+def _prose_of(texts: Texts, split: str, longest: int, excluded: Collection[str]) -> Prose:
+    dataset = f"dataset.filler={texts.name}"
     if split not in texts.splits:
         has = ", ".join(texts.splits)
-        raise DataError(f"{named} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}")
+        raise DataError(f"{dataset} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}")
     sentences = chain.from_iterable(example.sentences() for example in texts.splits[split])
-    prose = usable_prose(sentences, longest, others)
-    found = sum(map(tokens_in, prose.sentences))
-    if found < longest:
+    prose = usable_prose(sentences, longest, excluded)
+    num_tokens = sum(map(tokens_in, prose.sentences))
+    if num_tokens < longest:
         raise DataError(
-            f"{named} has too few sentences: {found:,} tokens in split '{split}', and a report has {longest:,}"
-            f" ({_describe(prose.left_out)}): choose a larger dataset or shorter reports (dataset.document_length)"
+            f"{dataset} has too few sentences: {num_tokens:,} tokens in split '{split}', and a report has {longest:,}"
+            f" ({_reasons(prose.left_out)}): choose a larger dataset or shorter reports (dataset.document_length)"
         )
     return prose
 
 
-def _describe(left_out: Mapping[str, int]) -> str:
+def _reasons(left_out: Mapping[str, int]) -> str:
     return f"left out {', '.join(f'{count:,} × {reason}' for reason, count in left_out.items()) or 'nothing'}"
 
 
-def usable_prose(sentences: Iterable[str], longest: int = 0, others: Collection[str] = ()) -> Prose:
-    """Select usable sentences without `others`; stop after 2,000,000 tokens, or `longest` if that is more."""
+def usable_prose(sentences: Iterable[str], longest: int = 0, excluded: Collection[str] = ()) -> Prose:
+    """Select usable sentences, none of `excluded`; stop after 2,000,000 tokens, or `longest` if that is more."""
     usable: dict[str, None] = {}
     left_out: Counter[str] = Counter()
     tokens = 0
     for sentence in sentences:
-        if reason := _problem(sentence) or (_REPEATED if sentence in usable or sentence in others else ""):
+        if reason := _problem(sentence) or (_REPEATED_SENTENCE if sentence in usable or sentence in excluded else ""):
             left_out[reason] += 1
             continue
         usable[sentence] = None
@@ -118,4 +118,4 @@ def _problem(sentence: str) -> str:
     """Return why a sentence is not usable; empty if it is."""
     if not sentence.endswith((".", "!", "?")) or tokens_in(sentence) not in _TOKENS:
         return _NO_SENTENCE
-    return _OWN if _OWN_PHRASES.search(sentence) else ""
+    return _PROBE_WORDS if _OWN_PHRASES.search(sentence) else ""

@@ -95,7 +95,7 @@ _SLOTS = {
 
 _TOKEN = re.compile(r"\w+(?:[-']\w+|(?<=\d)[.,:]\w+)*+|([^\w\s])\1*+")
 
-_Item = TypeVar("_Item")
+_Shuffled = TypeVar("_Shuffled")
 
 
 @lru_cache(2**16)  # most sentences occur in many reports
@@ -117,17 +117,17 @@ class Draw:
         """Return an integer from 0 to bound - 1."""
         return int(self.share() * bound)
 
-    def one_of(self, items: Sequence[_Item]) -> _Item:
+    def one_of(self, items: Sequence[_Shuffled]) -> _Shuffled:
         """Return a random item."""
         return items[int(self.share() * len(items))]
 
-    def shuffled(self, items: Sequence[_Item]) -> list[_Item]:
+    def shuffled(self, items: Sequence[_Shuffled]) -> list[_Shuffled]:
         """Return the items in random order."""
-        rest = list(items)
-        return [rest.pop(self.below(len(rest))) for _ in items]
+        remaining = list(items)
+        return [remaining.pop(self.below(len(remaining))) for _ in items]
 
-    def fill(self, template: str, **given: str) -> str:
+    def fill(self, template: str, **choices: str) -> str:
         """Return a sentence; slots without a given word get a random one."""
-        words = {name: given.get(name) or self.one_of(_WORDS[name]) for name in _SLOTS[template]}
+        words = {name: choices.get(name) or self.one_of(_WORDS[name]) for name in _SLOTS[template]}
         sentence = template.format_map(words)
         return sentence[0].upper() + sentence[1:]

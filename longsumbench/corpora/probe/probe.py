@@ -60,12 +60,12 @@ _DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the lon
 _MIN_LENGTH = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
-_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
+_REPORT_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
 _SINGLE, _RELAYED, _SILENT = SUMMARIES
 _NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # the words that can follow in a fact's kind
 _FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
 _AGENDA_SITES = range(4, 9)  # sites of a random agenda
-_OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # the `Controls` that `dataset.*` can set
+_CONTROLS = ("sources", "redundancy", "contradiction", "agenda")  # the `Controls` that `dataset.*` can set
 
 _SPARE = 64  # tokens that must be free to repeat or overrule a fact: more than such a fact takes
 _SLACK, _PROSE_SLACK = 4, 10  # tokens: a section may end this much early, about half a sentence
@@ -171,25 +171,25 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
-        places = _places(draw, len(decision.statements), num_sections, controls)
+        places = _draw_sections(draw, len(decision.statements), num_sections, controls)
         for place, statement in zip(places, decision.statements, strict=True):
             planted[place].append(statement)
-        others = _other_places(draw, decision, places[0], num_sections, controls)
-        for place, statement in others:
+        placements = _other_places(draw, decision, places[0], num_sections, controls)
+        for place, statement in placements:
             planted[place].append(statement)
-        decided = [places[0], *(place for place, statement in others if statement != decision.overruled)]
+        decided = [places[0], *(place for place, statement in placements if statement != decision.overruled)]
         distances.append(min(abs(place - places[-1]) for place in decided))
     rumours = _rumours(draw, decisions, controls)
     orders = [decision.in_order() for decision in decisions if decision.overruled]
-    sections = tuple(_fill(draw, planted, length, rumours, controls, opening, orders))
-    positions = _positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
+    sections = tuple(_fill_sections(draw, planted, length, rumours, controls, opening, orders))
+    positions = _fact_positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
     facts = tuple(
         Fact(decision.kind, decision.site, decision.firms[0], FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
     query = QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
     reference = tuple(decision.summary for decision in decisions)
-    documents = tuple(_documents(sections, controls))
+    documents = tuple(_divide_sections(sections, controls))
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
@@ -238,16 +238,16 @@ class _Decision:
 
 def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
     """Return the decisions in the order of the agenda, as many as the length allows."""
-    most = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
+    limit = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
     if length < _NOTE_LENGTH:
-        most = max(1, length // _NOTE_TOKENS_PER_SITE)
+        limit = max(1, length // _NOTE_TOKENS_PER_SITE)
     covered: dict[int, _Decision] = {}
     for item in draw.shuffled(range(len(controls.sites()))):
-        room = length - sum(other.tokens() for other in covered.values())
+        room = length - sum(decision.tokens() for decision in covered.values())
         if controls.agenda == _TOLD:
             room -= tokens_in(AGENDA.format(sites=THEN.join("x" * (len(covered) + 1))))
         decision = _decide(draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls))
-        if len(covered) < most and decision.tokens() <= room:
+        if len(covered) < limit and decision.tokens() <= room:
             covered[item] = decision
     if not covered:
         raise UsageError(f"a report of {length} tokens is too short for a fact and the agenda; raise the length")
@@ -257,15 +257,15 @@ def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
 def _traits(draw: Draw, room: int, controls: Controls) -> tuple[str, ...]:
     """Draw whether a decision overrules another one, and whether it is repeated; () if the controls exclude both."""
     shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
-    drawn = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
-    return drawn or (_NEITHER,) * any(shares.values())
+    traits = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
+    return traits or (_NEITHER,) * any(shares.values())
 
 
 def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
     firm = draw.one_of(FIRMS)
     if kind == _SINGLE:
         return _decide_at_once(draw, site, firm, traits)
-    rival = draw.one_of([other for other in FIRMS if other != firm])
+    rival = draw.one_of([candidate for candidate in FIRMS if candidate != firm])
     rank, other_rank = draw.shuffled(RANKS)
     bids = draw.fill(BID, site=site, rank=rank, firm=firm), draw.fill(BID, site=site, rank=other_rank, firm=rival)
     usual = REVISED_CHOICE if _OVERRULED in traits else CHOICE
@@ -286,23 +286,23 @@ def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> 
     firms: tuple[str, ...] = (firm,)
     overruled: Sentences = ()
     if _OVERRULED in traits:
-        before = draw.one_of([other for other in FIRMS if other != firm])
-        firms = firm, before
-        overruled = (draw.fill(draw.one_of(DECISIONS), site=site, firm=before),)
+        first_firm = draw.one_of([candidate for candidate in FIRMS if candidate != firm])
+        firms = firm, first_firm
+        overruled = (draw.fill(draw.one_of(DECISIONS), site=site, firm=first_firm),)
         decided = (draw.fill(draw.one_of(REVISED), site=site, firm=firm),)
     repeated = (draw.fill(draw.one_of(RESTATED), site=site, firm=firm),) if _REPEATED in traits else ()
     summary = draw.fill(SUMMARIES[_SINGLE], site=site, firm=firm)
     return _Decision(" ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
 
 
-def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
+def _draw_sections(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
     """Draw the sections that hold the one or two statements of a decision."""
     if statements == 1:
         return [draw.below(num_sections)]
     distance = controls.distance
     if distance is None:
-        near = draw.share() < controls.near or num_sections == 1
-        distance = 0 if near else 1 + draw.below(num_sections - 1)
+        same_section = draw.share() < controls.near or num_sections == 1
+        distance = 0 if same_section else 1 + draw.below(num_sections - 1)
     first = draw.below(num_sections - distance)
     return draw.shuffled((first, first + distance))
 
@@ -311,24 +311,24 @@ def _other_places(
     draw: Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
 ) -> list[tuple[int, Sentences]]:
     """Draw the sections of the overruled decision, never after the valid one in `place`, and of the repetition."""
-    others = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
+    placements = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
     if decision.repeated:
-        later = range(place + 1 if decision.overruled else 0, num_sections)
-        elsewhere = [other for other in later if other != place]
-        document = _document_of(place, num_sections, controls)
-        by_another = [other for other in elsewhere if _document_of(other, num_sections, controls) != document]
-        others.append((draw.one_of(by_another or elsewhere or [place]), decision.repeated))
-    return others
+        candidates = range(place + 1 if decision.overruled else 0, num_sections)
+        elsewhere = [section for section in candidates if section != place]
+        document = _document_index(place, num_sections, controls)
+        by_another = [section for section in elsewhere if _document_index(section, num_sections, controls) != document]
+        placements.append((draw.one_of(by_another or elsewhere or [place]), decision.repeated))
+    return placements
 
 
-def _document_of(section: int, num_sections: int, controls: Controls) -> int:
+def _document_index(section: int, num_sections: int, controls: Controls) -> int:
     """Return the document of a section; the sizes of documents differ by one section at most."""
     return section * min(controls.sources, num_sections) // num_sections
 
 
-def _documents(sections: Sequence[Sentences], controls: Controls) -> Iterator[Document]:
+def _divide_sections(sections: Sequence[Sentences], controls: Controls) -> Iterator[Document]:
     every = [Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
-    for number, members in groupby(range(len(every)), lambda section: _document_of(section, len(every), controls)):
+    for number, members in groupby(range(len(every)), lambda section: _document_index(section, len(every), controls)):
         source = f"Source {number + 1}" if controls.sources > 1 else None
         yield Document(source, tuple(every[section] for section in members))
 
@@ -339,12 +339,12 @@ def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> 
     It is one firm per site because every excluded firm narrows down the true one. So only one of 24 is excluded, at any
     length.
     """
-    taken = {decision.site: decision.firms for decision in decisions}
+    bidders = {decision.site: decision.firms for decision in decisions}
     sites = controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
-    return {site: draw.one_of([firm for firm in FIRMS if firm not in taken.get(site, ())]) for site in sites}
+    return {site: draw.one_of([firm for firm in FIRMS if firm not in bidders.get(site, ())]) for site in sites}
 
 
-def _fill(
+def _fill_sections(
     draw: Draw,
     planted: Sequence[Sequence[Sentences]],
     length: int,
@@ -358,17 +358,17 @@ def _fill(
     `rumours` maps a site to the firm that look-alikes name. `opening` begins the report. Statements of each of the
     `orders` keep their order if they are in one section.
     """
-    agenda, written = tuple(rumours), sum(map(tokens_in, opening))
-    plain, slack = _plain(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
+    agenda, num_tokens = tuple(rumours), sum(map(tokens_in, opening))
+    plain, slack = _plain_sentences(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
     due = [sum(map(tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
         end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
-        written += due[number - 1]
+        num_tokens += due[number - 1]
         stretches: list[Sentences] = []
-        while written < end - slack or not (stretches or statements):
+        while num_tokens < end - slack or not (stretches or statements):
             sentence = _distractor(draw, agenda, rumours, controls) or next(plain)
             stretches.append((sentence,))
-            written += tokens_in(sentence)
+            num_tokens += tokens_in(sentence)
         for statement in statements:
             stretches.insert(draw.below(len(stretches) + 1), statement)
         for order in orders:
@@ -394,7 +394,7 @@ def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], c
     return None
 
 
-def _plain(draw: Draw, controls: Controls) -> Iterator[str]:
+def _plain_sentences(draw: Draw, controls: Controls) -> Iterator[str]:
     """Yield the plain distractors of a report, without end."""
     if controls.prose:
         start = draw.below(len(controls.prose))
@@ -403,13 +403,13 @@ def _plain(draw: Draw, controls: Controls) -> Iterator[str]:
         yield draw.fill(draw.one_of(PLAIN), site=draw.one_of(SITES))
 
 
-def _positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
+def _fact_positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
     """Return for each fact the share of the text before its first statement. No planted sentence occurs twice."""
-    before, starts = 0, {}
+    num_tokens, starts = 0, {}
     for sentence in text:
-        starts[sentence] = before
-        before += tokens_in(sentence)
-    return [min(starts[statement[0]] for statement in statements) / before for statements in facts]
+        starts[sentence] = num_tokens
+        num_tokens += tokens_in(sentence)
+    return [min(starts[statement[0]] for statement in statements) / num_tokens for statements in facts]
 
 
 def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
@@ -427,9 +427,9 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
 
 
 def _controls_of(settings: DatasetSettings) -> Controls:
-    given: dict[str, Any] = {name: getattr(settings, name) for name in _OPTIONS}
-    given["hard"] = _HARD_AMONG_PROSE if settings.filler else None
-    return Controls(**{name: value for name, value in given.items() if value is not None})
+    values: dict[str, Any] = {name: getattr(settings, name) for name in _CONTROLS}
+    values["hard"] = _HARD_AMONG_PROSE if settings.filler else None
+    return Controls(**{name: value for name, value in values.items() if value is not None})
 
 
 def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Read]]:
@@ -439,10 +439,10 @@ def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Read]]:
     """
     controls, lengths = _controls_of(settings), lengths_of(settings.document_length, settings.train_length)
     prose = find_prose(settings, {split: max(lengths[split]) for split in lengths}) if settings.filler else {}
-    for split, (number, seed) in _SPLITS.items():
+    for split, (number, seed) in _REPORT_SPLITS.items():
         sentences, left_out = prose.get(split, NO_PROSE)
-        made = reports(lengths[split], seed, min(number, settings.limit or number), replace(controls, prose=sentences))
-        for index, example in enumerate(made):
+        limit, split_controls = min(number, settings.limit or number), replace(controls, prose=sentences)
+        for index, example in enumerate(reports(lengths[split], seed, limit, split_controls)):
             yield split, Thinned(example, left_out) if left_out and index == 0 else example
 
 
@@ -454,9 +454,11 @@ def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
     lengths, controls = lengths_of(settings.document_length, settings.train_length), _controls_of(settings)
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
-        for split, (number, seed) in _SPLITS.items()
+        for split, (number, seed) in _REPORT_SPLITS.items()
     }
-    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_DEFAULT, name)}
+    options = {
+        name: getattr(controls, name) for name in _CONTROLS if getattr(controls, name) != getattr(_DEFAULT, name)
+    }
     inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
     if settings.filler:
         filler, options["filler"] = load_filler(settings), settings.filler

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 HEADING, PARAGRAPH, ITEM, CODE = "heading", "paragraph", "item", "code"
-_HEADINGS = re.compile(
+_KNOWN_HEADINGS = re.compile(
     r"(?:args|arguments|attributes|called by|examples?|inputs?|keyword (?:args|arguments)|kwargs|methods|notes?"
     r"|outputs?|other parameters|param(?:eter)?s|raises|references|returns?|see also|shape|todo|tips?|usage|warnings?"
     r"|warns|yields?|variables|functions|classes|exceptions|constants|limitations|motivation|algorithm|details"
@@ -23,7 +23,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _DIRECTIVE = re.compile(r"(\s*)\.\. +(?:([\w:+-]+?)\s*::(?: +(.*))?$)?")
 _FIELD = re.compile(r"\s*:(param|parameter|arg|key|keyword|raises?|except|returns?|ivar|cvar|var)\b([^:]*):\s*(.*)")
 _OTHER_FIELD = re.compile(r"\s*[:@][a-z]\w*(?: [^:]*)?:(?:\s|$)")
-_LIST = re.compile(r"\s*(?:[-*+•] +|\(?\d{1,2}[.)] +|\(?[a-z]\) +)(?=\S)")
+_BULLET = re.compile(r"\s*(?:[-*+•] +|\(?\d{1,2}[.)] +|\(?[a-z]\) +)(?=\S)")
 _NUMPY_ITEM = re.compile(r"\s*(\*{0,2}\w[\w., *`/-]*?)\s+:(?:\s+.*|$)")
 _GOOGLE_ITEM = re.compile(r"\s*(?:- +)?([*`]{0,2}\w[\w., *`/-]*?)\s*(?:[(\[].*[)\]])?\s*:(?:\s+(.*)|$)")
 _CODE_START = re.compile(r"\s*(?:import |from \w+ import|def |class |@|#|\$|%|>|<|\{|\[|\(|print\()")
@@ -108,10 +108,10 @@ class _Lines:
 
     def _heading(self) -> Event | None:
         line = self.lines[self.at]
-        following = self._peek(1)
-        if following.strip() and _UNDERLINE.fullmatch(following) and 2 * len(following.strip()) >= len(line.strip()):
+        next_line = self._peek(1)
+        if next_line.strip() and _UNDERLINE.fullmatch(next_line) and 2 * len(next_line.strip()) >= len(line.strip()):
             self.at += 2
-        elif _HEADINGS.fullmatch(line.strip()):
+        elif _KNOWN_HEADINGS.fullmatch(line.strip()):
             self.at += 1
         else:
             return None
@@ -146,7 +146,7 @@ class _Lines:
     def _text(self, line: str) -> Iterator[Event]:
         start, indent = self.at, _indent(line)
         hanging = bool(self._peek(1).strip()) and _indent(self._peek(1)) > indent
-        if listed := _LIST.match(line):
+        if listed := _BULLET.match(line):
             self._gather(indent, deeper=True)
             yield Event(ITEM, line[listed.end() :] + self._joined(start + 1))
         elif item := self._item(line, hanging):
@@ -185,7 +185,7 @@ class _Lines:
         """Skip the lines that continue the current one."""
         self.at += 1
         while self.left() and (line := self.lines[self.at]).strip():
-            if (deeper and _indent(line) <= indent) or _LIST.match(line) or _PROMPT.match(line) or _FENCE.match(line):
+            if (deeper and _indent(line) <= indent) or _BULLET.match(line) or _PROMPT.match(line) or _FENCE.match(line):
                 break
             if _DIRECTIVE.match(line) or _FIELD.match(line) or _UNDERLINE.fullmatch(self._peek(1) or "x"):
                 break
@@ -230,11 +230,11 @@ class _Lines:
 
 def strip_markup(text: str) -> str:
     """Remove inline markup: :class:`~a.B` → B, ``x`` → x, `text <target>`_ → text, **x** → x."""
-    text = _INLINE.sub(_bare, text.replace("\\ ", "").replace("\\*", "*"))
+    text = _INLINE.sub(_strip_inline, text.replace("\\ ", "").replace("\\*", "*"))
     return " ".join(text.split())
 
 
-def _bare(match: re.Match[str]) -> str:
+def _strip_inline(match: re.Match[str]) -> str:
     content = match[match.lastgroup or 0]
     if match.lastgroup == "role":
         content = content.split("<")[0].strip() or content

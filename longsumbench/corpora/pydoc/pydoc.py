@@ -91,7 +91,10 @@ def package_versions() -> dict[str, Any]:
     Raises:
         EnvironmentProblem: a package is not installed.
     """
-    return {"python": platform.python_version(), "packages": {name: _version(name) for name in sorted(PACKAGES)}}
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _release_of(name) for name in sorted(PACKAGES)},
+    }
 
 
 def source_files() -> Iterator[tuple[str, Path]]:
@@ -100,10 +103,10 @@ def source_files() -> Iterator[tuple[str, Path]]:
     for name in sorted(sys.stdlib_module_names):
         yield from _modules(name, library / name)
     for package in sorted(PACKAGES.values()):
-        found = importlib.util.find_spec(package)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None:
             raise EnvironmentProblem(f"the package {package} is not installed: reinstall longsumbench")
-        origin = Path(found.origin)
+        origin = Path(spec.origin)
         yield from _modules(package, origin.parent if origin.name == "__init__.py" else origin.with_suffix(""))
 
 
@@ -127,12 +130,12 @@ def examples_in(module: str, source: bytes) -> Iterator[Example]:
     holders: list[tuple[str, ast.Module | ast.ClassDef]] = [(module, tree)]
     holders += [(f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)]
     for name, holder in holders:
-        example = _example_of(name, holder)
+        example = _docstring_example(name, holder)
         if example is not None:
             yield example
 
 
-def _example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
+def _docstring_example(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
     """Return the example of a module or class; None if its texts are too short or too long."""
     docstring = ast.get_docstring(holder)
     reference = _reference_in(docstring) if docstring else ()
@@ -156,9 +159,9 @@ def _reference_in(docstring: str) -> Sentences:
     return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
 
 
-def _document_of(name: str, docstring: str) -> Document | None:
+def _docstring_document(name: str, docstring: str) -> Document | None:
     """Return a member's documentation, with its headings as sections; None if it has no prose."""
-    sections = tuple(_sections(parse_docstring(docstring)))
+    sections = tuple(_docstring_sections(parse_docstring(docstring)))
     return Document(name, sections) if sections else None
 
 
@@ -183,14 +186,14 @@ def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> It
         if not isinstance(member, Definition):
             continue
         qualified, docstring = f"{name}.{member.name}", ast.get_docstring(member)
-        if docstring and docstring not in seen and (document := _document_of(qualified, docstring)):
+        if docstring and docstring not in seen and (document := _docstring_document(qualified, docstring)):
             seen.add(docstring)
             yield document
         if isinstance(member, ast.ClassDef):
             yield from _members(qualified, member, seen)
 
 
-def _sections(pieces: Iterable[Event]) -> Iterator[Section]:
+def _docstring_sections(pieces: Iterable[Event]) -> Iterator[Section]:
     headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
     for piece in pieces:
         if piece.kind == HEADING and piece.text != headed[-1][0]:
@@ -215,7 +218,7 @@ def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
 
 
 @cache  # 30 packages, and a sweep asks for each point
-def _version(distribution: str) -> str:
+def _release_of(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError as error:

@@ -27,10 +27,10 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     bigrams and no clones.
     """
     numbers = Vocabulary(stem=None)
-    wanted, *others = (
+    summary_bigrams, *paragraph_bigrams = (
         counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
     )
-    return [common(wanted, bigrams) > _CLONE_RECALL * wanted.total() for bigrams in others]
+    return [common(summary_bigrams, bigrams) > _CLONE_RECALL * summary_bigrams.total() for bigrams in paragraph_bigrams]
 
 
 class PageRule(NamedTuple):
@@ -49,9 +49,9 @@ class PageRule(NamedTuple):
         n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
         Sections with fewer words than n do not count.
         """
-        wanted = [grams for section in sections if (grams := _distinct(section, self.words))]
-        found = (_distinct(page, self.words) for page in pages)
-        return [max((len(page & grams) / len(grams) for grams in wanted), default=0.0) for page in found]
+        section_grams = [grams for section in sections if (grams := _distinct(section, self.words))]
+        page_grams = (_distinct(page, self.words) for page in pages)
+        return [max((len(page & grams) / len(grams) for grams in section_grams), default=0.0) for page in page_grams]
 
 
 PAGE_RULES = {
@@ -61,8 +61,8 @@ PAGE_RULES = {
 
 
 def _distinct(text: Sentences, words: int) -> _Grams:
-    found = [word for word in default_words(text) if word != MARK]
-    return set(zip(*(found[start:] for start in range(words)), strict=False))
+    tokens = [word for word in default_words(text) if word != MARK]
+    return set(zip(*(tokens[start:] for start in range(words)), strict=False))
 
 
 class Clones:

@@ -133,7 +133,7 @@ def texts_in(row: Row, field: str) -> list[str]:
     """
     texts = list_in(row.get(field), field)
     if odd := [text for text in texts if not isinstance(text, str)]:
-        raise BadRow(f"the field '{field}' must be a list of text, not a list with {_kind(odd[0])} in it")
+        raise BadRow(f"the field '{field}' must be a list of text, not a list with {_json_kind(odd[0])} in it")
     return texts
 
 
@@ -160,20 +160,21 @@ def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
     """
     objects = list_in(row.get(field), field, required)
     if odd := [item for item in objects if not isinstance(item, dict)]:
-        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_kind(odd[0])} in it")
+        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_json_kind(odd[0])} in it")
     return objects
 
 
-def given_field(row: Row, one: str, other: str) -> str:
+def given_field(row: Row, first: str, second: str) -> str:
     """Return the name of the field that is given, of two that exclude each other.
 
     Raises:
         BadRow: both fields are given, or none.
     """
-    given = [name for name in (one, other) if row.get(name) is not None]
-    if len(given) != 1:
-        raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if given else 'missing'}; give one of them")
-    return given[0]
+    names = [name for name in (first, second) if row.get(name) is not None]
+    if len(names) != 1:
+        problem = "both given" if names else "missing"
+        raise BadRow(f"the fields '{first}' and '{second}' are {problem}; give one of them")
+    return names[0]
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:
@@ -184,10 +185,10 @@ def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Documen
 def json_type(value: Any) -> str:
     """Return JSON's name of the value's type, for messages; for a list also the first item that is not text."""
     odd = [item for item in value if not isinstance(item, str)] if isinstance(value, (list, tuple)) else []
-    return f"a list with {_kind(odd[0])} in it" if odd else _kind(value)
+    return f"a list with {_json_kind(odd[0])} in it" if odd else _json_kind(value)
 
 
-def _kind(value: Any) -> str:
+def _json_kind(value: Any) -> str:
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):

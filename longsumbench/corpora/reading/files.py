@@ -47,14 +47,14 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     files = _find_splits(path)
     if split_by_hash and path.is_dir():
         raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
-    named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
-    source = local_source(path, list(files.values()), partial(_entries, named, from_row))
+    pairs: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
+    source = local_source(path, list(files.values()), partial(_file_entries, pairs, from_row))
     inputs = {**source.inputs, "split_by_hash": split_by_hash}
     return replace(source, inputs=inputs, size=sum(file.stat().st_size for file in files.values()))
 
 
 def local_source(
-    path: Path, files: list[Path], entries: Callable[[set[str]], Iterator[Entry]], others: Iterable[Path] = ()
+    path: Path, files: list[Path], entries: Callable[[set[str]], Iterator[Entry]], extra_files: Iterable[Path] = ()
 ) -> Source:
     """Return the source of rows in local files. Its inputs change with the size or the time of any file.
 
@@ -62,13 +62,13 @@ def local_source(
         path: the folder of the files, or the one file.
         files: those that the record names.
         entries: yields the rows.
-        others: more files that are read.
+        extra_files: more files that are read.
 
     Raises:
         DataError: a file cannot be read.
     """
     content = hashlib.sha256()
-    for file in (*files, *others):
+    for file in (*files, *extra_files):
         try:
             stat = file.stat()
         except OSError as error:
@@ -86,31 +86,31 @@ def _find_splits(path: Path) -> dict[str, Path]:
     check_readable(path)
     if not path.is_dir():
         raise DataError("no such file or folder; correct dataset.path", path)
-    found = one_per_split((file.name.partition(".")[0], file) for file in path.iterdir() if _is_split_file(file))
-    if not found:
+    splits = one_per_split((file.name.partition(".")[0], file) for file in path.iterdir() if _is_split_file(file))
+    if not splits:
         expected = "no split files; expected train, validation or test .jsonl, .json, .txt (or .gz), .csv or .parquet"
         names = [file.name for file in sorted(path.iterdir())]
-        there = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
-        advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
+        contents = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
+        advice = f"{contents}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
         raise DataError(f"{expected}; {advice}", path)
-    return found
+    return splits
 
 
-def one_per_split(named: Iterable[tuple[str, Path]]) -> dict[str, Path]:
+def one_per_split(candidates: Iterable[tuple[str, Path]]) -> dict[str, Path]:
     """Return split → file or folder, in the order train, validation, test.
 
     Args:
-        named: (name of a split, file or folder); other names are ignored.
+        candidates: (name of a split, file or folder); other names are ignored.
 
     Raises:
         DataError: a split has two.
     """
-    found: dict[str, Path] = {}
-    for name, path in sorted(named, key=lambda pair: pair[1]):
-        if (split := SPLITS.get(name)) and (before := found.setdefault(split, path)) != path:
-            what = f"two {'folders' if path.is_dir() else 'files'} for the split '{split}'"
-            raise DataError(f"{what}, {before.name} and {path.name}; remove one", path.parent)
-    return {split: found[split] for split in ORDER if split in found}
+    paths: dict[str, Path] = {}
+    for name, path in sorted(candidates, key=lambda pair: pair[1]):
+        if (split := SPLITS.get(name)) and (first := paths.setdefault(split, path)) != path:
+            problem = f"two {'folders' if path.is_dir() else 'files'} for the split '{split}'"
+            raise DataError(f"{problem}, {first.name} and {path.name}; remove one", path.parent)
+    return {split: paths[split] for split in ORDER if split in paths}
 
 
 def has_split_files(folder: Path) -> bool:
@@ -122,19 +122,19 @@ def _is_split_file(file: Path) -> bool:
     return _SPLIT_FILE.fullmatch(file.name) is not None and file.is_file()
 
 
-def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
-    done = 0
+def _file_entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
+    bytes_before = 0
     for split, path in files:
         empty = True
-        for number, (read, so_far) in enumerate(_reads_with_position(path, from_row), start=1):
+        for number, (load_row, so_far) in enumerate(_reads_with_position(path, from_row), start=1):
             if split in full:
                 break
-            if read is not None:
+            if load_row is not None:
                 empty = False
-                yield Entry(split, read, path, number, done + so_far)
+                yield Entry(split, load_row, path, number, bytes_before + so_far)
         if empty and split not in full:
             raise DataError("the file is empty", path)
-        done += path.stat().st_size
+        bytes_before += path.stat().st_size
 
 
 def _reads_with_position(path: Path, from_row: FromRow) -> Iterator[tuple[Callable[[], Read] | None, int]]:
@@ -143,7 +143,7 @@ def _reads_with_position(path: Path, from_row: FromRow) -> Iterator[tuple[Callab
         yield from ((partial(from_row, row), 0) for row in _table_rows(path))
     else:
         lines = _lines_with_position(path)
-        yield from ((partial(_read, line, from_row) if line.strip() else None, so_far) for line, so_far in lines)
+        yield from ((partial(_read_line, line, from_row) if line.strip() else None, so_far) for line, so_far in lines)
 
 
 def _table_rows(path: Path) -> Iterator[Row]:
@@ -270,5 +270,5 @@ def text_of_file(path: Path) -> str:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
 
-def _read(line: bytes, from_row: FromRow) -> Read:
+def _read_line(line: bytes, from_row: FromRow) -> Read:
     return from_row(row_in(line))

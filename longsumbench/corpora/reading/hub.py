@@ -29,7 +29,7 @@ def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
     revision = hub.revision or chosen_revision(corpus.name, hub.repository, hub.config, stages.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
     facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
-    return Source(inputs, facts, partial(_entries, corpus, hub, revision))
+    return Source(inputs, facts, partial(_hub_entries, corpus, hub, revision))
 
 
 def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
@@ -70,15 +70,15 @@ def _local_revision(repository: str, config: str | None, root: Path) -> str | No
     """Return the revision of a local copy: the library's newest, else this suite's newest."""
     if cached := _cached_revisions(repository, config):
         return cached[-1]
-    found = []
+    revisions = []
     for path in (root / "corpus").glob("*/inputs.json"):
         try:
             inputs = json.loads(path.read_text(encoding="utf-8"))
         except ValueError:  # a damaged file
             continue
         if (inputs.get("repository"), inputs.get("config")) == (repository, config):
-            found.append((path.stat().st_mtime_ns, str(inputs["revision"])))
-    return max(found)[1] if found else None
+            revisions.append((path.stat().st_mtime_ns, str(inputs["revision"])))
+    return max(revisions)[1] if revisions else None
 
 
 def _cached_revisions(repository: str, config: str | None) -> list[str]:
@@ -90,7 +90,7 @@ def _cached_revisions(repository: str, config: str | None) -> list[str]:
     return [path.parent.name for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
 
 
-def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
+def _hub_entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
     assert corpus.from_hub_row is not None
     for name, rows in _download(corpus, hub, revision).items():
         split = (hub.splits or SPLITS).get(name)
@@ -99,8 +99,8 @@ def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterato
         for index, row in enumerate(rows):
             if split in full:
                 break
-            read = partial(corpus.from_hub_row, {"id": f"{name}-{index}", **row})
-            yield Entry(split, read, f"{hub.repository} {name}", index + 1)
+            load_row = partial(corpus.from_hub_row, {"id": f"{name}-{index}", **row})
+            yield Entry(split, load_row, f"{hub.repository} {name}", index + 1)
 
 
 def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
@@ -111,8 +111,8 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
 
     offline, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, problem is not None
     try:
-        wanted = revision if problem is None else None
-        splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=wanted)
+        pinned = revision if problem is None else None
+        splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=pinned)
         return splits
     except Exception as error:  # the library's errors have no common class
         raise _failed(corpus.name, hub.repository, error) from error

@@ -99,7 +99,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
-        texts = _open(settings.name, corpus, folder)
+        texts = _open_splits(settings.name, corpus, folder)
     _report_overlaps(texts, settings.strict is True)
     return texts
 
@@ -121,21 +121,21 @@ class _Reading:
             return self._skip(entry, outcome)
         if isinstance(outcome, Exception):
             raise outcome
-        for made in outcome:
+        for item in outcome:
             try:
-                self._write(made)
+                self._write(item)
             except BadRow as problem:
                 self._skip(entry, problem)
 
-    def _write(self, made: MadeExample) -> None:
-        split = made.split
+    def _write(self, item: MadeExample) -> None:
+        split = item.split
         if split in self.full:
             return
         writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
         self.writers[split] = writer
-        writer.add(made.example)
-        if made.left_out:
-            self.left_out.setdefault(split, Counter()).update(made.left_out)
+        writer.add(item.example)
+        if item.left_out:
+            self.left_out.setdefault(split, Counter()).update(item.left_out)
         if len(writer) == self.settings.limit:
             self.full.add(split)
 
@@ -184,23 +184,23 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
     return settings.workers or num_cores()
 
 
-def _track(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
+def _track(rows: Iterator[tuple[Entry, RowOutcome]], name: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
     """Yield the rows and show the progress, in bytes of their files if known."""
     total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
-    with Progress(what, total, unit) as progress:
+    with Progress(name, total, unit) as progress:
         for entry, outcome in rows:
             yield entry, outcome
-            progress.advance(1 if size is None else entry.done // _MEGABYTE - progress.done)
+            progress.advance(1 if size is None else entry.position // _MEGABYTE - progress.done)
 
 
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
     """Return "test in train" → how many examples of test are also in train, and the id of the first."""
-    found = {}
-    for earlier, later in combinations(writers, 2):
-        if counts := compare_splits(writers[later].hashes, writers[earlier].hashes):
-            first = ReadSplit(later, folder / f"{later}.arrow", "")[counts.pop("place")]
-            found[f"{later} in {earlier}"] = {**counts, "first": first.id}
-    return found
+    overlaps = {}
+    for earlier_split, split in combinations(writers, 2):
+        if counts := compare_splits(writers[split].hashes, writers[earlier_split].hashes):
+            first = ReadSplit(split, folder / f"{split}.arrow", "")[counts.pop("place")]
+            overlaps[f"{split} in {earlier_split}"] = {**counts, "first": first.id}
+    return overlaps
 
 
 def _report_overlaps(texts: Texts, is_error: bool) -> None:
@@ -225,7 +225,7 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
             raise DataError(f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})")
 
 
-def _open(name: str, corpus: Corpus, folder: Path) -> Texts:
+def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
         split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"])

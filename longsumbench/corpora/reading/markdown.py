@@ -43,7 +43,7 @@ class MarkdownReader:
     def _take(self, token: Token) -> None:
         kind, _, side = token.type.rpartition("_")
         if token.type == "inline":
-            self._text(" ".join(_words(token.children or []).split()))
+            self._text(" ".join(_inline_text(token.children or []).split()))
         elif token.type in _NO_PROSE:
             self.words_left_out += len(token.content.split())
         elif kind == "heading":
@@ -79,9 +79,9 @@ class MarkdownReader:
         self._name, self._paragraphs = None, []
 
 
-def _words(tokens: Sequence[Token]) -> str:
+def _inline_text(tokens: Sequence[Token]) -> str:
     """Return the words of inline Markdown, for an image its alternative text."""
-    return "".join(_words(token.children or []) if token.type == "image" else _word(token) for token in tokens)
+    return "".join(_inline_text(token.children or []) if token.type == "image" else _word(token) for token in tokens)
 
 
 def _word(token: Token) -> str:

@@ -30,7 +30,7 @@ from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
 _SERIAL_BYTES = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
-_BATCH_BYTES = 1_000_000  # about so many bytes of text are sent together
+_BYTES_SENT_TOGETHER = 1_000_000  # about so many bytes of text are sent together
 _BATCHES_AHEAD = 3  # batches per process that are waiting or done
 _MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
 
@@ -44,7 +44,7 @@ class MadeExample(NamedTuple):
 
 
 _Batch = TypeVar("_Batch")
-_Outcome = TypeVar("_Outcome")
+_Result = TypeVar("_Result")
 RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 
@@ -53,14 +53,14 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def as_examples(read: Read) -> tuple[Example | Thinned, ...]:
+def as_examples(examples: Read) -> tuple[Example | Thinned, ...]:
     """Return the one or several examples of a row as a tuple."""
-    return (read,) if isinstance(read, Example | Thinned) else read
+    return (examples,) if isinstance(examples, Example | Thinned) else examples
 
 
-def as_thinned(read: Example | Thinned) -> Thinned:
+def as_thinned(example: Example | Thinned) -> Thinned:
     """Return an example as `Thinned`; nothing is left out by default."""
-    return read if isinstance(read, Thinned) else Thinned(read, {})
+    return example if isinstance(example, Thinned) else Thinned(example, {})
 
 
 def split_by_hash(identity: str) -> str:
@@ -69,15 +69,15 @@ def split_by_hash(identity: str) -> str:
     return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
 
 
-def make_examples(split: str | None, read: Callable[[], Read]) -> RowOutcome:
+def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome:
     """Make a row's examples; all are in one split.
 
     Args:
         split: the split; None: decided by a hash of the first example's id.
-        read: makes the examples; may raise any exception.
+        load_row: makes the examples; may raise any exception.
     """
     try:
-        examples = [as_thinned(example) for example in as_examples(read())]
+        examples = [as_thinned(example) for example in as_examples(load_row())]
         split = split or split_by_hash(examples[0].example.id)
         return [MadeExample(split, store_example(item.example, split == "train"), item.left_out) for item in examples]
     except Exception as problem:  # reported in the order of the rows
@@ -91,14 +91,14 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         entries: the rows.
         workers: the maximum number of processes; 1: this process only.
     """
-    done = 0
+    total_size = 0
     for number, entry in enumerate(entries, start=1):
-        outcome = make_examples(entry.split, entry.read)
+        outcome = make_examples(entry.split, entry.load)
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
-            done += _size(outcome)
-            if done >= _SERIAL_BYTES and can_be_sent(entry.read):
-                yield from _read_in_processes(entries, workers, done // number)
+            total_size += _size(outcome)
+            if total_size >= _SERIAL_BYTES and can_be_sent(entry.load):
+                yield from _read_in_processes(entries, workers, total_size // number)
 
 
 def can_be_sent(value: object) -> bool:
@@ -110,18 +110,18 @@ def can_be_sent(value: object) -> bool:
 
 
 def _size(outcome: Sequence[MadeExample]) -> int:
-    return sum(len(made.example.text) for made in outcome)
+    return sum(len(item.example.text) for item in outcome)
 
 
 def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
-    batches = _batches(entries, 1 + _BATCH_BYTES // max(1, mean_size))
-    for rows, made in map_in_processes(_make_all, batches, processes, "dataset.workers=1 reads them in one process"):
-        yield from zip(rows, made, strict=True)
+    batches = _batches(entries, 1 + _BYTES_SENT_TOGETHER // max(1, mean_size))
+    for rows, batch in map_in_processes(_make_all, batches, processes, "dataset.workers=1 reads them in one process"):
+        yield from zip(rows, batch, strict=True)
 
 
 def map_in_processes(
-    function: Callable[[_Batch], _Outcome], batches: Iterable[_Batch], processes: int, advice: str
-) -> Iterator[tuple[_Batch, _Outcome]]:
+    function: Callable[[_Batch], _Result], batches: Iterable[_Batch], processes: int, advice: str
+) -> Iterator[tuple[_Batch, _Result]]:
     """Yield every batch with `function(batch)`, in order; a few batches wait at a time, so memory stays bounded.
 
     Args:
@@ -133,7 +133,7 @@ def map_in_processes(
     Raises:
         EnvironmentProblem: a process has ended.
     """
-    waiting: deque[tuple[_Batch, Future[_Outcome]]] = deque()
+    waiting: deque[tuple[_Batch, Future[_Result]]] = deque()
     processes = min(processes, _MAX_PROCESSES)
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
@@ -186,7 +186,7 @@ def _raise_error(error: Exception) -> tuple[()]:
 
 
 def _make_all(rows: list[Entry]) -> list[RowOutcome]:
-    return [make_examples(entry.split, entry.read) for entry in rows]
+    return [make_examples(entry.split, entry.load) for entry in rows]
 
 
 def _end_with_parent() -> None:

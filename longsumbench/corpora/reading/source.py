@@ -27,8 +27,8 @@ def choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCac
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
     if settings.columns is not None:
         renamed = [
-            read and partial(_from_columns, settings.columns, read)
-            for read in (corpus.from_file_row, corpus.from_hub_row)
+            from_row and partial(_from_columns, settings.columns, from_row)
+            for from_row in (corpus.from_file_row, corpus.from_hub_row)
         ]
         corpus = replace(corpus, from_file_row=renamed[0], from_hub_row=renamed[1])
     if corpus.hub is not None and not corpus.hub.repository:

@@ -95,8 +95,8 @@ def measure_examples(folder: Path) -> pd.DataFrame:
 
 def measure_view(view: View) -> Iterator[tuple[str, float]]:
     """Yield the name and the number of each measure of a view; nothing for an empty output. Shares are 0–1."""
-    if isinstance(view, Selections) and len(view.taken):
-        taken = view.taken > 0
+    if isinstance(view, Selections) and len(view.counts):
+        taken = view.counts > 0
         changed = (taken[1:] != taken[:-1]).any(axis=1)
         yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
         yield _SELECTED, float(taken.sum(axis=1).mean())

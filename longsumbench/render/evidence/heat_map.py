@@ -59,7 +59,7 @@ def format_weight(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def _percent(value: float) -> str:
+def _format_share(value: float) -> str:
     return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
 
 
@@ -93,13 +93,13 @@ def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = fo
 
 def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
     num_units, num_steps = view.values.shape
-    width = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps))
+    width, steps = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps)), range(num_steps)
     rows = [
-        _row(_link(unit, "unit "), (_cell(_about(view, unit, step), shades[unit, step]) for step in range(num_steps)))
+        _map_row(_link(unit, "unit "), [_map_cell(_tip(view, unit, step), shades[unit, step]) for step in steps])
         for unit in range(num_units)
     ]
-    strongest = (_cell(_about(view, unit, step), kind=colour(unit)) for step, unit in enumerate(view.strongest))
-    rows.append(_row("strongest", strongest).replace("<tr>", '<tr class="strongest">'))
+    strongest = (_map_cell(_tip(view, unit, step), kind=colour(unit)) for step, unit in enumerate(view.strongest))
+    rows.append(_map_row("strongest", strongest).replace("<tr>", '<tr class="strongest">'))
     head = f'<tr><th class="name">step</th>{_ticks(num_steps, width)}</tr>'
     kind = "roomy" if width >= _ROOMY else "narrow"
     return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + _READOUT
@@ -114,23 +114,23 @@ def _map(kind: str, width: str, num_columns: int, head: str, rows: Sequence[str]
     )
 
 
-def _row(name: str, cells: Iterable[str], kind: str = "name") -> str:
+def _map_row(name: str, cells: Iterable[str], kind: str = "name") -> str:
     return f'<tr><th class="{kind}" scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
-def _cell(title: str, shade: float = 0.0, kind: str = "") -> str:
+def _map_cell(title: str, shade: float = 0.0, kind: str = "") -> str:
     colours = f' class="{kind}"' if kind else ""
     style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
     return f'<td{colours}{style} title="{escape(title)}"></td>'
 
 
-def _about(view: Weights, unit: int, step: int) -> str:
+def _tip(view: Weights, unit: int, step: int) -> str:
     token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
     return f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}"
 
 
-def _link(unit: int, before: str = "") -> str:
-    return f'<a href="#unit-{unit + 1}">{before}{unit + 1}</a>'
+def _link(unit: int, prefix: str = "") -> str:
+    return f'<a href="#unit-{unit + 1}">{prefix}{unit + 1}</a>'
 
 
 def _ticks(num_steps: int, width: int) -> str:
@@ -152,7 +152,7 @@ def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
         if step == run.steps[0]:
             parts.append(f"{token[: len(token) - len(token.lstrip())]}<sup>{_link(run.unit)}</sup>")
             token = token.lstrip()
-        shade, title = shades[run.unit, step], escape(_about(view, run.unit, step))
+        shade, title = shades[run.unit, step], escape(_tip(view, run.unit, step))
         parts.append(f'<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{title}">{escape(token)}</span>')
     return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
 
@@ -173,13 +173,13 @@ def selections(view: Selections) -> str:
 
 
 def _map_of_selections(view: Selections, scale: Scale | None) -> str:
-    num_segments, num_units = view.taken.shape
-    shades = np.zeros(view.taken.shape) if scale is None or view.scores is None else scale.shades(view.scores)
+    num_segments, num_units = view.counts.shape
+    shades = np.zeros(view.counts.shape) if scale is None or view.scores is None else scale.shades(view.scores)
     rows = []
     for segment in range(num_segments):
         text = f" {escape(view.texts[segment])}" if view.texts else ""
         cells = (_selection_cell(view, segment, unit, shades[segment, unit]) for unit in range(num_units))
-        rows.append(_row(f"<b>{segment + 1}</b>{text}", cells, f"name {colour(segment)}"))
+        rows.append(_map_row(f"<b>{segment + 1}</b>{text}", cells, f"name {colour(segment)}"))
     units = "".join(f'<th class="unit" scope="col">{_link(unit)}</th>' for unit in range(num_units))
     head = f'<tr><th class="name">segment</th>{units}</tr>'
     width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * _UNIT_WIDTH}px)"
@@ -187,11 +187,11 @@ def _map_of_selections(view: Selections, scale: Scale | None) -> str:
 
 
 def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
-    taken = view.taken[segment, unit]
-    title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
+    count = view.counts[segment, unit]
+    title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {count}"
     if view.scores is not None:
         title += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
-    return _cell(title, shade, colour(segment) if taken else "")
+    return _map_cell(title, shade, colour(segment) if count else "")
 
 
 def relations(view: Relations) -> str:
@@ -228,18 +228,18 @@ def _layer(view: Relations, layer: int) -> str:
     cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
     maps = list(_maps_of_relations(view, layer, cell))
     if len(maps) == 1:
-        shown = f'<p class="soft">{escape(maps[0][0])}</p>{maps[0][1]}'
+        body = f'<p class="soft">{escape(maps[0][0])}</p>{maps[0][1]}'
     else:
         group = escape(f"{layer} {view.name}")
         choices = "\n".join(
             f'<div class="one"><label><input type="radio" name="{group}"{"" if place else " checked"}>{escape(name)}'
-            f"</label><div>{drawn}</div></div>"
-            for place, (name, drawn) in enumerate(maps)
+            f"</label><div>{map_html}</div></div>"
+            for place, (name, map_html) in enumerate(maps)
         )
-        about = escape(f"heads of {view.layers[layer]}")
-        shown = f'<div class="heads" role="radiogroup" aria-label="{about}">\n{choices}\n</div>'
+        label = escape(f"heads of {view.layers[layer]}")
+        body = f'<div class="heads" role="radiogroup" aria-label="{label}">\n{choices}\n</div>'
     width = f"--cell:{cell}px;width:max(24rem, calc(4.8rem + {len(view.units) * cell}px))"
-    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{shown}\n{_READOUT}</div>'
+    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{body}\n{_READOUT}</div>'
 
 
 def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
@@ -256,19 +256,19 @@ def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple
 
 def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
     """Return a map of units by units, with its colour scale above it."""
-    write, shades = _percent if view.shares else format_weight, scale.shades(values)
+    write, shades = _format_share if view.shares else format_weight, scale.shades(values)
     rows = []
     for row, unit in enumerate(view.units):
         titles = (
-            f"{name}, unit {unit + 1} to unit {other + 1}: {write(values[row, column])}"
-            for column, other in enumerate(view.units)
+            f"{name}, unit {unit + 1} to unit {attended + 1}: {write(values[row, column])}"
+            for column, attended in enumerate(view.units)
         )
-        rows.append(_row(_unit(view, unit), map(_cell, titles, shades[row])))
+        rows.append(_map_row(_unit(view, unit), map(_map_cell, titles, shades[row])))
     units = "".join(f'<th class="unit" scope="col">{_unit(view, unit)}</th>' for unit in view.units)
     head = f'<tr><th class="name">from ↓ to →</th>{units}</tr>'
     width = f"calc(4.8rem + {len(view.units) * cell}px)"
-    drawn = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
-    return f'<p class="soft">{escape(view.name)} {legend(scale, write=write)}</p>\n{drawn}'
+    map_html = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
+    return f'<p class="soft">{escape(view.name)} {legend(scale, write=write)}</p>\n{map_html}'
 
 
 def _unit(view: Relations, unit: int) -> str:

@@ -47,18 +47,18 @@ _NAME_LENGTH = 24  # characters
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
 
 
-def draw_views(title: str, drawn: Sequence[View]) -> bytes:
+def draw_views(title: str, views: Sequence[View]) -> bytes:
     """Draw views, one below the other; return a PNG. Without views, the picture has a note."""
-    heights = [_height(view) for view in drawn] or [0.4]
+    heights = [_height(view) for view in views] or [0.4]
     with _figure(sum(heights) + 0.5) as (figure, image):
         figure.suptitle(
             textwrap.shorten(title, _TITLE_WIDTH, placeholder=" …"),
             **{"x": 0.008, "ha": "left", "fontsize": 12, "fontweight": "bold", "parse_math": False},
         )
         panels = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        for panel, view in zip(panels, drawn, strict=False):
+        for panel, view in zip(panels, views, strict=False):
             _draw_view(panel, view)
-        if not drawn:
+        if not views:
             panels[0].text(0.008, 0.5, "There is no array in the evidence.", fontsize=10)
     return image.getvalue()
 
@@ -90,7 +90,7 @@ def _height(view: View) -> float:
             names = 0.75 if _names_tokens(view) else 0.2
             return 0.9 + names + min(6.0, max(0.9, 0.22 * len(view.values)))
         case Selections():
-            return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
+            return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.counts)))
         case Relations():
             return 0.35 + 2.6 * _rows_of_layer(view) * len(view.layers)
         case SourceText():
@@ -120,17 +120,17 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
     plot.set_ylabel("unit")
     plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
-    _number(plot.yaxis, range(tall), _MOST_ROWS)
+    _number_axis(plot.yaxis, range(tall), _MOST_ROWS)
     plot.tick_params(axis="x", labelbottom=False)
     _draw_strip(strip, view)
     if _names_tokens(view):
         assert view.tokens is not None
-        names = [_shortened(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
+        names = [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
         for label in strip.get_xticklabels():
             label.set_parse_math(False)
     else:
-        _number(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
+        _number_axis(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
 
 
@@ -162,12 +162,12 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     plot = panel.subplots()
-    num_segments, num_units = view.taken.shape
+    num_segments, num_units = view.counts.shape
     if view.scores is not None and view.scores_name is not None:
         greys = LinearSegmentedColormap.from_list("greys", _GREYS)
         _heat(panel, plot, view.scores, scale_of(view.scores), view.scores_name, [plot], greys)
     for segment in range(num_segments):
-        bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(view.taken[segment]).tolist()]
+        bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(view.counts[segment]).tolist()]
         plot.broken_barh(bars, (segment - 0.32, 0.64), color=_colour(segment), linewidth=0)
     heading = f"{view.name}: the units that were selected for each segment (bars)"
     if view.scores_name:
@@ -177,8 +177,8 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     plot.set_ylim(num_segments - 0.5, -0.5)
     plot.set_xlabel("unit")
     plot.set_ylabel("segment")
-    _number(plot.xaxis, range(num_units), _MOST_COLUMNS)
-    _number(plot.yaxis, range(num_segments), _MOST_ROWS)
+    _number_axis(plot.xaxis, range(num_units), _MOST_COLUMNS)
+    _number_axis(plot.yaxis, range(num_segments), _MOST_ROWS)
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
@@ -205,10 +205,10 @@ def _draw_relations(panel: "SubFigure", view: Relations) -> None:
         for plot, (title, values, scale) in zip(plots[layer], maps, strict=False):
             _shade(plot, values, scale)
             plot.set_aspect("equal", anchor="NW")
-            shown = f"{_shortened(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
-            plot.set_title(shown, **{**_HEADING, "fontsize": 9})
+            caption = f"{_shorten_name(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
+            plot.set_title(caption, **{**_HEADING, "fontsize": 9})
             for axis in (plot.xaxis, plot.yaxis):
-                _number(axis, view.units, _MOST_UNITS)
+                _number_axis(axis, view.units, _MOST_UNITS)
         for plot in plots[layer][len(maps) :]:
             plot.set_axis_off()
 
@@ -218,14 +218,14 @@ def _beginning(text: str) -> str:
     return "\n".join(lines)
 
 
-def _shortened(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _shorten_name(name: str, limit: int) -> str:
+    return name if len(name) <= limit else f"{name[: limit - 1]}…"
 
 
 def _draw_source(panel: "SubFigure", view: SourceText) -> None:
     """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
     marks, windows = view.marks, view.windows
-    heights = [height for height, drawn in zip(_heights_of_source(view), (marks, windows), strict=True) if drawn]
+    heights = [height for height, part in zip(_heights_of_source(view), (marks, windows), strict=True) if part]
     panels = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
     if marks:
         steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
@@ -267,8 +267,8 @@ def _draw_map(
     _heat(panel, plot, values, scale, name, [plot])
     plot.set_title(heading, **_HEADING)
     plot.set(ylabel=axes[0], xlabel=axes[1])
-    _number(plot.yaxis, range(len(values)), _MOST_ROWS)
-    _number(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
+    _number_axis(plot.yaxis, range(len(values)), _MOST_ROWS)
+    _number_axis(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
     return plot
 
 
@@ -307,16 +307,16 @@ def _shade(
     return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
 
 
-def _number(axis: "Axis", indices: Sequence[int], most: int) -> None:
+def _number_axis(axis: "Axis", indices: Sequence[int], limit: int) -> None:
     """Write the numbers of some units, steps or tokens, of which some may be missing, at their places."""
-    numbers = tick_numbers(indices[-1] + 1, most)
+    numbers = tick_numbers(indices[-1] + 1, limit)
     places = [place for place, index in enumerate(indices) if index + 1 in numbers]
     axis.set_ticks(places, [f"{indices[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
 
 
-def tick_numbers(count: int, most: int) -> list[int]:
-    """Return 1 and the multiples of a round number up to `count`, at most `most` (2 or more) in total."""
+def tick_numbers(count: int, limit: int) -> list[int]:
+    """Return 1 and the multiples of a round number up to `count`, at most `limit` (2 or more) in total."""
     round_numbers = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
-    step = next(number for number in round_numbers if count // number + (number > 1) <= most)
+    step = next(number for number in round_numbers if count // number + (number > 1) <= limit)
     return sorted({1, *range(step, count + 1, step)})

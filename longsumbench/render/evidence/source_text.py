@@ -19,7 +19,7 @@ from longsumbench.render.evidence.views import SourceText, TokenMarks, TokenWind
 from longsumbench.render.html import static_text
 
 _MOST_VALUES = 1_000_000  # of an array on a page
-_SIZE = 48  # pixels of a cell's picture, and its rows
+_SIDE = 48  # pixels of a cell's picture, and its rows
 SOURCE_TEXT_STYLE = static_text("source_text.css")
 SOURCE_TEXT_SCRIPT = static_text("source_text.js")
 
@@ -28,13 +28,13 @@ def source_text(view: SourceText) -> str:
     """Return the source text, the steps and windows that can be selected, and the mean widths of the windows."""
     marks, windows = view.marks, view.windows
     heading = f"{' and '.join(view.names)}: the source text"
-    parts = [_steps(marks) if marks and marks.text else "", _bar(marks), _source(view)]
+    parts = [_steps(marks) if marks and marks.text else "", _heading_bar(marks), _source_tokens(view)]
     if windows:
         parts += [_lanes(windows) if _can_choose_windows(windows) else "", _widths(windows)]
-    return section(heading, f"<p>{_about(view)}</p>", *parts)
+    return section(heading, f"<p>{_describe_source(view)}</p>", *parts)
 
 
-def _about(view: SourceText) -> str:
+def _describe_source(view: SourceText) -> str:
     marks, windows = view.marks, view.windows
     text = []
     if marks:
@@ -66,9 +66,9 @@ def _hint(view: SourceText) -> str:
 def _steps(marks: TokenMarks) -> str:
     texts = _written(marks.tokens, len(marks.values))
     tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
-    whole = '<button class="whole" type="button" hidden>all steps</button>'
+    button = '<button class="whole" type="button" hidden>all steps</button>'
     column = f'{escape(marks.name)} of <span class="whom"></span> {legend(scale_of_weights(marks.values))}'
-    heading = f'<div class="bar"><h3>The {marks.text}</h3>{whole}<p class="soft column" hidden>{column}</p></div>'
+    heading = f'<div class="bar"><h3>The {marks.text}</h3>{button}<p class="soft column" hidden>{column}</p></div>'
     return f'{heading}\n<p class="steps{"" if marks.tokens else " numbers"}">{tokens}</p>'
 
 
@@ -81,21 +81,21 @@ def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
     """Return a token without the blanks around it; a token of blanks is shown as a sign."""
     style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
     body = text.strip()
-    before, after = text[: len(text) - len(text.lstrip())] if body else "", text[len(text.rstrip()) :]
-    shown = escape(body) or ("↵" if "\n" in text else "·")
-    return f'{before}<span class="{kind} shaded"{style} title="{escape(title)}">{shown}</span>{after}'
+    indent, trailing = text[: len(text) - len(text.lstrip())] if body else "", text[len(text.rstrip()) :]
+    content = escape(body) or ("↵" if "\n" in text else "·")
+    return f'{indent}<span class="{kind} shaded"{style} title="{escape(title)}">{content}</span>{trailing}'
 
 
-def _bar(marks: TokenMarks | None) -> str:
+def _heading_bar(marks: TokenMarks | None) -> str:
     if marks is None:
         return '<div class="bar"><h3>The source</h3></div>'
     steps = "the only step" if len(marks.values) == 1 else f"the mean over the {len(marks.values)} steps"
-    shown = f': <span class="what">{steps} of the {marks.text}</span>' if marks.text else ""
-    scale = f"{escape(marks.name)}{shown} {legend(scale_of_weights(marks.mean))}"
+    note = f': <span class="what">{steps} of the {marks.text}</span>' if marks.text else ""
+    scale = f"{escape(marks.name)}{note} {legend(scale_of_weights(marks.mean))}"
     return f'<div class="bar"><h3>The source</h3><p class="soft means">{scale}</p></div>'
 
 
-def _source(view: SourceText) -> str:
+def _source_tokens(view: SourceText) -> str:
     """Return the source, shaded by the mean of its marks, with the data of the script."""
     texts = _written(view.tokens, view.num_tokens)
     means = view.marks.mean if view.marks else np.zeros(len(texts))
@@ -112,10 +112,10 @@ def _titles(view: SourceText, texts: Sequence[str], means: NDArray[np.float64]) 
     for place, text in enumerate(texts, 1):
         name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
         of_steps = " in the mean" if view.marks and view.marks.text else ""
-        yield name + (f": {view.marks.name} {_number(means[place - 1])}{of_steps}" if view.marks else "")
+        yield name + (f": {view.marks.name} {_format_width(means[place - 1])}{of_steps}" if view.marks else "")
 
 
-def _number(value: float) -> str:
+def _format_width(value: float) -> str:
     return format_weight(value) if np.isfinite(value) else "no number"
 
 
@@ -157,13 +157,11 @@ def _lanes(windows: TokenWindows) -> str:
             for head in windows.heads
         )
         groups.append(f"<div><h4>{escape(layer)}</h4><ul>{lanes}</ul>{ends}</div>")
-    about = (
+    note = (
         '<p class="soft">From left to right, the source: a window and its middle in green, the token itself in orange. '
         "Select a head here or below: it gets a frame, and its window is underlined in the text.</p>"
     )
-    return (
-        f'<div class="of-token" hidden><h3 class="whose"></h3>{about}<div class="lanes">{"".join(groups)}</div></div>'
-    )
+    return f'<div class="of-token" hidden><h3 class="whose"></h3>{note}<div class="lanes">{"".join(groups)}</div></div>'
 
 
 def _widths(windows: TokenWindows) -> str:
@@ -175,33 +173,34 @@ def _widths(windows: TokenWindows) -> str:
     for layer, name in enumerate(windows.layers):
         cells = [
             f'<td class="wide">{_picture(windows, layer, head)}<b class="shaded" style="--v:{shades[layer, head]:.3f}">'
-            f"{_number(means[layer, head])}</b></td>"
+            f"{_format_width(means[layer, head])}</b></td>"
             for head in range(len(windows.heads))
         ]
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in windows.heads)
     body = "\n".join(rows)
     table = f"<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>"
-    about = (
+    note = (
         "The number is the mean width over all source tokens, in source tokens. The picture has a row per source "
         "token, the first on top. Each row shows the source from left to right, with the token's window and its middle."
     )
     return (
         f'<div class="bar"><h3>How wide the windows are, and where</h3><p class="soft">mean width {legend(scale)}</p>'
-        f'</div>\n<p class="soft">{about}</p>\n'
+        f'</div>\n<p class="soft">{note}</p>\n'
         f'<div class="scroll"><table class="wides">{table}</table></div>'
     )
 
 
 def _picture(windows: TokenWindows, layer: int, head: int) -> str:
     """Return an SVG of a head's windows: a row per source token, evenly sampled if there are many."""
-    num_rows = min(windows.num_tokens, _SIZE)
+    num_rows = min(windows.num_tokens, _SIDE)
     sampled = ((np.arange(num_rows) + 0.5) * windows.num_tokens / num_rows).astype(int)
-    height = _SIZE / num_rows
-    rows = [(height * (row + 0.5), *one) for row, one in enumerate(_SIZE * windows.shares()[:, layer, head, sampled].T)]
+    height = _SIDE / num_rows
+    shares = _SIDE * windows.shares()[:, layer, head, sampled].T
+    rows = [(height * (row + 0.5), *window) for row, window in enumerate(shares)]
     rows = [row for row in rows if not np.isnan(row[1])]
     bars = "".join(f"M{begin:.3g},{y:.3g}H{end:.3g}" for y, begin, _, end in rows)
     centers = "".join(f"M{middle - 0.5:.3g},{y:.3g}h1" for y, _, middle, _ in rows)
     paths = f'<path class="far" d="{bars}"></path><path d="{centers}"></path>'
-    box = f'viewBox="0 0 {_SIZE} {_SIZE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
+    box = f'viewBox="0 0 {_SIDE} {_SIDE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
     return f"<svg {box}>{paths}</svg>"

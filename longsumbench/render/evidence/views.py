@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from longsumbench.core import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
-_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
-MARKED_AXES = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
+_TEXT_OF_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
+MARKED_AXES = (*((axis, "source_token") for axis in _TEXT_OF_STEPS), ("source_token",))
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
-_ROUNDING = 1e-3  # error of shares that were stored in half precision
+_SHARE_ERROR = 1e-3  # error of shares that were stored in half precision
 RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
 
 
@@ -118,21 +118,21 @@ class Selections:
 
     Attributes:
         name: name of the array of selections.
-        taken: [segment, unit]; how much of the unit was selected, 0 for none.
+        counts: [segment, unit]; how much of the unit was selected, 0 for none.
         scores_name: name of the array of scores; None without scores.
         scores: [segment, unit]; None without scores.
         texts: texts of the segments; None if unknown.
     """
 
     name: str
-    taken: NDArray[np.int64]
+    counts: NDArray[np.int64]
     scores_name: str | None
     scores: NDArray[np.float64] | None
     texts: tuple[str, ...] | None
 
     def segments_of(self, unit: int) -> list[int]:
         """Return the segments for which a unit was selected, both from 0."""
-        segments: list[int] = np.flatnonzero(self.taken[:, unit]).tolist()
+        segments: list[int] = np.flatnonzero(self.counts[:, unit]).tolist()
         return segments
 
 
@@ -170,7 +170,7 @@ class Relations:
     def shares(self) -> bool:
         """True if all values can be shown as percentages: none is below 0 or, except for rounding, above 1."""
         scale = scale_of(self.values)
-        return scale.low >= 0 and scale.high <= 1 + _ROUNDING
+        return scale.low >= 0 and scale.high <= 1 + _SHARE_ERROR
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def views(evidence: Evidence) -> list[View]:
     """Return the views of evidence: weights, selections, relations, the source, then planes, each sorted by name."""
     arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
-    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _STEPS}]
+    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _TEXT_OF_STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
     selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
     relations = [name for name in axes if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1]
@@ -302,13 +302,13 @@ def views(evidence: Evidence) -> list[View]:
         *([selection] if selection else []),
         *(_relations(name, arrays[name], evidence) for name in relations),
         *source_texts,
-        *(_plane(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
+        *(_plane_view(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
     ]
 
 
 def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
     axis = evidence.axes[name][1]
-    return Weights(name, _STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
+    return Weights(name, _TEXT_OF_STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
 
 
 def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None) -> Selections | None:
@@ -317,18 +317,18 @@ def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
     scores = [name for name in arrays if name not in counts]
     if len(counts) != 1 or len(scores) > 1:
         return None
-    taken = arrays[counts[0]].astype(np.int64)
+    selected = arrays[counts[0]].astype(np.int64)
     if not scores:
-        return Selections(counts[0], taken, None, None, texts)
-    return Selections(counts[0], taken, scores[0], arrays[scores[0]].astype(np.float64), texts)
+        return Selections(counts[0], selected, None, None, texts)
+    return Selections(counts[0], selected, scores[0], arrays[scores[0]].astype(np.float64), texts)
 
 
 def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
     """Return the view of a square array, without units that have no text and no attention."""
     texts, values = evidence.texts["unit"], array.astype(np.float64)
     has_text = np.array([bool(text.strip()) for text in texts])
-    shown = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
-    units = np.flatnonzero(shown if has_text.any() else ~has_text)
+    visible = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
+    units = np.flatnonzero(visible if has_text.any() else ~has_text)
     layers, heads = _layers_and_heads(array, evidence)
     return Relations(name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads)
 
@@ -349,16 +349,17 @@ def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> lis
     windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOW_AXES] if arrays[name].shape[3] == 2]
     tokens = evidence.texts.get("source_token")
     if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
-        return [*(SourceText(tokens, one, None) for one in marks), *(SourceText(tokens, None, one) for one in windows)]
-    return [SourceText(tokens, *both) for both in zip_longest(marks, windows)]
+        with_marks = [SourceText(tokens, mark, None) for mark in marks]
+        return with_marks + [SourceText(tokens, None, window) for window in windows]
+    return [SourceText(tokens, *pair) for pair in zip_longest(marks, windows)]
 
 
 def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
-    *before, _ = evidence.axes[name]
+    *step_axes, _ = evidence.axes[name]
     values = np.atleast_2d(array.astype(np.float64))
-    if not before:
+    if not step_axes:
         return TokenMarks(name, None, values, None)
-    return TokenMarks(name, _STEPS[before[0]], values, evidence.texts.get(before[0]))
+    return TokenMarks(name, _TEXT_OF_STEPS[step_axes[0]], values, evidence.texts.get(step_axes[0]))
 
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
@@ -366,7 +367,7 @@ def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows
     return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 
-def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:
+def _plane_view(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:
     values = np.atleast_2d(array.astype(np.float64))
     if values.size:
         with np.errstate(invalid="ignore"):  # the mean of -inf and inf is NaN

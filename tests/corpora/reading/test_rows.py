@@ -29,7 +29,7 @@ from longsumbench.errors import DataError, EnvironmentProblem
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes after the first rows, and hand them a few at a time."""
     monkeypatch.setattr(rows, "_SERIAL_BYTES", 300)
-    monkeypatch.setattr(rows, "_BATCH_BYTES", 600)
+    monkeypatch.setattr(rows, "_BYTES_SENT_TOGETHER", 600)
 
 
 def row(number: int) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_rows_of_several_examples() -> None:
     """Rows that become several examples, and what was left out of them, come back in their order."""
     assert comparable(read_rows(entries(40), 2)) == comparable(read_rows(entries(40), 1))
     assert comparable(read_rows(entries(2), 2)) == comparable(
-        (one, make_examples("train", one.read)) for one in entries(2)
+        (one, make_examples("train", one.load)) for one in entries(2)
     )
 
 

@@ -217,7 +217,7 @@ def test_without_validation_the_last_weights_are_used(stages: ArtifactCache) -> 
 def test_a_finished_training_is_found(stages: ArtifactCache) -> None:
     """The same training again is not done again: the report and the weights come from the stage."""
     first, report = fit(stages, tiny_recipe(max_steps=3))
-    folder = stages.used["checkpoint"]
+    folder = stages.folders["checkpoint"]
     before = (folder / "model.safetensors").stat().st_mtime_ns
     second, again = fit(stages, tiny_recipe(max_steps=3))
     assert again == report == read_report(folder)

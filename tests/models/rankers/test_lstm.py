@@ -228,7 +228,7 @@ def test_the_finished_stage_is_found(tmp_path: Path) -> None:
     first = LstmRanker.fitted(train, None, QUICK, stages)
     assert LstmRanker.fitted(train, None, replace(QUICK, device="auto"), stages).identity == first.identity
     assert len(list(tmp_path.glob("ranker/*/inputs.json"))) == 1
-    names = sorted(path.name for path in stages.used["ranker"].iterdir())
+    names = sorted(path.name for path in stages.folders["ranker"].iterdir())
     assert "trainer" not in names
     assert "model.safetensors" in names
     others = [replace(QUICK, **change) for change in ({"dimension": 8}, {"seed": 2}, {"unit": "section"})]
