@@ -11,14 +11,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from longsumbench.render.html_parts import (
-    PAGE_STYLE,
-    headed_references,
-    html_picture,
-    html_text,
-    marks_legend,
-    transparent_svg,
-)
+from longsumbench.core import Sentences
+from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.outputs.compare import (
     COMPARISON_ALIGNMENT,
     COMPARISON_COLUMNS,
@@ -28,10 +22,16 @@ from longsumbench.outputs.compare import (
     ScoreChange,
     format_row,
 )
-from longsumbench.core import Sentences
-from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.render.figures import write_pictures
 from longsumbench.render.html import html_page, html_table
+from longsumbench.render.html_parts import (
+    PAGE_STYLE,
+    headed_references,
+    html_picture,
+    html_text,
+    marks_legend,
+    transparent_svg,
+)
 from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, split_variant

@@ -10,6 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import RunConfig, bounds_of, check_folder_name, check_value, registry
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.outputs.imported import (
     ImportedConfig,
     ImportedSystem,
@@ -17,10 +21,6 @@ from longsumbench.outputs.imported import (
     match_outputs,
     only_summarized,
 )
-from longsumbench.core import RunConfig, bounds_of, check_folder_name, check_value, registry
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import Point, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan

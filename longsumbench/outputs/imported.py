@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench.outputs.repeat import check_same_texts
-from longsumbench.outputs.files import first_ids, read_outputs
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import (
     SECTIONS,
     DatasetSettings,
@@ -24,11 +23,12 @@ from longsumbench.core import (
     Text,
     build_settings,
 )
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
+from longsumbench.outputs.files import first_ids, read_outputs
+from longsumbench.outputs.repeat import check_same_texts
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from longsumbench.render.html_parts import headed_references, html_text, or_nothing
-from longsumbench.outputs.inspect_run import Inspection
 from longsumbench.core import describe_reading
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.outputs.inspect_run import Inspection
 from longsumbench.render.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HEAT_MAP_STYLE as HEAT_MAP_STYLE,
@@ -34,6 +33,7 @@ from longsumbench.render.evidence.source_text import (
 )
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
 from longsumbench.render.html import html_page
+from longsumbench.render.html_parts import headed_references, html_text, or_nothing
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit

@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.render.html_parts import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
+from longsumbench.core import Example
+from longsumbench.errors import suite_errors
 from longsumbench.outputs.inspect_page import (
     INSPECTION_STYLE,
     NO_TEXTS,
@@ -21,10 +22,9 @@ from longsumbench.outputs.inspect_page import (
     text_read,
 )
 from longsumbench.outputs.inspect_run import Inspection, inspect_example
-from longsumbench.core import Example
-from longsumbench.errors import suite_errors
 from longsumbench.render.evidence.views import views
 from longsumbench.render.html import html_page
+from longsumbench.render.html_parts import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
 from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer

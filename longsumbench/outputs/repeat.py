@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longsumbench.outputs.reproduce import describe_differences
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
+from longsumbench.outputs.reproduce import describe_differences
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan

@@ -13,8 +13,6 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.outputs.warnings import TextTable, find_warnings, split_sides, splitting_of
 from longsumbench.core import Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
@@ -22,6 +20,8 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
 from longsumbench.metrics.aggregate import RougeMeans, aggregate, write_scores
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
+from longsumbench.outputs.warnings import TextTable, find_warnings, split_sides, splitting_of
 from longsumbench.progress import Progress
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from longsumbench.outputs.files import RawText, ScoredPair
 from longsumbench.core import Sentences
+from longsumbench.outputs.files import RawText, ScoredPair
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
