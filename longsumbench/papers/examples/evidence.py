@@ -158,7 +158,7 @@ def evidence_page(job: Job) -> Page:
     ours, every = read_ours(job), job
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
-    notes += [f"{one.name}: {one.inspection.lacking}." for one in examples if one.inspection.evidence is None]
+    notes += [f"{one.name}: {one.inspection.no_evidence}." for one in examples if one.inspection.evidence is None]
     found = {one.name: one for one in examples if one.inspection.evidence is not None}
     notes += [note for one in found.values() if (note := _describe_missing_reference(one))]
     tables = {
