@@ -153,17 +153,17 @@ def read_artifacts() -> Mapping[str, Artifact]:
     Raises:
         DataError: a file of `conf/paper` is invalid.
     """
-    found: dict[str, Artifact] = {}
+    paper_tables: dict[str, Artifact] = {}
     for path in sorted((CONF / "paper").glob("*.yaml")):
         try:
             paper = msgspec.convert(OmegaConf.to_container(OmegaConf.load(path)), _Paper)
             for short, content in paper.artifacts.items():
-                about = {"name": f"{path.stem}-{short}", "prints": _printed_name(short)}
-                about |= {"source": paper.source, "citation": paper.citation}
-                found[about["name"]] = msgspec.convert({**content, **about}, Artifact)
+                facts = {"name": f"{path.stem}-{short}", "prints": _printed_name(short)}
+                facts |= {"source": paper.source, "citation": paper.citation}
+                paper_tables[facts["name"]] = msgspec.convert({**content, **facts}, Artifact)
         except (msgspec.ValidationError, ValueError) as error:
             raise DataError(f"not a list of tables and figures ({error})", Path(path.name)) from error
-    return found
+    return paper_tables
 
 
 def find_artifact(name: str) -> Artifact:

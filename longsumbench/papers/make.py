@@ -51,11 +51,11 @@ def paper(
         EnvironmentProblem: no dataset can be read.
     """
     artifact, words = find_artifact(name), [*words, *format_overrides(settings)]
-    typed = sort_words(artifact, words)
-    job = plan_artifact(artifact, typed.scale, typed.page, Results.writable(str(results_dir), "--results-dir"))
+    job_words = sort_words(artifact, words)
+    job = plan_artifact(artifact, job_words.scale, job_words.page, Results.writable(str(results_dir), "--results-dir"))
     launch, problem = None, None
     if run and artifact.kind not in PLANNED_ONLY:
-        launch, problem = _plan_missing(job, typed, ("longsumbench", "paper", name, *words))
+        launch, problem = _plan_missing(job, job_words, ("longsumbench", "paper", name, *words))
     try:
         if launch is not None:
             check_options(job)
@@ -63,9 +63,9 @@ def paper(
                 launch.start()
     except BaseException:  # after an interrupt, too: the page of what is there
         with suppress(SuiteError):
-            show(_finish(job, launch, typed.page))
+            show(_finish(job, launch, job_words.page))
         raise
-    report = _finish(job, launch, typed.page)
+    report = _finish(job, launch, job_words.page)
     show(report)
     if problem is not None:
         raise problem
@@ -81,30 +81,30 @@ def _finish(job: Job, launch: Launch | None, words: Sequence[str]) -> PaperRepor
     return report
 
 
-def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
+def _plan_missing(job: Job, words: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
     """Return the launch of the runs that are not finished, and the reason why some of them cannot start.
 
     Raises:
         SuiteError: none of them can start: no texts, or no such launcher.
     """
-    engine = choose_engine(typed.launcher, True)
+    engine = choose_engine(words.launcher, True)
     if engine.sweeper != HERE:
         raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
-    again = job.artifact.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
-    wanted = [
+    rerun = job.artifact.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
+    candidates = [
         (row.dataset, point, record)
         for row in job.rows
         for point, record in zip(row.points, row.records, strict=True)
-        if again or record is None
+        if rerun or record is None
     ]
-    problems = {name: problem for name, *_ in wanted if (problem := texts_problem(job.datasets[name]))}
-    points = [point for name, point, _ in wanted if name not in problems]
-    blocked = [name for name, _, record in wanted if name in problems and record is None]
+    problems = {name: problem for name, *_ in candidates if (problem := texts_problem(job.datasets[name]))}
+    points = [point for name, point, _ in candidates if name not in problems]
+    blocked = [name for name, _, record in candidates if name in problems and record is None]
     reasons = "; ".join(f"{problems[name]}" for name in dict.fromkeys(blocked))
     if blocked and not points:
         raise type(problems[blocked[0]])(reasons)
-    words = [job.artifact.name, f"scale={job.scale}", *typed.overrides]
-    launch = Launch(points, command, True, engine, words) if points else None
+    sweep_words = [job.artifact.name, f"scale={job.scale}", *words.overrides]
+    launch = Launch(points, command, True, engine, sweep_words) if points else None
     if not blocked:
         return launch, None
     return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
@@ -134,18 +134,18 @@ def render_artifacts(results: Results) -> str:
 
 def describe_status(results: Results, artifact: Artifact) -> str:
     """Describe the files of an artifact in a results folder: scale, runs, verdicts; empty without files."""
-    written = read_written(results, artifact.name)
-    if written is None:
+    page = read_written(results, artifact.name)
+    if page is None:
         return ""
-    return ", ".join(filter(None, [written.scale, _runs(artifact, written), written.describe_verdicts()]))
+    return ", ".join(filter(None, [page.scale, _count_runs(artifact, page), page.describe_verdicts()]))
 
 
-def _runs(artifact: Artifact, written: MadePage) -> str:
-    finished, every = len(written.runs), len(written.runs) + len(written.missing)
+def _count_runs(artifact: Artifact, page: MadePage) -> str:
+    finished, every = len(page.runs), len(page.runs) + len(page.missing)
     if artifact.kind in PLANNED_ONLY or not every:
         return ""
-    counted = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
-    return f"{counted}, {format_duration(sum(written.runs.values()))}" if finished else counted
+    count = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+    return f"{count}, {format_duration(sum(page.runs.values()))}" if finished else count
 
 
 def scales_of(artifact: Artifact) -> list[str]:

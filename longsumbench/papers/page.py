@@ -190,11 +190,11 @@ def _module_of(kind: str) -> ModuleType:
 _NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
-def picture_name(artifact: Artifact, shown: str) -> str:
+def picture_name(artifact: Artifact, subject: str) -> str:
     """Return the file name of a picture: "seal-figure5-seal.png".
 
     Args:
         artifact: the figure.
-        shown: the dataset or the row that the picture shows.
+        subject: the dataset or the row that the picture shows.
     """
-    return f"{artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', shown.lower()).strip('-')}.png"
+    return f"{artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', subject.lower()).strip('-')}.png"

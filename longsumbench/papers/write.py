@@ -34,9 +34,9 @@ from longsumbench.render.tables import (
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
-_RUNS = "Runs"  # heading
+_RUNS_HEADING = "Runs"  # heading
 _MOST_MISSING = 6  # runs that are named
-_LIST = "../../../docs/papers.md"  # from the reference results of a clone
+_ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
 _VERDICTS = ("claim", "the paper says", "measure", "dataset", "outcome", "difference", "p", "facts", "tested on")
 _DECISIONS = (
@@ -81,10 +81,10 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
     contents |= {f"{name}.html": render_html(job, page, public), **page.pictures}
-    written = msgspec.json.format(msgspec.json.encode(describe_job(job, page, public)), indent=1).decode()
-    contents[f"{name}.json"] = f"{written}\n"
-    earlier = [path for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg") for path in folder.glob(pattern)]
-    for path in earlier:
+    description = msgspec.json.format(msgspec.json.encode(describe_job(job, page, public)), indent=1).decode()
+    contents[f"{name}.json"] = f"{description}\n"
+    old_paths = [path for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg") for path in folder.glob(pattern)]
+    for path in old_paths:
         if path.name not in contents:
             path.unlink()
     for file, content in contents.items():
@@ -99,8 +99,8 @@ def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
         {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(verdict).items()}
         for verdict in page.verdicts
     ]
-    shown = job.artifact.name, job.scale, tuple(words), seconds, missing_names(job)
-    return MadePage(*shown, msgspec.convert(claims, tuple[Verdict, ...]))
+    facts = job.artifact.name, job.scale, tuple(words), seconds, missing_names(job)
+    return MadePage(*facts, msgspec.convert(claims, tuple[Verdict, ...]))
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
@@ -114,8 +114,8 @@ def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
     if job.artifact.kind in PLANNED_ONLY:
         return ()
-    named = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
-    return (*named, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
+    names = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
+    return (*names, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
 
 
 def describe_state(job: Job) -> list[str]:
@@ -125,9 +125,9 @@ def describe_state(job: Job) -> list[str]:
     if runs or missing:
         lines.append(f"{len(runs)} of {format_count(len(runs) + len(missing), 'run')} finished.")
     if missing:
-        named = ", ".join(missing[:_MOST_MISSING])
+        names = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
-        lines.append(f"Missing: {named}{more}. The same command, without --no-run, continues.")
+        lines.append(f"Missing: {names}{more}. The same command, without --no-run, continues.")
     if outdated := ", ".join(dict.fromkeys(run.label for row in job.rows for run in row.outdated)):
         lines.append(f"Made by older code, and not used: {outdated}.")
     for (label, dataset), problem in job.unreachable.items():
@@ -176,19 +176,19 @@ def verdict_block(verdicts: Sequence[Verdict]) -> Block:
     """Return the claims as a table."""
     rows = [
         [
-            one.claim,
-            f"{one.says} ({one.source})" if one.says else one.source,
-            heading_of(one.measure),
-            one.dataset,
-            one.outcome,
-            _format_difference(one),
-            format_p(one.p),
-            "" if one.facts is None else f"{one.facts:+.1f}",
-            one.reason,
+            verdict.claim,
+            f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source,
+            heading_of(verdict.measure),
+            verdict.dataset,
+            verdict.outcome,
+            _format_difference(verdict),
+            format_p(verdict.p),
+            "" if verdict.facts is None else f"{verdict.facts:+.1f}",
+            verdict.reason,
         ]
-        for one in verdicts
+        for verdict in verdicts
     ]
-    notes = (_DECISIONS, _OF_FACTS) if any(one.facts is not None for one in verdicts) else (_DECISIONS,)
+    notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
     block = Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
     return block.without_empty_columns()
@@ -217,7 +217,7 @@ def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     artifact, title = job.artifact, escape_markdown(page_title(job.artifact))
     links = f"[{_INDEX}](index.md)"
     if job.results.root.name == "reference":
-        links += f" · [All tables and figures]({_LIST})"
+        links += f" · [All tables and figures]({_ALL_TABLES})"
     parts = [f"# {title}", escape_markdown(f"{artifact.citation}, {artifact.prints}.")]
     parts += [links, f"    {command_of(job, words)}", *map(escape_markdown, describe_state(job))]
     if page.verdicts:
@@ -226,7 +226,7 @@ def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     for heading, sentences in _below(job, page):
         items = [*map(escape_markdown, sentences)]
-        if heading == _RUNS:
+        if heading == _RUNS_HEADING:
             items += [f"{escape_markdown(row)}: {_markdown_links(runs)}" for row, runs in linked_runs(job).items()]
         parts += [f"## {heading}", "\n".join(f"* {item}" for item in items)]
     return "\n\n".join(parts) + "\n"
@@ -237,14 +237,14 @@ def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     artifact, title = job.artifact, page_title(job.artifact)
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(artifact.citation)}, {escape(artifact.prints)}.</p>"]
     parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(command_of(job, words))}</pre>')
-    parts += [f"<p>{escape(one)}</p>" for one in describe_state(job)]
+    parts += [f"<p>{escape(line)}</p>" for line in describe_state(job)]
     parts += html_block(verdict_block(page.verdicts)) if page.verdicts else []
     parts += [embedded_picture(title, name, content) for name, content in page.pictures.items()]
     parts += [text for block in page.blocks for text in html_block(block)]
     parts += [page.details] if page.details else []
     for heading, sentences in _below(job, page):
         items = [*map(escape, sentences)]
-        if heading == _RUNS:
+        if heading == _RUNS_HEADING:
             items += [f"{escape(row)}: {_html_links(runs)}" for row, runs in linked_runs(job).items()]
         parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
     return html_page(title, parts, PAPER_STYLE)
@@ -255,7 +255,7 @@ def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
     runs = finished_runs(job)
     lists = {
         "What differs from the paper": page.conditions,
-        _RUNS: [describe_machines(runs)] if runs else [],
+        _RUNS_HEADING: [describe_machines(runs)] if runs else [],
         "What the paper does not give": job.artifact.not_given,
         "Notes": job.artifact.notes,
     }

@@ -12,7 +12,7 @@ from support.toys import write_jsonl
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
-from longsumbench.papers.numbers.printed import decide_claims, read_ours
+from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
 from longsumbench.papers.write import describe_state, missing_names
@@ -253,7 +253,7 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
     }
     assert missing_names(job)[-1] == "Far on Toys"
     assert describe_state(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
-    (verdict,) = decide_claims(job, read_ours(job))
+    (verdict,) = decide_claims(job, read_row_means(job))
     reason = "runs of Lead missing: 2 of 2; no runs of Far: no copy of the checkpoint"
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, reason)
 

@@ -1,7 +1,7 @@
 """The numbers that a paper prints in a table, those of our runs, and whether the paper's claims hold in ours.
 
     published.csv --read_printed_table--> printed numbers
-    Job --read_ours--> Ours: a group of seeds for each row and dataset, and whether it learned
+    Job --read_row_means--> RowMeans: a group of seeds for each row and dataset, and whether it learned
 
 Before a test, each row passes a gate: its system has learned to summarize, and has three seeds. Each claim is tested
 once on each dataset, on the paper's measure.
@@ -41,7 +41,7 @@ from longsumbench.runs.record import RunRecord
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
-_SHARES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
+_SHARE_MEASURES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
 UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
 OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
 
@@ -52,7 +52,7 @@ class PrintedRow(NamedTuple):
     Attributes:
         label: of the artifact's row, or system, variant and input tokens.
         dataset, system, variant, input_tokens: as in `published.csv`; the last two may be empty.
-        how: empty for the paper's own number; "quoted" or "re-run" for others.
+        origin: empty for the paper's own number; "quoted" or "re-run" for others.
         numbers: column ("R-1", "R-L sentence", or a measure's name) → number, as printed.
         doubted: True if another publication or table contradicts a number.
     """
@@ -62,14 +62,14 @@ class PrintedRow(NamedTuple):
     system: str
     variant: str
     input_tokens: str
-    how: str
+    origin: str
     numbers: Mapping[str, str]
     doubted: bool
 
     @property
     def source(self) -> str:
         """How the paper got the numbers: "own", "quoted" or "re-run"; † if they are doubted."""
-        return (self.how or "own") + (_DOUBTED if self.doubted else "")
+        return (self.origin or "own") + (_DOUBTED if self.doubted else "")
 
 
 def read_printed_table(artifact: Artifact) -> pd.DataFrame:
@@ -87,8 +87,8 @@ def column_of(measure: str) -> str:
 
 def find_printed_row(artifact: Artifact, label: str, dataset: str) -> PrintedRow | None:
     """Return what a table prints for a row of an artifact on one of the paper's datasets; None if it prints nothing."""
-    found = _rows(_selected(read_printed_table(artifact), artifact.rows[label], dataset), {}, label)
-    return found[0] if found else None
+    rows = _printed_rows(_selected(read_printed_table(artifact), artifact.rows[label], dataset), {}, label)
+    return rows[0] if rows else None
 
 
 def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[PrintedRow]:
@@ -102,11 +102,11 @@ def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[Print
     labels: dict[Hashable, str] = {}
     for label, row in artifact.rows.items():
         for dataset in row.datasets or artifact.datasets:
-            own = _selected(table, row, dataset)
-            labels |= dict.fromkeys(own.index, label)
+            lines = _selected(table, row, dataset)
+            labels |= dict.fromkeys(lines.index, label)
             if dataset in datasets:
-                table = table.drop(index=own.index)
-    return _rows(table, labels)
+                table = table.drop(index=lines.index)
+    return _printed_rows(table, labels)
 
 
 def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | None:
@@ -114,16 +114,16 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
     if not rows:
         return None
     columns = list(dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)]))
-    numbers = [[row.numbers.get(one, "") for one in columns] for row in rows]
+    numbers = [[row.numbers.get(column, "") for column in columns] for row in rows]
     cells = [
-        [row.dataset, row.system, row.variant, row.input_tokens, *found, row.source]
-        for row, found in zip(rows, numbers, strict=True)
+        [row.dataset, row.system, row.variant, row.input_tokens, *row_numbers, row.source]
+        for row, row_numbers in zip(rows, numbers, strict=True)
     ]
     doubts = any(row.doubted for row in rows)
     return Block(
         f"Other rows of {artifact.prints}, as printed",
         (),
-        ("dataset", "system", "variant", "input\ntokens", *(one.replace(" ", "\n") for one in columns), "source"),
+        ("dataset", "system", "variant", "input\ntokens", *(column.replace(" ", "\n") for column in columns), "source"),
         "lllr" + "r" * len(columns) + "l",
         cells,
         optional=("input\ntokens", "variant"),
@@ -133,7 +133,7 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
 
 def _in_our_unit(column: str, value: str) -> tuple[str, str]:
     """Return a printed number by the name of our measure, and in its unit."""
-    return (_SHARES[column], f"{PERCENT * float(value):.2f}") if column in _SHARES else (column, value)
+    return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
 
 
 def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:
@@ -144,18 +144,18 @@ def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFra
     return table
 
 
-def _rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
+def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
     """Return the printed rows of a table; their labels are by line of `published.csv`, or all the same."""
-    found = []
+    rows = []
     for names, cells in table.groupby(list(_ROW), sort=False):
         system, variant, dataset, _, input_tokens, provenance = map(str, names)
         tokens = f"{input_tokens} tokens" if input_tokens else ""
-        named = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
+        row_label = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
         columns = cells["column"].where(cells["column"] != "", cells["metric"])
         numbers = dict(map(_in_our_unit, columns, cells["value"]))
-        how, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
-        found.append(PrintedRow(named, dataset, system, variant, input_tokens, how, numbers, doubted))
-    return found
+        origin, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
+        rows.append(PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted))
+    return rows
 
 
 FACTS_HEADING = "facts stated right, %"  # heading of planted facts
@@ -166,7 +166,7 @@ LEARNED_NOTE = (
 )
 
 
-class Ours(NamedTuple):
+class RowMeans(NamedTuple):
     """The finished runs of an artifact's rows.
 
     Attributes:
@@ -211,17 +211,17 @@ class Ours(NamedTuple):
         return any(PLANTED in group.numbers for group in self.groups.values())
 
 
-def read_ours(job: Job) -> Ours:
+def read_row_means(job: Job) -> RowMeans:
     """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
     rows = [row for row in job.rows if row.finished]
     records = {run.run_id: run for row in rows for run in row.finished}
     scores = read_all_scores(job.results, records.values())
     learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
     if job.artifact.part != "f":
-        taken, scores = take_part_as_f(records.values(), job.artifact.part, scores)
-        records = {run.run_id: run for run in taken}
-    groups = {(row.label, row.dataset): _average(row, records, scores) for row in rows}
-    return Ours({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
+        runs, scores = take_part_as_f(records.values(), job.artifact.part, scores)
+        records = {run.run_id: run for run in runs}
+    groups = {(row.label, row.dataset): _average_row(row, records, scores) for row in rows}
+    return RowMeans({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
 
 
 def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -229,22 +229,22 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
     members: dict[object, dict[str, SeedGroup]] = {}
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
-    return {key: found for rows in members.values() for key, found in judge_learning([*rows.values()], scores).items()}
+    return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
 
 
-def _average(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
+def _average_row(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
     return average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
 
 
 def count_runs(row: RowRuns) -> str:
     """Return the number of finished runs, "3"; if some are missing, "1 of 3"."""
-    finished, wanted = len(row.finished), len(row.records)
-    return str(finished) if finished == wanted else f"{finished} of {wanted}"
+    finished, total = len(row.finished), len(row.records)
+    return str(finished) if finished == total else f"{finished} of {total}"
 
 
-def measures_shown(job: Job, ours: Ours) -> list[str]:
+def measures_shown(job: Job, means: RowMeans) -> list[str]:
     """Return the artifact's measures; also planted facts, if the runs measured them."""
-    return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if ours.facts else [])]))
+    return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if means.facts else [])]))
 
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
@@ -252,15 +252,15 @@ _FEWEST_SEEDS = 3  # of a test of systems with seeds
 _GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
 
 
-def decide_claims(job: Job, ours: Ours) -> tuple[Verdict, ...]:
+def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
     """Return a verdict for each claim of the paper on each dataset.
 
     Args:
         job: the artifact and its runs.
-        ours: the numbers of its runs. A kind can add columns to `ours.scores`, to test other measures.
+        means: the numbers of its runs. A kind can add columns to `means.scores`, to test other measures.
     """
     claims = {
-        (paper.claim, paper.on, dataset): _compare_rows(job, ours, paper, dataset)
+        (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
         for paper in job.artifact.claims
         for dataset in paper.datasets or job.artifact.datasets
         if dataset in job.datasets and all(_prints(job.artifact, label, dataset) for label in paper.rows)
@@ -270,20 +270,20 @@ def decide_claims(job: Job, ours: Ours) -> tuple[Verdict, ...]:
 
 def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
     """Return True if the paper has a row on a dataset."""
-    named = artifact.rows[label].datasets
-    return not named or dataset in named
+    datasets = artifact.rows[label].datasets
+    return not datasets or dataset in datasets
 
 
-def _compare_rows(job: Job, ours: Ours, paper: PaperClaim, dataset: str) -> Claim:
+def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:
     """Return a claim with the differences of its rows, or with the reason why it is not tested."""
     if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
         return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
-    groups = {label: ours.groups[label, dataset] for label in paper.rows}
+    groups = {label: means.groups[label, dataset] for label in paper.rows}
     runs = [run for group in groups.values() for run in group.runs]
     claim = Claim(paper, dataset, runs=runs, facts=_compare_facts([*groups.values()], paper))
     if unlike := _incomparable(runs):
         return claim._replace(obstacle=NOT_TESTED, reason=f"not comparable: {unlike}")
-    pairs = [compare_groups(*pair, paper.on, ours.scores) for pair in combinations(groups.values(), 2)]
+    pairs = [compare_groups(*pair, paper.on, means.scores) for pair in combinations(groups.values(), 2)]
     comparisons = [pair for pair in pairs if pair]
     if len(comparisons) < len(pairs):
         reason = f"the runs have no {heading_of(paper.on)} of each example"

@@ -52,19 +52,19 @@ def read_datasets(job: Job) -> ReachableDatasets:
         EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged.
     """
-    found, problems = [], dict[str, SuiteError]()
+    datasets, problems = [], dict[str, SuiteError]()
     for name, settings in job.datasets.items():
         try:
-            found.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
+            datasets.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
         except (EnvironmentProblem, UsageError) as error:
             if settings.path is not None:
                 raise
             problems[name] = texts_problem(settings) or error
-    if problems and not found:
+    if problems and not datasets:
         raise next(iter(problems.values()))
     unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
-    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in found)]
-    return ReachableDatasets(tuple(found), tuple(filter(None, sentences)))
+    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in datasets)]
+    return ReachableDatasets(tuple(datasets), tuple(filter(None, sentences)))
 
 
 def typed_option(job: Job, name: str) -> bool:

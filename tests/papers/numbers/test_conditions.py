@@ -11,7 +11,7 @@ from longsumbench.core import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
-from longsumbench.papers.numbers.printed import read_ours
+from longsumbench.papers.numbers.printed import read_row_means
 from longsumbench.papers.page import Job
 from longsumbench.papers.points import plan_artifact
 from longsumbench.runs.results import Results
@@ -49,13 +49,13 @@ def planned_job(folder: Path, artifact: Artifact = SEAL, scale: str = "probe", w
 def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(tmp_path: Path) -> None:
     """The weights and steps of trained systems are said, and those of the paper's scale; settings are not listed."""
     job = planned_job(tmp_path)
-    weights, steps = describe_conditions(job, read_ours(job))[-4:-2]
+    weights, steps = describe_conditions(job, read_row_means(job))[-4:-2]
     assert steps == (
         "They train for 1,500 steps of batches of 2,048 source words, 4 to 64 examples "
         "(scale=paper: 200,000 steps of 256 examples)."
     )
     assert weights == "Our systems have 5 weights (scale=paper: 35,717,120 to 37,559,297)."
-    texts = " ".join(describe_conditions(job, read_ours(job)))
+    texts = " ".join(describe_conditions(job, read_row_means(job)))
     assert not any(word in texts for word in ("vocabulary", "adam", "eval_steps", "extractive_length"))
 
 
@@ -70,13 +70,13 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -
         }.items()
     ):
         job = planned_job(tmp_path / str(number), scale=PAPER, words=words)
-        assert sentence in describe_conditions(job, read_ours(job))
+        assert sentence in describe_conditions(job, read_row_means(job))
 
 
 def test_nothing_is_said_about_the_training_of_baselines(tmp_path: Path) -> None:
     """A table of systems without weights and steps names neither."""
     job = planned_job(tmp_path, structs.replace(SEAL, rows={"Lead": ArtifactRow(run="model=lead")}))
-    assert not any(word in text for text in describe_conditions(job, read_ours(job)) for word in ("weights", "steps"))
+    assert not any(word in text for text in describe_conditions(job, read_row_means(job)) for word in ("weights", "steps"))
 
 
 def test_the_texts_are_described(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_the_texts_are_described(tmp_path: Path) -> None:
     run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], **changes)
     settings = DatasetSettings("my_texts", path="texts")
     job = paper_job(structs.replace(SEAL, scales={}), tmp_path, {"EA": [run]}, settings=settings)
-    assert describe_conditions(job, read_ours(job))[0] == (
+    assert describe_conditions(job, read_row_means(job))[0] == (
         "arXiv: ours are 2 examples of the validation split of my_texts (local files), with 1,200 words on average and "
         "references of 38 words; 60 examples to train on."
     )
@@ -110,7 +110,7 @@ def test_rouge_is_compared_with_the_program_of_the_paper(tmp_path: Path) -> None
     for number, ((source, mode), sentences) in enumerate(expected.items()):
         run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], run_id=f"r{number}", config={"score": {"mode": mode}})
         job = paper_job(structs.replace(SEAL, scales={}, source=source), tmp_path, {"EA": [run]})
-        assert [text for text in describe_conditions(job, read_ours(job)) if text.startswith("ROUGE")] == sentences
+        assert [text for text in describe_conditions(job, read_row_means(job)) if text.startswith("ROUGE")] == sentences
 
 
 def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
     }
     for sentence, rows in expected.items():
         job = paper_job(artifact, tmp_path, rows)
-        assert describe_conditions(job, read_ours(job))[-1] == sentence
+        assert describe_conditions(job, read_row_means(job))[-1] == sentence
     job = paper_job(artifact, tmp_path, {"Lead": [lead]})
-    assert "seed" not in describe_conditions(job, read_ours(job))[-1]
+    assert "seed" not in describe_conditions(job, read_row_means(job))[-1]
 
 
 def test_without_finished_runs_there_are_no_conditions(tmp_path: Path) -> None:
     """Nothing is compared before a run is finished."""
     job = paper_job(SEAL, tmp_path, {"EA": [None]})
-    assert describe_conditions(job, read_ours(job)) == ()
+    assert describe_conditions(job, read_row_means(job)) == ()

@@ -15,7 +15,7 @@ from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, diffe
 from longsumbench.metrics.statistics import holm
 from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, Ordering
 from longsumbench.papers.claims import long_table
-from longsumbench.papers.numbers.printed import decide_claims, read_ours
+from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -55,7 +55,7 @@ def table(*claims: str, **changes: Any) -> Artifact:
 
 
 def decide(job: Job) -> tuple[Verdict, ...]:
-    return decide_claims(job, read_ours(job))
+    return decide_claims(job, read_row_means(job))
 
 
 def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
@@ -92,7 +92,7 @@ def test_p_values_are_corrected_over_the_whole_artifact(tmp_path: Path) -> None:
     systems = (("a", "ea", 0.02), ("b", "ca", 0.01), ("c", "trunc", 0.0))
     runs = {label: runs_of(results, model, better) for label, model, better in systems}
     job = paper_job(table("a > b", "b > c", "a > c"), tmp_path, runs)
-    ours = read_ours(job)
+    ours = read_row_means(job)
     groups = {label: ours.groups[label, "arXiv"] for label in "abc"}
     alone = [difference(groups[one], groups[two], "rouge1", ours.scores) for one, two in ("ab", "bc", "ac")]
     expected = holm([one.p for one in alone if one]).tolist()
