@@ -1,6 +1,6 @@
-"""Verdicts on the claims of an artifact: differences of rows, over examples and seeds; all numbers as one long table.
+"""Verdicts on the claims of a paper table: differences of rows, over examples and seeds; all numbers as one long table.
 
-Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the artifact
+Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the paper table
 """
 
 import math
@@ -23,8 +23,8 @@ from longsumbench.metrics.statistics import (
     mean_over_examples,
     mean_over_seeds,
 )
-from longsumbench.papers.artifacts import PaperClaim
 from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 

@@ -2,7 +2,7 @@
 
 A finished run matches if settings and versions are equal, in any folder of results or texts.
 
-Artifact + scale + typed words --plan_artifact--> Job: for each row and dataset its points and their records
+PaperTable + scale + typed words --plan_paper_table--> Job: for each row and dataset its points and their records
 """
 
 import shlex
@@ -17,8 +17,8 @@ from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
 from longsumbench.files import digest
-from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import Planned, plan_lines
@@ -110,7 +110,7 @@ def _outcome_identity(config: RunConfig) -> str:
         return digest(asdict(config))
 
 
-_CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that an artifact chooses
+_CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that a paper table chooses
 _PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
 
 
@@ -120,7 +120,7 @@ class TypedWords(NamedTuple):
     Attributes:
         scale: the scale.
         paths: our name of a dataset → its folder or file.
-        options: settings of the kind of artifact.
+        options: settings of the kind of paper table.
         overrides: added to every point.
         launcher: words about Hydra's launcher.
         page: the words that change the page: all but the scale and the launcher.
@@ -134,19 +134,19 @@ class TypedWords(NamedTuple):
     page: tuple[str, ...]
 
 
-def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
-    """Sort the typed words of an artifact.
+def sort_words(paper_table: PaperTable, words: Sequence[str]) -> TypedWords:
+    """Sort the typed words of a paper table.
 
     Raises:
-        UsageError: a word is invalid, or the artifact lacks the scale.
+        UsageError: a word is invalid, or the paper table lacks the scale.
     """
     scales = [word.partition("=")[2] for word in words if override_key(word) == "scale"]
-    scale = scales[-1] if scales else artifact.default
-    options = artifact.options_at(scale)
+    scale = scales[-1] if scales else paper_table.default
+    options = paper_table.options_at(scale)
     paths: dict[str, str] = {}
     overrides, launcher, page = [], [], []
     for word in words:
-        _check_word(artifact, word)
+        _check_word(paper_table, word)
         key, _, value = word.lstrip("+").replace("='", "=").rstrip("'").partition("=")
         if key.startswith(("hydra/", "hydra.")):
             launcher.append(word)
@@ -158,35 +158,35 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
                 options[key] = _typed_option(key, value, options[key])
             else:
                 overrides.append(word)
-    if scale not in artifact.scales:
-        raise UsageError(f"{artifact.name} has no scale={scale}: choose one of {', '.join(artifact.scales)}")
-    _check_paths(artifact, scale, paths, overrides)
+    if scale not in paper_table.scales:
+        raise UsageError(f"{paper_table.name} has no scale={scale}: choose one of {', '.join(paper_table.scales)}")
+    _check_paths(paper_table, scale, paths, overrides)
     return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher), tuple(page))
 
 
-def _check_word(artifact: Artifact, word: str) -> None:
-    """Check that a word sets something that an artifact has."""
+def _check_word(paper_table: PaperTable, word: str) -> None:
+    """Check that a word sets something that a paper table has."""
     key, sign, value = word.lstrip("+").partition("=")
-    names = [*artifact.options, "scale", f"{_PATH}DATASET"]
+    names = [*paper_table.options, "scale", f"{_PATH}DATASET"]
     settings = [*GROUPS, *TOP_LEVEL_SETTINGS]
     if key in _CHOSEN:
-        raise UsageError(f"'{word}': {artifact.name} has its own systems and datasets; type other settings")
+        raise UsageError(f"'{word}': {paper_table.name} has its own systems and datasets; type other settings")
     if not sign:
         raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
     if key == "results_dir":
         raise UsageError(f"'{word}': write --results-dir {value}")
     if "." not in key and not key.startswith("hydra/") and key not in (*names, *settings):
-        has = f"{artifact.name} has {', '.join(names)}, and the settings of longsumbench run"
+        has = f"{paper_table.name} has {', '.join(names)}, and the settings of longsumbench run"
         raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*names, *settings])}: {has}")
 
 
-def _check_paths(artifact: Artifact, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
+def _check_paths(paper_table: PaperTable, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
     """Check that folders of texts are of datasets that are read at a scale."""
-    names = {dataset_name(at[scale]) for at in artifact.datasets.values() if scale in at}
+    names = {dataset_name(at[scale]) for at in paper_table.datasets.values() if scale in at}
     has = ", ".join(f"{_PATH}{name}=" for name in sorted(names))
     if unknown := sorted(paths.keys() - names):
         suggestion = did_you_mean(unknown[0], names)
-        raise UsageError(f"{artifact.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}")
+        raise UsageError(f"{paper_table.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}")
     if len(names) > 1 and (path_word := next((word for word in overrides if word.startswith("dataset.path=")), None)):
         raise UsageError(f"'{path_word}' is for several datasets: write one of {has}")
 
@@ -222,9 +222,9 @@ def _typed_option(key: str, value: str, default: str | int | float | None) -> st
         raise UsageError(f"'{key}={value}' is not {kind}") from error
 
 
-def describe_changes(artifact: Artifact, job_words: TypedWords) -> tuple[str, ...]:
-    """Return a sentence about the typed overrides that make the result another one than the artifact's."""
-    scale = artifact.scales[job_words.scale]
+def describe_changes(paper_table: PaperTable, job_words: TypedWords) -> tuple[str, ...]:
+    """Return a sentence about the typed overrides that make the result another one than the paper table's."""
+    scale = paper_table.scales[job_words.scale]
     scale_words = {override_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
     nothing |= {
@@ -235,7 +235,7 @@ def describe_changes(artifact: Artifact, job_words: TypedWords) -> tuple[str, ..
         return ()
     usual_words = {word: scale_words.get(override_key(word)) for word in words}
     changes = ", ".join(f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items())
-    reference = "the paper's numbers" if job_words.scale == PAPER else "this artifact at its own settings"
+    reference = "the paper's numbers" if job_words.scale == PAPER else "this paper table at its own settings"
     return (f"Typed: {changes}. This page is not comparable with {reference}.",)
 
 
@@ -259,20 +259,20 @@ _UNTRAINED_MODEL = "model=lead"  # for a line that only chooses a dataset
 _RowKey = tuple[str, str]  # label of a row, and dataset
 
 
-def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results: Results) -> Job:
+def plan_paper_table(paper_table: PaperTable, scale: str, words: Sequence[str], results: Results) -> Job:
     """Plan the runs of a table or figure, and find those that are finished. No texts are read.
 
     Args:
-        artifact: the table or figure.
+        paper_table: the table or figure.
         scale: one of its scales.
         words: typed words: overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
         results: the results folder.
 
     Raises:
-        UsageError: a word is invalid, or sweeps over more than seeds; or the artifact lacks the scale.
+        UsageError: a word is invalid, or sweeps over more than seeds; or the paper table lacks the scale.
     """
-    job_words = sort_words(artifact, [*words, f"scale={scale}"])
-    lines = dict(_row_lines(artifact, job_words, results))
+    job_words = sort_words(paper_table, [*words, f"scale={scale}"])
+    lines = dict(_row_lines(paper_table, job_words, results))
     planned, unreachable = _plan_available(lines)
     records = FinishedRuns(results)
     rows: list[RowRuns] = []
@@ -282,9 +282,9 @@ def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results:
         if label:
             row_points = tuple(_name_point(point, label, dataset) for point in points)
             _check_one_per_seed(row_points)
-            rows.append(_add_records(RowRuns(label, artifact.rows[label], dataset, row_points, ()), records))
-    changes = describe_changes(artifact, job_words)
-    return Job(artifact, scale, settings, tuple(rows), job_words.options, changes, results, unreachable)
+            rows.append(_add_records(RowRuns(label, paper_table.rows[label], dataset, row_points, ()), records))
+    changes = describe_changes(paper_table, job_words)
+    return Job(paper_table, scale, settings, tuple(rows), job_words.options, changes, results, unreachable)
 
 
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
@@ -305,15 +305,15 @@ def _add_records(row: RowRuns, runs: FinishedRuns) -> RowRuns:
     return row._replace(records=records, outdated=tuple(run for point in missing for run in runs.find_outdated(point)))
 
 
-def _row_lines(artifact: Artifact, job_words: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
+def _row_lines(paper_table: PaperTable, job_words: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
     """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
-    scale, shared = job_words.scale, shlex.split(artifact.scales[job_words.scale])
+    scale, shared = job_words.scale, shlex.split(paper_table.scales[job_words.scale])
     always = format_overrides({"results_dir": str(results.root), "baselines": False})
-    for dataset, texts in ((name, shlex.split(at[scale])) for name, at in artifact.datasets.items() if scale in at):
-        path = job_words.paths.get(dataset_name(artifact.datasets[dataset][scale]))
+    for dataset, texts in ((name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at):
+        path = job_words.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
         last = [*job_words.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
         runs = []
-        for label, row in artifact.rows.items():
+        for label, row in paper_table.rows.items():
             if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
                 words = [*shared, *texts, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *last]
                 runs.append((label, last_of_each(words)))

@@ -56,13 +56,8 @@ class _LengthSpread(NamedTuple):
 def summarize_lengths(values: "pd.Series[Any]") -> _LengthSpread:
     """Return mean, median, 95th percentile (interpolated linearly) and maximum; NaN without values."""
     values = values.dropna()
-    return _LengthSpread(
-        len(values),
-        float(values.mean()),
-        float(values.median()),
-        float(values.quantile(_QUANTILE)),
-        float(values.max()),
-    )
+    numbers = values.mean(), values.median(), values.quantile(_QUANTILE), values.max()
+    return _LengthSpread(len(values), *map(float, numbers))
 
 
 def format_number(value: float) -> str:

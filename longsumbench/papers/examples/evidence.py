@@ -24,7 +24,6 @@ from msgspec import structs
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.outputs.inspect_page import inspection_page
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.claims import (
     OURS,
     Claim,
@@ -38,6 +37,7 @@ from longsumbench.papers.examples.examples import RowExample, describe_problem, 
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, View, Weights, views
 from longsumbench.render.tables import Block
@@ -169,7 +169,7 @@ def evidence_page(job: Job) -> Page:
     verdicts = judge_claims(
         [
             _compare_steps(every, means, example.row, paper)
-            for paper in job.artifact.orderings
+            for paper in job.paper_table.orderings
             for name, example in by_name.items()
             if SAME_BEST in tables[name]
         ]

@@ -28,7 +28,7 @@ class RowExample(NamedTuple):
     """The example of a row.
 
     Attributes:
-        name: label of the row; with the dataset, if the artifact is shown on several.
+        name: label of the row; with the dataset, if the paper table is shown on several.
         row: the row.
         inspection: the example of its first finished run.
     """
@@ -39,7 +39,7 @@ class RowExample(NamedTuple):
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "seal-figure5-seal.png"."""
-        return picture_name(job.artifact, self.name)
+        return picture_name(job.paper_table, self.name)
 
 
 def keep_first_runs(job: Job) -> Job:
@@ -90,7 +90,7 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
 
 
 def name_row(job: Job, row: RowRuns) -> str:
-    """Return the label of a row; with the dataset, if the artifact is shown on several."""
+    """Return the label of a row; with the dataset, if the paper table is shown on several."""
     several = len({job_row.dataset for job_row in job.rows}) > 1
     return f"{row.label}, {row.dataset}" if several else row.label
 
@@ -119,7 +119,7 @@ def examples_page(job: Job) -> Page:
     """
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
-    notes.append(f"The example of {job.artifact.prints} is not reprinted: see {job.artifact.citation}.")
+    notes.append(f"The example of {job.paper_table.prints} is not reprinted: see {job.paper_table.citation}.")
     if any(example.inspection.example is None for example in examples):
         notes.append(NO_TEXTS)
     groups = [list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)]

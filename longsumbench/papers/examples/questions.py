@@ -265,9 +265,10 @@ def questions_page(job: Job) -> Page:
         means, notes = answer_questions(job, means)
     else:
         notes = [_BY_FACTS if means.facts else _NO_QUESTIONS]
-    orderings = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.artifact.orderings)
-    verdicts = decide_claims(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=orderings)), means)
-    datasets = job.artifact.datasets
+    orderings = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.paper_table.orderings)
+    paper_table = msgspec.structs.replace(job.paper_table, orderings=orderings)
+    verdicts = decide_claims(replace(job, paper_table=paper_table), means)
+    datasets = job.paper_table.datasets
     numbers = [row for dataset in datasets for row in _qa_numbers(job, means, measure, dataset)]
     return Page(
         blocks=tuple(_qa_block(job, means, measure, dataset, (*notes, _DIFFERENT)) for dataset in datasets),
@@ -280,8 +281,8 @@ def questions_page(job: Job) -> Page:
 def _qa_block(job: Job, means: RowMeans, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
     """Return the table of a dataset: printed numbers, ours, and whether systems learned."""
     rows = []
-    for label in job.artifact.rows:
-        printed = find_printed_row(job.artifact, label, dataset)
+    for label in job.paper_table.rows:
+        printed = find_printed_row(job.paper_table, label, dataset)
         numbers = printed.numbers if printed else {}
         estimate = means.number(label, dataset, measure)
         cells = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
@@ -292,8 +293,8 @@ def _qa_block(job: Job, means: RowMeans, measure: str, dataset: str, notes: tupl
 
 def _qa_numbers(job: Job, means: RowMeans, measure: str, dataset: str) -> Iterator[TableNumber]:
     """Yield the printed numbers of each row, then ours."""
-    for label in job.artifact.rows:
-        if printed := find_printed_row(job.artifact, label, dataset):
+    for label in job.paper_table.rows:
+        if printed := find_printed_row(job.paper_table, label, dataset):
             for name in (QA, _RATING):
                 value = float(printed.numbers[name])
                 yield TableNumber(PRINTED, dataset, label, name, value, source=printed.source)

@@ -1,6 +1,6 @@
 """What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE.
 
-Settings that the paper does not give are in the artifact's `not_given`.
+Settings that the paper does not give are in the paper table's `not_given`.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,10 +11,10 @@ from longsumbench.core import RunConfig
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
-from longsumbench.papers.artifacts import PAPER
 from longsumbench.papers.numbers.printed import RowMeans
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER
+from longsumbench.papers.points import plan_paper_table
 
 # How each paper computes ROUGE: our mode (None: not named), and what the paper says
 _PAPER_ROUGE = {
@@ -37,7 +37,7 @@ def compare_texts(job: Job, dataset: str) -> str:
 
 def describe_unread(job: Job) -> str:
     """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
-    unread = [dataset for dataset in job.artifact.datasets if dataset not in job.datasets]
+    unread = [dataset for dataset in job.paper_table.datasets if dataset not in job.datasets]
     return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
 
 
@@ -90,10 +90,10 @@ def _describe_training(job: Job) -> list[str]:
 
 def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
     """Return the settings of these rows at the paper's scale."""
-    if PAPER not in job.artifact.scales or not rows:
+    if PAPER not in job.paper_table.scales or not rows:
         return []
-    artifact = structs.replace(job.artifact, rows={row.label: row.row for row in rows})
-    return [row.points[0].config for row in plan_artifact(artifact, PAPER, (), job.results).rows]
+    paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
+    return [row.points[0].config for row in plan_paper_table(paper_table, PAPER, (), job.results).rows]
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
@@ -118,7 +118,7 @@ def _range(numbers: Collection[int]) -> str:
 
 def _describe_rouge(job: Job, means: RowMeans) -> str:
     """Describe how ROUGE is computed, if the paper does it in another way or does not say how."""
-    paper_mode, program = _PAPER_ROUGE.get(job.artifact.source, (None, ""))
+    paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
     runs = [run for group in means.groups.values() for run in group.runs]
     mode = runs[0].config["score"].get("mode", "google")
     if mode == paper_mode:

@@ -55,13 +55,15 @@ def curves_page(job: Job) -> Page:
         if measure in group.numbers
     ]
     panels = _panels(job, means)
-    shown_measures = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
+    main_measures = [
+        measure for measure in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if measure in measures
+    ]
     return Page(
         blocks=_panel_blocks(job, means, measures),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
-        pictures={f"{job.artifact.name}-curves.png": _draw_panels(job, panels, shown_measures)} if panels else {},
+        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)} if panels else {},
     )
 
 
@@ -72,7 +74,7 @@ def _panel_blocks(job: Job, means: RowMeans, measures: Sequence[str]) -> tuple[B
         panels.setdefault(_panel_name(job, row), []).append(row)
     blocks = [_panel_block(job, means, rows, measures) for rows in panels.values()]
     if means.groups:
-        part = f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
         blocks[-1] = replace(blocks[-1], footnotes=(part, LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
     return tuple(blocks)
@@ -135,7 +137,7 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
 
     def draw_all(figure: "Figure") -> None:
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
-        title = f"{job.artifact.prints} of {job.artifact.citation}, at scale={job.scale}"
+        title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
         figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
         plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
         for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
@@ -150,7 +152,7 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
 
 
 def _part_heading(job: Job, measure: str) -> str:
-    return ROUGE_PARTS[job.artifact.part] if measure in ROUGE_HEADINGS else ""
+    return ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
 
 
 def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:

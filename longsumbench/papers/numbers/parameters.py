@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from longsumbench.papers.artifacts import PAPER
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber
 from longsumbench.papers.page import Job
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.render.tables import Block
 
 _UNIT = 10_000
-_PRINTED_PARAMETERS = {  # name of an artifact → label of a row → thousands, as printed
+_PRINTED_PARAMETERS = {  # name of a paper table → label of a row → thousands, as printed
     "etads-table4": {
         "Encoder, 2 layers": 3190,
         "Encoder, 4 layers": 3821,
@@ -27,11 +27,11 @@ _UNITS = (
 
 def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
     """Yield the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
-    if not (printed := _PRINTED_PARAMETERS.get(job.artifact.name, {})):
+    if not (printed := _PRINTED_PARAMETERS.get(job.paper_table.name, {})):
         return
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
-    for row in plan_artifact(job.artifact, PAPER, (), job.results).rows:
+    for row in plan_paper_table(job.paper_table, PAPER, (), job.results).rows:
         stack = row.label.partition(",")[0].lower()
         parts = ("model.shared.", f"model.{stack}.layers.", *(["lm_head.bias"] if stack == "decoder" else []))
         sizes = count_parameters(row.points[0].config.model).items()

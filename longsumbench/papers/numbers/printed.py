@@ -33,9 +33,9 @@ from longsumbench.leaderboards.seed_groups import (
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, PaperClaim
 from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
+from longsumbench.papers.paper_tables import AlikeRows, PaperClaim, PaperRow, PaperTable
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
 
@@ -50,7 +50,7 @@ class PrintedRow(NamedTuple):
     """A row of a paper's table on one dataset.
 
     Attributes:
-        label: of the artifact's row, or system, variant and input tokens.
+        label: of the paper table's row, or system, variant and input tokens.
         dataset, system, variant, input_tokens: as in `published.csv`; the last two may be empty.
         origin: empty for the paper's own number; "quoted" or "re-run" for others.
         numbers: column ("R-1", "R-L sentence", or a measure's name) → number, as printed.
@@ -72,11 +72,11 @@ class PrintedRow(NamedTuple):
         return (self.origin or "own") + (_DOUBTED if self.doubted else "")
 
 
-def read_printed_table(artifact: Artifact) -> pd.DataFrame:
-    """Return the numbers of the artifact's table: of ROUGE those of its part, and all others."""
+def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
+    """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
     table = read_published_table()
-    here = (table["source_key"] == artifact.source) & (table["source_table"] == artifact.prints)
-    part = (table["statistic"] == artifact.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
+    here = (table["source_key"] == paper_table.source) & (table["source_table"] == paper_table.prints)
+    part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
     return table[here & part]
 
 
@@ -85,23 +85,23 @@ def column_of(measure: str) -> str:
     return OUR_COLUMNS.get(measure, measure)
 
 
-def find_printed_row(artifact: Artifact, label: str, dataset: str) -> PrintedRow | None:
-    """Return what a table prints for a row of an artifact on one of the paper's datasets; None if it prints nothing."""
-    rows = _printed_rows(_selected(read_printed_table(artifact), artifact.rows[label], dataset), {}, label)
+def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> PrintedRow | None:
+    """Return what a paper table prints for a row on one of the paper's datasets; None if it prints nothing."""
+    rows = _printed_rows(_selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label)
     return rows[0] if rows else None
 
 
-def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[PrintedRow]:
-    """Return the other printed rows of a table: those of other systems, and the artifact's rows on other datasets.
+def read_other_rows(paper_table: PaperTable, datasets: Collection[str]) -> list[PrintedRow]:
+    """Return the other printed rows of a table: those of other systems, and the paper table's rows on other datasets.
 
     Args:
-        artifact: the table.
-        datasets: the paper's names of the datasets on which the artifact's own rows are left out.
+        paper_table: the table.
+        datasets: the paper's names of the datasets on which the paper table's own rows are left out.
     """
-    table = read_printed_table(artifact)
+    table = read_printed_table(paper_table)
     labels: dict[Hashable, str] = {}
-    for label, row in artifact.rows.items():
-        for dataset in row.datasets or artifact.datasets:
+    for label, row in paper_table.rows.items():
+        for dataset in row.datasets or paper_table.datasets:
             lines = _selected(table, row, dataset)
             labels |= dict.fromkeys(lines.index, label)
             if dataset in datasets:
@@ -109,7 +109,7 @@ def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[Print
     return _printed_rows(table, labels)
 
 
-def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | None:
+def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Block | None:
     """Return the block of printed rows for which there are no runs; None if there are none."""
     if not rows:
         return None
@@ -121,7 +121,7 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
     ]
     doubts = any(row.doubted for row in rows)
     return Block(
-        f"Other rows of {artifact.prints}, as printed",
+        f"Other rows of {paper_table.prints}, as printed",
         (),
         ("dataset", "system", "variant", "input\ntokens", *(column.replace(" ", "\n") for column in columns), "source"),
         "lllr" + "r" * len(columns) + "l",
@@ -136,7 +136,7 @@ def _in_our_unit(column: str, value: str) -> tuple[str, str]:
     return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
 
 
-def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:
+def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
     if not row.published:
         return table.iloc[:0]
     for column, value in {"dataset": dataset, **row.published}.items():
@@ -167,12 +167,12 @@ LEARNED_NOTE = (
 
 
 class RowMeans(NamedTuple):
-    """The finished runs of an artifact's rows.
+    """The finished runs of a paper table's rows.
 
     Attributes:
         groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
-            artifact's part, but for the latter.
-        scores: run id → per-example scores, 0–1, of the runs that have them; the artifact's part of ROUGE is in the
+            paper table's part, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's part of ROUGE is in the
             columns of F1.
     """
 
@@ -217,8 +217,8 @@ def read_row_means(job: Job) -> RowMeans:
     records = {run.run_id: run for row in rows for run in row.finished}
     scores = read_all_scores(job.results, records.values())
     learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
-    if job.artifact.part != "f":
-        runs, scores = take_part_as_f(records.values(), job.artifact.part, scores)
+    if job.paper_table.part != "f":
+        runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
         records = {run.run_id: run for run in runs}
     groups = {(row.label, row.dataset): _average_row(row, records, scores) for row in rows}
     return RowMeans({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
@@ -243,8 +243,8 @@ def count_runs(row: RowRuns) -> str:
 
 
 def measures_shown(job: Job, means: RowMeans) -> list[str]:
-    """Return the artifact's measures; also planted facts, if the runs measured them."""
-    return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if means.facts else [])]))
+    """Return the paper table's measures; also planted facts, if the runs measured them."""
+    return list(dict.fromkeys([*job.paper_table.measures, *([PLANTED] if means.facts else [])]))
 
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
@@ -256,21 +256,21 @@ def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
     """Return a verdict for each claim of the paper on each dataset.
 
     Args:
-        job: the artifact and its runs.
+        job: the paper table and its runs.
         means: the numbers of its runs. A kind can add columns to `means.scores`, to test other measures.
     """
     claims = {
         (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
-        for paper in job.artifact.claims
-        for dataset in paper.datasets or job.artifact.datasets
-        if dataset in job.datasets and all(_prints(job.artifact, label, dataset) for label in paper.rows)
+        for paper in job.paper_table.claims
+        for dataset in paper.datasets or job.paper_table.datasets
+        if dataset in job.datasets and all(_prints(job.paper_table, label, dataset) for label in paper.rows)
     }
     return judge_claims([*claims.values()])
 
 
-def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
+def _prints(paper_table: PaperTable, label: str, dataset: str) -> bool:
     """Return True if the paper has a row on a dataset."""
-    datasets = artifact.rows[label].datasets
+    datasets = paper_table.rows[label].datasets
     return not datasets or dataset in datasets
 
 
@@ -290,7 +290,7 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) ->
         return claim._replace(obstacle=NOT_TESTED, reason=reason)
     claim = claim._replace(comparisons=comparisons)
     if isinstance(paper, AlikeRows):
-        claim = claim._replace(margin=_margin(job.artifact, paper, dataset))
+        claim = claim._replace(margin=_margin(job.paper_table, paper, dataset))
         if not claim.margin:
             reason = "prints equal numbers" if claim.margin == 0 else f"prints no {heading_of(paper.on)} of all rows"
             return claim._replace(obstacle=NOT_TESTED, reason=f"the paper {reason}, which gives no margin")
@@ -324,11 +324,11 @@ def _compare_facts(groups: Sequence[SeedGroup], paper: PaperClaim) -> float | No
     return facts[0] - facts[1] if len(facts) == 2 else max(facts) - min(facts)
 
 
-def _margin(artifact: Artifact, paper: AlikeRows, dataset: str) -> float | None:
+def _margin(paper_table: PaperTable, paper: AlikeRows, dataset: str) -> float | None:
     """Return the stated margin, or the largest difference of the printed numbers; None if a row prints none."""
     if paper.margin is not None:
         return paper.margin
-    printed = [find_printed_row(artifact, label, dataset) for label in paper.rows]
+    printed = [find_printed_row(paper_table, label, dataset) for label in paper.rows]
     texts = [row.numbers.get(column_of(paper.on)) for row in printed if row]
     numbers = [float(text) for text in texts if text]
     return round(max(numbers) - min(numbers), 4) if len(numbers) == len(paper.rows) else None

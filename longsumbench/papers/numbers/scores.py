@@ -11,7 +11,6 @@ from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.claims import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.numbers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.numbers.parameters import count_parameters_of_rows, parameters_block
@@ -33,6 +32,7 @@ from longsumbench.papers.numbers.printed import (
     read_row_means,
 )
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.render.tables import Block, rounded_frame
 
 _MEASURE_OF = {column: measure for measure, column in OUR_COLUMNS.items()}
@@ -72,14 +72,14 @@ def scores_page(job: Job) -> Page:
     """Return the page of a table of scores: a block for each dataset, others of parameters and of printed rows."""
     means = read_row_means(job)
     tables = {dataset: _table_lines(job, means, dataset) for dataset in job.datasets}
-    other_rows = read_other_rows(job.artifact, list(job.datasets))
+    other_rows = read_other_rows(job.paper_table, list(job.datasets))
     blocks = [_scores_block(job, means, dataset, lines) for dataset, lines in tables.items()]
     parameters, verdicts = [*count_parameters_of_rows(job)], decide_claims(job, means)
     blocks += [parameters_block(parameters)] if parameters else []
     numbers = [number for lines in tables.values() for row in lines for number in _line_numbers(job, means, row)]
-    numbers += [number for row in other_rows for number in _printed_row_numbers(job.artifact, row.label, row)]
+    numbers += [number for row in other_rows for number in _printed_row_numbers(job.paper_table, row.label, row)]
     return Page(
-        blocks=(*blocks, *filter(None, [printed_block(job.artifact, other_rows)])),
+        blocks=(*blocks, *filter(None, [printed_block(job.paper_table, other_rows)])),
         numbers=long_table([*numbers, *parameters, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
@@ -87,9 +87,9 @@ def scores_page(job: Job) -> Page:
 
 
 def _table_lines(job: Job, means: RowMeans, dataset: str) -> list[_Line]:
-    """Return the artifact's rows on a dataset, with the measures that are shown or that the paper prints."""
-    rows = [label for label, row in job.artifact.rows.items() if not row.datasets or dataset in row.datasets]
-    printed = {label: find_printed_row(job.artifact, label, dataset) for label in rows}
+    """Return the paper table's rows on a dataset, with the measures that are shown or that the paper prints."""
+    rows = [label for label, row in job.paper_table.rows.items() if not row.datasets or dataset in row.datasets]
+    printed = {label: find_printed_row(job.paper_table, label, dataset) for label in rows}
     columns = [column_of(measure) for measure in measures_shown(job, means)]
     columns += [column for row in printed.values() if row for column in row.numbers if column != UNSTATED]
     planned = {row.label: row for row in job.rows if row.dataset == dataset}
@@ -126,7 +126,7 @@ def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line
         "l" + "r" * (len(names) - 1) + "lrrr",
         list(zip(*cells, strict=True)),
         optional=tuple(optional),
-        footnotes=tuple(_footnotes(job.artifact, lines)),
+        footnotes=tuple(_footnotes(job.paper_table, lines)),
     ).without_empty_columns()
 
 
@@ -145,9 +145,9 @@ def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     return {"printed": [row.number(column) for row in lines], "ours": estimates, "difference": differences}
 
 
-def _footnotes(artifact: Artifact, lines: Sequence[_Line]) -> Iterator[str]:
+def _footnotes(paper_table: PaperTable, lines: Sequence[_Line]) -> Iterator[str]:
     if any(row.estimates for row in lines):
-        yield f"ROUGE {ROUGE_PARTS[artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
         yield LEARNED_NOTE
     if any(row.difference(column) for row in lines for column in row.estimates):
         yield "Difference: ours minus printed; the printed number counts as a constant."
@@ -161,7 +161,7 @@ def _footnotes(artifact: Artifact, lines: Sequence[_Line]) -> Iterator[str]:
 def _line_numbers(job: Job, means: RowMeans, row: _Line) -> Iterator[TableNumber]:
     """Yield the printed numbers of a row, ours, and on the same texts their differences."""
     if row.printed:
-        yield from _printed_row_numbers(job.artifact, row.label, row.printed)
+        yield from _printed_row_numbers(job.paper_table, row.label, row.printed)
     for kind in (OURS, DIFFERENCE):
         for column, number in row.estimates.items():
             value = number if kind == OURS else row.difference(column)
@@ -169,8 +169,8 @@ def _line_numbers(job: Job, means: RowMeans, row: _Line) -> Iterator[TableNumber
                 yield means.table_number(kind, row.label, row.dataset, _MEASURE_OF.get(column, column), value)
 
 
-def _printed_row_numbers(artifact: Artifact, label: str, row: PrintedRow) -> Iterator[TableNumber]:
-    source = f"{artifact.prints}, {row.source}"
+def _printed_row_numbers(paper_table: PaperTable, label: str, row: PrintedRow) -> Iterator[TableNumber]:
+    source = f"{paper_table.prints}, {row.source}"
     for column, value in row.numbers.items():
         yield TableNumber(PRINTED, row.dataset, label, _MEASURE_OF.get(column, column), float(value), source=source)
 

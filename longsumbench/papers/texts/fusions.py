@@ -8,7 +8,6 @@ from longsumbench.analysis.fusion.page import draw_fusion
 from longsumbench.core import build_settings
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.claims import (
     OURS,
     Claim,
@@ -19,6 +18,7 @@ from longsumbench.papers.claims import (
     long_table,
 )
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.render.tables import Block
 
@@ -32,8 +32,8 @@ def fusions_page(job: Job) -> Page:
 
     The options `rouge`, `overlap`, `rise`, `bins` and `sample` are those of `longsumbench analyze fusion`.
 
-    The claim of the artifact is that more than half of the pairs are near. Near are pairs whose distance is below half
-    of the source. The paper gives no such limit. Most random pairs are near, too: the share of these is stated.
+    The claim of the paper table is that more than half of the pairs are near. Near are pairs whose distance is below
+    half of the source. The paper gives no such limit. Most random pairs are near, too: the share of these is stated.
 
     Raises:
         UsageError: no dataset can be read, or an option is invalid.
@@ -48,7 +48,7 @@ def fusions_page(job: Job) -> Page:
         block = analysis.blocks()[0]
         blocks.append(Block(dataset.label, block.notes, block.columns, block.align, block.rows))
         numbers += _bar_numbers(dataset, analysis)
-        claims += [_compare_near(paper, dataset, analysis) for paper in job.artifact.orderings]
+        claims += [_compare_near(paper, dataset, analysis) for paper in job.paper_table.orderings]
         pictures[dataset.picture_name(job)] = draw_fusion(analysis)["png"]
     verdicts = judge_claims(claims)
     printed = "The paper prints bars without numbers. It does not say which ROUGE finds the pairs."

@@ -13,7 +13,6 @@ from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.claims import (
     OURS,
     PRINTED,
@@ -25,6 +24,7 @@ from longsumbench.papers.claims import (
     long_table,
 )
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.render.tables import Block
 
@@ -40,7 +40,7 @@ def rank_recall_page(job: Job) -> Page:
 
     The options `rank`, `unit`, `seed`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers.
 
-    Claims of the artifact name two rankers. Each is tested for each number of paragraphs, on examples with more
+    Claims of the paper table name two rankers. Each is tested for each number of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
 
     Raises:
@@ -57,10 +57,10 @@ def rank_recall_page(job: Job) -> Page:
     for dataset in readable.datasets:
         result = rank_recall(dataset.settings, settings, ranker)
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
-        recalls = _Recalls(dataset, result, printed, f"{job.artifact.source} {job.artifact.prints}")
+        recalls = _Recalls(dataset, result, printed, f"{job.paper_table.source} {job.paper_table.prints}")
         blocks.append(recalls.block())
         numbers += recalls.numbers()
-        claims += [claim for ordering in job.artifact.orderings for claim in recalls.claims(ordering)]
+        claims += [claim for ordering in job.paper_table.orderings for claim in recalls.claims(ordering)]
     verdicts = judge_claims(claims)
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"

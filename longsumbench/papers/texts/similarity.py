@@ -29,8 +29,8 @@ def similarity_page(job: Job) -> Page:
     The options `encoder`, `pooling`, `sample`, `distance`, `batch_size` and `device` are those of
     `longsumbench analyze locality`. `encoder` is null for tf-idf vectors.
 
-    The claim of the artifact is that near sentences are more similar than far ones. Near are pairs up to 10 sentences
-    apart. The paper gives no such limit.
+    The claim of the paper table is that near sentences are more similar than far ones. Near are pairs up to 10
+    sentences apart. The paper gives no such limit.
 
     Raises:
         UsageError: no dataset can be read, or the encoder cannot be used.
@@ -48,7 +48,7 @@ def similarity_page(job: Job) -> Page:
         numbers += _curve_numbers(dataset, locality)
         comparison = compare_examples(PERCENT * locality.near_minus_far(_LIMIT)[:, None])
         reason = f"near: up to {_LIMIT} sentences apart" if comparison else f"no source has {_LIMIT + 2} sentences"
-        papers = [structs.replace(paper, on=_SIMILARITY_MEASURE) for paper in job.artifact.orderings]
+        papers = [structs.replace(paper, on=_SIMILARITY_MEASURE) for paper in job.paper_table.orderings]
         claims += [claim_about_texts(paper, dataset.name, comparison, reason) for paper in papers]
         pictures[dataset.picture_name(job)] = draw_locality(locality)["png"]
     verdicts = judge_claims(claims)

@@ -17,9 +17,9 @@ from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
-from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import PaperTable
 from longsumbench.papers.texts.reachable import ReadableDataset, read_datasets, typed_option
 from longsumbench.progress import track
 from longsumbench.render.tables import Block
@@ -127,7 +127,7 @@ def sizes_page(job: Job) -> Page:
     """Return numbers of examples and lengths, as printed and ours in words and tokens.
 
     Options: `tokenizer` is a folder or hub name, null for a byte-level BPE trained on the training split; if the
-    artifact's own tokenizer cannot be downloaded, one is trained. `split` is the split whose lengths are counted.
+    paper table's own tokenizer cannot be downloaded, one is trained. `split` is the split whose lengths are counted.
     `sample` is the number of examples of it, null for all.
 
     Raises:
@@ -140,11 +140,11 @@ def sizes_page(job: Job) -> Page:
     tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
     required = typed_option(job, "tokenizer")
     rows, numbers, conditions = list[list[str]](), list[TableNumber](), list(readable.conditions)
-    for name in job.artifact.datasets:
-        printed = _printed_sizes(job.artifact, name)
+    for name in job.paper_table.datasets:
+        printed = _printed_sizes(job.paper_table, name)
         if printed:
             rows.append([name, f"printed: {printed.unit}", printed.examples, *printed.lengths])
-            numbers += _printed_size_numbers(job.artifact, name, printed)
+            numbers += _printed_size_numbers(job.paper_table, name, printed)
         if dataset := dataset_of.get(name):
             split = str(job.options.get("split") or dataset.settings.split)
             lengths = measure_lengths(dataset.texts, split, job.options.get("sample"), tokenizer, required)
@@ -162,17 +162,17 @@ def sizes_page(job: Job) -> Page:
     )
 
 
-def _printed_sizes(artifact: Artifact, name: str) -> _PrintedSizes | None:
-    """Return what the artifact's table prints for one of the paper's datasets."""
-    table_name = TABLES_OF_SIZES[artifact.source, artifact.prints]
+def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
+    """Return what the paper table prints for one of the paper's datasets."""
+    table_name = TABLES_OF_SIZES[paper_table.source, paper_table.prints]
     for source, unit, examples, *lengths in PUBLISHED_SIZES.get(PUBLISHED_AS.get(name, ""), ()):
         if source == table_name:
             return _PrintedSizes(unit, examples, tuple(lengths))
     return None
 
 
-def _printed_size_numbers(artifact: Artifact, name: str, printed: _PrintedSizes) -> Iterator[TableNumber]:
-    source = f"{artifact.source} {artifact.prints}"
+def _printed_size_numbers(paper_table: PaperTable, name: str, printed: _PrintedSizes) -> Iterator[TableNumber]:
+    source = f"{paper_table.source} {paper_table.prints}"
     parts = printed.examples.split(" / ")
     for split, text in zip(_SPLIT_ORDER if len(parts) > 1 else ("all splits",), parts, strict=True):
         value = read_printed_size(text)
