@@ -23,9 +23,9 @@ from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_
 from longsumbench.core import RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.modeling.flops import ForwardCount
-from longsumbench.papers.artifacts import PAPER, Artifact, find_artifact, read_artifacts
 from longsumbench.papers.page import PLANNED_ONLY
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER, PaperTable, find_paper_table, read_paper_tables
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.progress import track
 from longsumbench.runs.estimate import A100, RunCost, TextSizes, count_text, estimate_cost
 from longsumbench.runs.plan import plan
@@ -52,13 +52,15 @@ def main() -> None:
         return
     results = Results(options.results_dir)
     costs = read_costs(results)
-    artifacts = read_artifacts()
-    chosen = [find_artifact(name) for name in options.only.split(",")] if options.only else list(artifacts.values())
-    for artifact in track(chosen, "counting", len(chosen), "tables"):
-        costs.pop(artifact.name, None)
-        if (cost := estimate_artifact(artifact)) is not None:
-            costs[artifact.name] = cost
-        write_costs({name: costs[name] for name in artifacts if name in costs}, results)
+    paper_tables = read_paper_tables()
+    chosen = (
+        [find_paper_table(name) for name in options.only.split(",")] if options.only else list(paper_tables.values())
+    )
+    for paper_table in track(chosen, "counting", len(chosen), "tables"):
+        costs.pop(paper_table.name, None)
+        if (cost := estimate_paper_table(paper_table)) is not None:
+            costs[paper_table.name] = cost
+        write_costs({name: costs[name] for name in paper_tables if name in costs}, results)
 
 
 def compare() -> str:
@@ -83,7 +85,7 @@ def compare() -> str:
     return tabulate(rows, names, floatfmt=("", ".1f", ".2f", "", ".1f", ""))
 
 
-class ArtifactCost(NamedTuple):
+class PaperTableCost(NamedTuple):
     """What all runs of a table or figure cost at paper scale.
 
     Attributes:
@@ -97,20 +99,20 @@ class ArtifactCost(NamedTuple):
     hours: float
 
 
-def estimate_artifact(artifact: Artifact) -> ArtifactCost | None:
+def estimate_paper_table(paper_table: PaperTable) -> PaperTableCost | None:
     """Estimate all runs of a table or figure at paper scale, finished or not; None if it has no paper scale."""
-    if PAPER not in artifact.scales:
+    if PAPER not in paper_table.scales:
         return None
-    job = plan_artifact(artifact, PAPER, (), Results(Path()))
-    points = () if artifact.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
+    job = plan_paper_table(paper_table, PAPER, (), Results(Path()))
+    points = () if paper_table.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]
     counted = [cost.hours() for cost in costs if cost is not None]
     runs = len(costs) + len(job.unreachable)
-    return ArtifactCost(runs, runs - len(counted), sum(counted))
+    return PaperTableCost(runs, runs - len(counted), sum(counted))
 
 
-def read_costs(results: Results) -> dict[str, ArtifactCost]:
+def read_costs(results: Results) -> dict[str, PaperTableCost]:
     """Return the estimated costs by name, as `write_costs` wrote them; empty if there is no such file.
 
     Raises:
@@ -121,7 +123,8 @@ def read_costs(results: Results) -> dict[str, ArtifactCost]:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         return {
-            row["name"]: ArtifactCost(int(row["runs"]), int(row["uncounted"]), float(row["gpu_hours"])) for row in rows
+            row["name"]: PaperTableCost(int(row["runs"]), int(row["uncounted"]), float(row["gpu_hours"]))
+            for row in rows
         }
     except FileNotFoundError:
         return {}
@@ -129,7 +132,7 @@ def read_costs(results: Results) -> dict[str, ArtifactCost]:
         raise DataError(f"not a table of costs ({error}); benchmarks/paper_cost.py --write makes it", path) from error
 
 
-def write_costs(costs: Mapping[str, ArtifactCost], results: Results) -> Path:
+def write_costs(costs: Mapping[str, PaperTableCost], results: Results) -> Path:
     """Write estimated costs, with hours of two digits, for `read_costs`."""
     path = results.root / _COSTS
     path.parent.mkdir(parents=True, exist_ok=True)

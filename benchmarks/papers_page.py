@@ -13,13 +13,13 @@ import sys
 import time
 from pathlib import Path
 
-from paper_cost import ArtifactCost, read_costs
+from paper_cost import PaperTableCost, read_costs
 
 from longsumbench.formatting import format_count
-from longsumbench.papers.artifacts import PAPER, read_artifacts
 from longsumbench.papers.index import PICTURE, claims_table
 from longsumbench.papers.make import describe_status, paper, scales_of
 from longsumbench.papers.numbers.printed import read_printed_table
+from longsumbench.papers.paper_tables import PAPER, read_paper_tables
 from longsumbench.papers.stored_pages import read_all_written
 from longsumbench.render.tables import escape_markdown
 from longsumbench.runs.results import Results
@@ -80,7 +80,7 @@ def papers_page(text: str, results: Results) -> str:
     Raises:
         DataError: a file of the results folder is damaged.
     """
-    parts = {"tables": _list_artifacts, "claims": _show_claims}
+    parts = {"tables": _list_paper_tables, "claims": _show_claims}
     return _GENERATED.sub(lambda found: f"{found[1]}\n{parts[found[2]](results)}\n", text)
 
 
@@ -89,7 +89,7 @@ def _show_claims(results: Results) -> str:
     return f"{picture}\n\n{claims_table(results, f'{_LINKED}/')}"
 
 
-def describe_cost(cost: ArtifactCost | None) -> str:
+def describe_cost(cost: PaperTableCost | None) -> str:
     """Describe runs and hours at paper scale: "12 runs, about 680 h on one A100"."""
     if cost is None:
         return "not estimated"
@@ -106,18 +106,18 @@ def describe_cost(cost: ArtifactCost | None) -> str:
     return ", ".join(parts)
 
 
-def _list_artifacts(results: Results) -> str:
+def _list_paper_tables(results: Results) -> str:
     costs = read_costs(results)
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
-    for name, artifact in read_artifacts().items():
-        status = describe_status(results, artifact)
+    for name, paper_table in read_paper_tables().items():
+        status = describe_status(results, paper_table)
         cells = [
             f"[{name}]({_LINKED}/{name}.md)" if status else name,
-            escape_markdown(f"{artifact.prints}: {artifact.title}"),
-            ", ".join(scales_of(artifact)),
-            _OTHER_NUMBERS.get(artifact.kind) or str(len(read_printed_table(artifact)) or "none"),
+            escape_markdown(f"{paper_table.prints}: {paper_table.title}"),
+            ", ".join(scales_of(paper_table)),
+            _OTHER_NUMBERS.get(paper_table.kind) or str(len(read_printed_table(paper_table)) or "none"),
             status or "not yet",
-            describe_cost(costs.get(name)) if PAPER in artifact.scales else "",
+            describe_cost(costs.get(name)) if PAPER in paper_table.scales else "",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])

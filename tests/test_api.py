@@ -67,7 +67,7 @@ def test_a_notebook_shows_pages_and_figures(toy: dict[str, Any]) -> None:
     assert example.summary.id == longsumbench.inspect(lead.run_id, example.summary.id).summary.id
     shown = example._repr_html_()
     assert html.unescape(shown.split('"')[1]) == example.page()
-    assert replace(example, lacking='"><script>')._repr_html_().count("<script") == 0
+    assert replace(example, no_evidence='"><script>')._repr_html_().count("<script") == 0
     comparison = longsumbench.compare(lead, lexrank, longer)
     pictures = [comparison.figure()._repr_png_(), longsumbench.leaderboard_figure("jsonl")._repr_png_()]  # type: ignore[attr-defined]
     assert all(picture.startswith(b"\x89PNG") for picture in pictures)

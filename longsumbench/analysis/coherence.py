@@ -64,7 +64,7 @@ class CoherenceFound(ShownInNotebooks):
     """The result of `longsumbench analyze coherence`.
 
     Attributes:
-        dataset, about: the dataset's name, and a description of the examples.
+        dataset, sample: the dataset's name, and a description of the examples.
         signature: how the scores were computed.
         scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
         labels: row → label in tables.
@@ -73,7 +73,7 @@ class CoherenceFound(ShownInNotebooks):
     """
 
     dataset: str
-    about: str
+    sample: str
     signature: str
     scores: dict[str, NDArray[np.float64]]
     labels: dict[str, str]
@@ -109,7 +109,7 @@ class CoherenceFound(ShownInNotebooks):
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
         count = int(self.table()["p"].notna().sum())
-        lines = [f"{self.about}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
+        lines = [f"{self.sample}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
         if count:
             lines.append(
                 f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p: "
@@ -180,11 +180,11 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     if not rows:
         raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
     columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
-    how = metric.signature(len(rows)).replace("|", ",")
+    metric_signature = metric.signature(len(rows)).replace("|", ",")
     return CoherenceFound(
         dataset=sampled.dataset,
-        about=sampled.about(),
-        signature=sampled.signature("analyze-coherence", _VERSION, metric=how),
+        sample=sampled.describe(),
+        signature=sampled.signature("analyze-coherence", _VERSION, metric=metric_signature),
         scores=columns,
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,
@@ -202,22 +202,22 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
 
 _WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
-_LABEL_WIDTH = 30  # characters
+_TICK_LABEL_WIDTH = 30  # characters
 
 
-def write_coherence(found: CoherenceFound, folder: Path) -> list[Path]:
+def write_coherence(result: CoherenceFound, folder: Path) -> list[Path]:
     """Write `coherence.csv`, `.png` and `.svg`; return their paths."""
-    drawn = {f"coherence.{kind}": image for kind, image in draw_coherence(found).items()}
-    return write_pictures(folder, {"coherence.csv": found.csv(), **drawn})
+    pictures = {f"coherence.{kind}": image for kind, image in draw_coherence(result).items()}
+    return write_pictures(folder, {"coherence.csv": result.csv(), **pictures})
 
 
-def draw_coherence(found: CoherenceFound) -> dict[str, bytes]:
+def draw_coherence(result: CoherenceFound) -> dict[str, bytes]:
     """Draw each mean with its interval; return "png" and "svg" → bytes."""
-    return render_picture((_WIDTH, _REST + _ROW * len(found.scores)), lambda figure: _draw(figure, found))
+    return render_picture((_WIDTH, _REST + _ROW * len(result.scores)), lambda figure: _draw_rows(figure, result))
 
 
-def _draw(figure: "Figure", found: CoherenceFound) -> None:
-    table, tall = found.table(), figure.get_figheight()
+def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
+    table, tall = result.table(), figure.get_figheight()
     plot = figure.subplots()
     figure.subplots_adjust(left=0.36, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
     numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
@@ -229,11 +229,11 @@ def _draw(figure: "Figure", found: CoherenceFound) -> None:
         if np.isfinite(mean):
             right = (high if np.isfinite(high) else mean, place)
             plot.annotate(f"{mean:.2f}", right, **_NUMBER, xytext=(7, 0), va="center")
-    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _LABEL_WIDTH)) for row in table.itertuples()]
+    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)) for row in table.itertuples()]
     plot.set_yticks(range(len(table)), names, fontsize=9)
     plot.set_ylim(len(table) - 0.5, -0.5)
     plot.margins(x=0.12)
     plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
     plain_axes(plot, "x")
-    caption = f"{found.about}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    add_title_and_caption(figure, 0.02, found.title, caption, 118)
+    caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
+    add_title_and_caption(figure, 0.02, result.title, caption, 118)

@@ -102,10 +102,10 @@ def analyze(analysis: str, words: Sequence[str] = (), results_dir: str | Path = 
     """
     if analysis not in ANALYSES:
         raise UnknownName("analysis", analysis, ANALYSES)
-    texts, own = _dataset_and_own([*words, *format_overrides(settings, swept=True)], "analyze")
-    if "run" in own and analysis == "locality":
+    texts, values = _split_settings([*words, *format_overrides(settings, swept=True)], "analyze")
+    if "run" in values and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
-    planned = build_settings(ANALYSES[analysis].settings, own, "")
+    planned = build_settings(ANALYSES[analysis].settings, values, "")
     return ANALYSES[analysis].find(texts, planned, Results(Path(results_dir).expanduser()))
 
 
@@ -121,8 +121,8 @@ def _head_of(word: str) -> str:
 
 def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
     system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
-    texts, own = _dataset_and_own([word for word in words if word not in system_overrides], "stats")
-    settings: StatsSettings = build_settings(StatsSettings, own, "")
+    texts, values = _split_settings([word for word in words if word not in system_overrides], "stats")
+    settings: StatsSettings = build_settings(StatsSettings, values, "")
     models = [word for word in system_overrides if word.partition("=")[0] == "model"]
     if not system_overrides:
         return texts, settings, []
@@ -138,35 +138,35 @@ def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, l
 
 
 def _plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
-    texts, own = _dataset_and_own(words, "stats")
-    ranker = own.pop("ranker", {})
+    texts, values = _split_settings(words, "stats")
+    ranker = values.pop("ranker", {})
     if not isinstance(ranker, dict):
         raise UsageError(f"ranker={ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
-    if own.get("rank") is None:  # "rank=" names no ranker
-        own.pop("rank", None)
-    settings: RankRecallSettings = build_settings(RankRecallSettings, own, "")
+    if values.get("rank") is None:  # "rank=" names no ranker
+        values.pop("rank", None)
+    settings: RankRecallSettings = build_settings(RankRecallSettings, values, "")
     inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
     return texts, settings, build_settings(RankerSettings, {**inherited, **ranker}, "ranker.")
 
 
-def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
+def _split_settings(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Return the dataset's settings, and the command's settings as nested values."""
-    others = [word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"]
-    for word in others:
+    command_words = [word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"]
+    for word in command_words:
         if "=" not in word:
             raise UsageError(f"'{word}' is not a setting: write key=value (see longsumbench {command} --help)")
-    texts = plan_dataset([word for word in words if word not in others])
+    texts = plan_dataset([word for word in words if word not in command_words])
     try:
-        own = OmegaConf.to_container(OmegaConf.merge({}, *map(_read, others)))
+        values = OmegaConf.to_container(OmegaConf.merge({}, *map(_read_setting, command_words)))
     except OmegaConfBaseException as error:
         raise translate_hydra_error(error) from error
-    assert isinstance(own, dict)
-    return texts, {str(key): value for key, value in own.items()}
+    assert isinstance(values, dict)
+    return texts, {str(key): value for key, value in values.items()}
 
 
-def _read(word: str) -> Mapping[str, Any] | DictConfig:
+def _read_setting(word: str) -> Mapping[str, Any] | DictConfig:
     """Parse one setting of the command; raise UsageError if its value is not valid YAML."""
     key, _, value = word.partition("=")
     if key == "run":  # ids of runs may look like numbers

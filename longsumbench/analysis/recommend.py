@@ -21,9 +21,9 @@ from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.tables import updating_tables
 
 SAMPLE = 100  # examples that are summarized
-_FEWEST = 20  # examples from which systems can be told apart
-_WHOLE = 99.5  # percent of a text
-_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
+_LEAST_SAMPLE = 20  # examples from which systems can be told apart
+_WHOLE_PERCENT = 99.5  # percent of a text
+_COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
@@ -41,9 +41,9 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     path = Path(paths[0]).expanduser()
     name = re.sub(r"[^a-zA-Z0-9_.-]", "-", path.name.partition(".")[0])
     split = {"dataset.split_by_hash": True} if path.is_file() else {}
-    given = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60], "dataset.path": str(path), **split}
-    typed = {word.partition("=")[0] for word in settings}
-    return [*format_overrides({key: value for key, value in given.items() if key not in typed}), *settings]
+    defaults = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60], "dataset.path": str(path), **split}
+    keys = {word.partition("=")[0] for word in settings}
+    return [*format_overrides({key: value for key, value in defaults.items() if key not in keys}), *settings]
 
 
 def recommend(
@@ -67,7 +67,7 @@ def recommend(
         texts.append(f"decode.limit={SAMPLE}")
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
     of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
-    launches += [plan_launch([*of_others, *own], False, None, command) for own in more]
+    launches += [plan_launch([*of_others, *system_words], False, None, command) for system_words in more]
     failed: list[SuiteError] = []
     for launch in launches:
         try:
@@ -90,8 +90,8 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     groups = group_by_seed(same, scores)
     learned = judge_learning(groups, scores)
     rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
-    known = columns_of(same)
-    columns = [known[name] for name in ("system", "settings", ranking_score(first), *_COLUMNS)]
+    columns_by_name = columns_of(same)
+    columns = [columns_by_name[name] for name in ("system", "settings", ranking_score(first), *_COST_COLUMNS)]
     table = table_block(columns, row_cells(ComparableRows(rows, against_best(rows, scores)), columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
     lines = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
@@ -112,12 +112,12 @@ def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str
     name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
     ahead = [difference(ranked[0], row, score, scores) for row in ranked[1:]]
     alike = [ranked[0], *(row for row, by in zip(ranked[1:], ahead, strict=True) if by is None or by.low <= 0)]
-    chosen = min(ranked if n < _FEWEST else alike, key=lambda row: (_price(row.first), _seconds(row.first)))
-    name, run = name_of[chosen.key], chosen.first
-    if n < _FEWEST:
+    cheapest = min(ranked if n < _LEAST_SAMPLE else alike, key=lambda row: (_price(row.first), _seconds(row.first)))
+    name, run = name_of[cheapest.key], cheapest.first
+    if n < _LEAST_SAMPLE:
         choice = f"{name} for now: {format_count(n, 'example')} cannot tell the systems apart"
-    elif others := ", ".join(name_of[row.key] for row in alike if row is not chosen):
-        choice = f"{name}: no difference in {heading} is shown between it and {others}, and it costs the least"
+    elif other_names := ", ".join(name_of[row.key] for row in alike if row is not cheapest):
+        choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
     elif ahead and (by := ahead[0]):
         bounds = f"{by.mean:+.1f} (95 % interval {by.low:+.1f} to {by.high:+.1f})"
         choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}"
@@ -138,7 +138,7 @@ def _describe_reading(name: str, run: RunRecord) -> str:
     seen = source_seen(run)
     if seen is None:
         return f"How much of a text {name} reads is not known."
-    if seen >= _WHOLE:
+    if seen >= _WHOLE_PERCENT:
         return f"{name} reads the texts to their ends."
     return f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
 

@@ -73,7 +73,7 @@ class Sampled:
         """Yield the examples and show progress, labelled by `doing` ("comparing sentences")."""
         return track((self.split[place] for place in self.places), doing, len(self))
 
-    def about(self) -> str:
+    def describe(self) -> str:
         """Describe the split and the sample."""
         if len(self) == len(self.split):
             return f"{self.split.name} split, all {format_count(len(self), 'example')}"
@@ -89,8 +89,8 @@ class Sampled:
             version: increases if the same texts give other numbers.
             parts: settings that change the result, apart from the examples.
         """
-        drawn = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
-        return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **drawn}.items())])
+        sample = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
+        return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **sample}.items())])
 
 
 def sample_dataset(
@@ -108,39 +108,39 @@ def sample_dataset(
         UsageError: a run is unknown, has read other texts or has summarized another split.
         DataError: the dataset has no such split, or a file is damaged.
     """
-    found = _find_runs(run, results or Results(Path("results")), dataset)
+    records = _find_runs_on_split(run, results or Results(Path("results")), dataset)
     texts = load_texts(dataset, user_cache())
     if dataset.split not in texts.splits:
-        known = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {known}")
-    split, runs = texts.splits[dataset.split], tuple(_open(folder, record, texts) for folder, record in found)
+        split_names = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
+    split, runs = texts.splits[dataset.split], tuple(_open_run(folder, record, texts) for folder, record in records)
     common = [place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)]
     if not common:
         raise UsageError(f"no example of the {split.name} split was summarized by all of the {len(runs)} runs")
     size = min(settings.sample or len(common), len(common))
-    chosen = np.random.default_rng(settings.seed).choice(common, size, replace=False)
-    return Sampled(texts.name, texts.fingerprint, split, sorted(chosen.tolist()), settings.seed, runs)
+    places = np.random.default_rng(settings.seed).choice(common, size, replace=False)
+    return Sampled(texts.name, texts.fingerprint, split, sorted(places.tolist()), settings.seed, runs)
 
 
-def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[tuple[Path, RunRecord]]:
+def _find_runs_on_split(names: str, results: Results, dataset: DatasetSettings) -> list[tuple[Path, RunRecord]]:
     """Return folder and record of each run, after the checks that need no texts."""
-    found: list[tuple[Path, RunRecord]] = []
-    for name in filter(None, map(str.strip, named.split(","))):
+    records: list[tuple[Path, RunRecord]] = []
+    for name in filter(None, map(str.strip, names.split(","))):
         folder = results.find(name)
         record = RunRecord.read(folder)
-        if record.run_id in [other.run_id for _, other in found]:
+        if record.run_id in [run.run_id for _, run in records]:
             raise UsageError(f"{run_label(record)} is named twice; name each run once")
         pairs = (("dataset", record.dataset, dataset.name), ("dataset.split", record.split, dataset.split))
-        for key, its, ours in pairs:
-            if its != ours:
-                problem = f"is a run on {key}={its}, not {ours}"
-                raise UsageError(f"{run_label(record)} {problem}: name another run, or set {key}={its}")
+        for key, run_value, expected in pairs:
+            if run_value != expected:
+                problem = f"is a run on {key}={run_value}, not {expected}"
+                raise UsageError(f"{run_label(record)} {problem}: name another run, or set {key}={run_value}")
         record.check_written(folder, ["predictions.jsonl"])
-        found.append((folder, record))
-    return found
+        records.append((folder, record))
+    return records
 
 
-def _open(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
+def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
     if record.fingerprint != texts.fingerprint:
         problem = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
         raise UsageError(f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml")

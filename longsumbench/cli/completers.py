@@ -118,11 +118,11 @@ def complete_sweep(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     return [path.name for path in _results(parsed_args).glob("sweeps/*")]
 
 
-def complete_artifact(**context: Any) -> _Found:
+def complete_paper_table(**context: Any) -> _Found:
     """Return the names of the papers' tables and figures, and `list`."""
-    from longsumbench.papers.artifacts import read_artifacts
+    from longsumbench.papers.paper_tables import read_paper_tables
 
-    return ["list", *read_artifacts()]
+    return ["list", *read_paper_tables()]
 
 
 def complete_own_dataset(parsed_args: argparse.Namespace, **context: Any) -> _Found:
@@ -140,6 +140,6 @@ _COMPLETERS: dict[str, Callable[..., Any]] = {
     "filters": complete_filter,
     "dataset": complete_listed_dataset,
     "sweep": complete_sweep,
-    "artifact": complete_artifact,
+    "paper_table": complete_paper_table,
     "name": complete_own_dataset,
 }

@@ -47,7 +47,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         linked = replace(inspection, pages=sorted(item.number for item in inspections))
         if linked.evidence is None:
             print_text(*write_pictures(folder, {f"{linked.number}.html": linked.page()}))
-            print(escape_line(linked.lacking), file=sys.stderr)
+            print(escape_line(linked.no_evidence), file=sys.stderr)
         else:
             print_text(*write_inspection(linked, folder))
 

@@ -30,27 +30,27 @@ finished, and names what is missing.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("artifact", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
+    command.add_argument("paper_table", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings")
     command.add_argument("--no-run", action="store_true", help="run nothing: show what is finished")
     add_results_dir(command)
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    """Make the artifact in the first process; other processes that torchrun started take part in its runs."""
-    if options.artifact is None:
+    """Make the paper table in the first process; other processes that torchrun started take part in its runs."""
+    if options.paper_table is None:
         raise UsageError("name a table or figure: `longsumbench paper list` shows all")
-    if options.artifact == _LIST_WORD:
+    if options.paper_table == _LIST_WORD:
         if options.overrides:
             raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
-        from longsumbench.papers.make import render_artifacts
+        from longsumbench.papers.make import render_paper_tables
 
-        print_text(render_artifacts(results_of(options)))
+        print_text(render_paper_tables(results_of(options)))
         return
-    from longsumbench.papers.artifacts import find_artifact
+    from longsumbench.papers.paper_tables import find_paper_table
     from longsumbench.progress import phase
 
-    find_artifact(options.artifact)  # before the slow imports
+    find_paper_table(options.paper_table)  # before the slow imports
     with phase("loading the libraries"):
         from longsumbench.modeling.processes import first_process
         from longsumbench.papers.make import paper
@@ -58,7 +58,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     with first_process(take_part) as first:
         if first:
             paper(
-                options.artifact,
+                options.paper_table,
                 options.overrides,
                 run=not options.no_run,
                 results_dir=options.results_dir,

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 _RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
 _SIZE, _TITLE = (11.0, 3.4), 0.4  # inches of a pair's picture, and the height of its title
 _MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
-_DECIMALS = 6  # of numbers in the CSV
-_IDS_PRINTED = 5  # of the examples compared, on the terminal
-_NOTHING = "–"  # in a cell: no difference can be detected
+_CSV_DECIMALS = 6  # of numbers in the CSV
+_MOST_IDS = 5  # of the examples compared, on the terminal
+_NO_LIMIT = "–"  # in a cell: no difference can be detected
 _BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
 HEADINGS = ROUGE_HEADINGS | {name: heading.replace("\n", " ") for name, heading in MEASURE_HEADINGS.items()}
 COMPARISON_COLUMNS = (
@@ -179,14 +179,14 @@ class RunPair:
 
     def draw(self, figure: "Figure | SubFigure") -> None:
         """Draw the mean differences, and the examples' differences in the main measure."""
-        left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-        _draw_means(left, self._drawn_rows)
-        _draw_examples(right, self)
+        mean_plot, example_plot = figure.subplots(1, 2, width_ratios=(2, 3))
+        _draw_means(mean_plot, self._drawn_rows)
+        _draw_examples(example_plot, self)
 
-    def extremes(self, most: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
-        """Return the examples with the greatest gains and those with the greatest losses, at most `most` of each."""
-        gains = tuple(change for change in self.moved[:most] if change.difference > 0)
-        losses = tuple(change for change in self.moved[::-1][:most] if change.difference < 0)
+    def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
+        """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
+        gains = tuple(change for change in self.moved[:limit] if change.difference > 0)
+        losses = tuple(change for change in self.moved[::-1][:limit] if change.difference < 0)
         return gains, losses
 
 
@@ -231,8 +231,8 @@ class Comparison(ShownInNotebooks):
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
             lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
         trained = ", ".join(run.label for run in self.runs if run.record.trained)
-        if trained and (other := ", ".join(run.label for run in self.runs if run.record.zero_shot)):
-            lines.append(f"Trained here: {trained}. Not trained here, perhaps on these texts: {other}.")
+        if trained and (zero_shot := ", ".join(run.label for run in self.runs if run.record.zero_shot)):
+            lines.append(f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}.")
         if oracles := [run.label for run in self.runs if run.record.oracle]:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
@@ -248,7 +248,7 @@ class Comparison(ShownInNotebooks):
             lengths.append(f"the references {first.reference_words:.0f}")
         lines = [f"Mean length in words: {', '.join(lengths)}."]
         warnings = {run.label: output_warnings(run.outputs, run.record.outputs_cut) for run in self.runs}
-        return lines + [f"Warning, {label}: {'; '.join(found)}." for label, found in warnings.items() if found]
+        return lines + [f"Warning, {label}: {'; '.join(texts)}." for label, texts in warnings.items() if texts]
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
@@ -256,7 +256,7 @@ class Comparison(ShownInNotebooks):
         columns = (
             "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
             f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. Detectable: the "
-            f"smallest difference that one such test finds with 80 % power; {_NOTHING}: too few examples differ. "
+            f"smallest difference that one such test finds with 80 % power; {_NO_LIMIT}: too few examples differ. "
             "Higher, lower, equal: number of examples with such a score. ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
@@ -268,7 +268,7 @@ class Comparison(ShownInNotebooks):
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
-        ids = ", ".join(self.ids[:_IDS_PRINTED]) + (", …" if len(self.ids) > _IDS_PRINTED else "")
+        ids = ", ".join(self.ids[:_MOST_IDS]) + (", …" if len(self.ids) > _MOST_IDS else "")
         return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
 
     def frame(self) -> pd.DataFrame:
@@ -277,8 +277,8 @@ class Comparison(ShownInNotebooks):
         for pair in self.pairs:
             sides = {"baseline_": pair.baseline.record, "": pair.run.record}
             keys = ("model", "variant", "run_id")
-            named = {f"{side}{key}": getattr(record, key) for side, record in sides.items() for key in keys}
-            rows += [{**named, **asdict(row)} for row in pair.rows]
+            identity = {f"{side}{key}": getattr(record, key) for side, record in sides.items() for key in keys}
+            rows += [{**identity, **asdict(row)} for row in pair.rows]
         return pd.DataFrame(rows)
 
     def examples(self) -> pd.DataFrame:
@@ -288,9 +288,9 @@ class Comparison(ShownInNotebooks):
         """
         rows = []
         for pair in self.pairs:
-            named = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
-            named |= {"measure": pair.main.measure}
-            rows += [{**named, **asdict(change), "difference": change.difference} for change in pair.moved]
+            identity = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
+            identity |= {"measure": pair.main.measure}
+            rows += [{**identity, **asdict(change), "difference": change.difference} for change in pair.moved]
         return pd.DataFrame(rows)
 
     def figure(self) -> "Figure":
@@ -309,7 +309,7 @@ class Comparison(ShownInNotebooks):
     def csv(self) -> str:
         """Return `frame` as CSV."""
         table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
-        return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
+        return table.round(_CSV_DECIMALS).to_csv(index=False, lineterminator="\n")
 
 
 def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
@@ -334,8 +334,8 @@ def _draw_examples(plot: "Axes", pair: RunPair) -> None:
     plot.axhline(0, color=GREY, linewidth=1.0)
     plot.set_xlim(0, edges[-1])
     plain_axes(plot)
-    row, counted = pair.main, format_count(pair.main.n, "example")
-    plot.set_xlabel(f"{counted}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
+    row, count = pair.main, format_count(pair.main.n, "example")
+    plot.set_xlabel(f"{count}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
     plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")
 
 
@@ -364,7 +364,7 @@ def format_row(row: ComparisonRow) -> list[str]:
         format_interval(row.low, row.high, "+.2f"),
         format_p(row.p),
         format_p(row.p_holm),
-        f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NOTHING,
+        f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NO_LIMIT,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
     ]
 
@@ -401,17 +401,17 @@ def compare(
     results = Results(Path(results_dir).expanduser())
     opened = tuple(open_run(run, results) for run in runs)
     for place, run in enumerate(opened):
-        if run.record.run_id in [other.record.run_id for other in opened[:place]]:
+        if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:place]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
         _check_comparable(run, opened[0])
     ids = _common_ids(opened, intersect)
-    chosen = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
-    tests = sum(len(shared_measures(baseline, run)) for baseline, run in chosen)
+    sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
+    tests = sum(len(shared_measures(baseline, run)) for baseline, run in sides)
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
-    tested = _corrected([compare_measures(baseline, run, ids, resamples) for baseline, run in chosen])
-    pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
+    tables = _corrected([compare_measures(baseline, run, ids, resamples) for baseline, run in sides])
+    pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(sides, tables, strict=True))
     comparison = Comparison(opened, pairs, ids, examples, {})
-    return replace(comparison, references=_references(opened, comparison.shown_ids()))
+    return replace(comparison, references=_find_references(opened, comparison.shown_ids()))
 
 
 @suite_errors()
@@ -431,11 +431,9 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         DataError: a file of the run is missing or damaged.
     """
     opened = open_run(run, Results(Path(results_dir).expanduser()))
-    references = _references([opened], opened.predictions.keys())
-    rows = {
-        name: (text, len(text.split()), [" ".join(one) for one in references[name]] if name in references else None)
-        for name, text in opened.predictions.items()
-    }
+    references = _find_references([opened], opened.predictions.keys())
+    texts = {name: [" ".join(sentences) for sentences in group] for name, group in references.items()}
+    rows = {name: (text, len(text.split()), texts.get(name)) for name, text in opened.predictions.items()}
     outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
     return outputs.join(opened.scores, how="right")
 
@@ -462,11 +460,12 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
 
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
-    own, other = (
-        replace(one.record, n=0, examples="", signature=_with_count(one.record.signature, 0)) for one in (run, baseline)
+    record, expected = (
+        replace(side.record, n=0, examples="", signature=_with_count(side.record.signature, 0))
+        for side in (run, baseline)
     )
-    if difference := describe_difference(own, other):
-        dataset = f"{own.dataset} instead of {other.dataset}, " if own.dataset != other.dataset else ""
+    if difference := describe_difference(record, expected):
+        dataset = f"{record.dataset} instead of {expected.dataset}, " if record.dataset != expected.dataset else ""
         raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}")
 
 
@@ -494,35 +493,35 @@ def compare_measures(
     """Test two runs on every shared measure that applies to an example; `p_holm` is not corrected yet."""
     rows = []
     for measure in shared_measures(baseline, run):
-        before, after = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
-        applies = np.isfinite(before) & np.isfinite(after)
+        baseline_scores, scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+        applies = np.isfinite(baseline_scores) & np.isfinite(scores)
         if applies.any():
-            rows.append(compare_measure(measure, before[applies], after[applies], resamples))
+            rows.append(compare_measure(measure, baseline_scores[applies], scores[applies], resamples))
     return tuple(rows)
 
 
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
-    before, after = baseline.record, run.record
-    different = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
+    first, record = baseline.record, run.record
+    different = [name for name, way in record.measured_by.items() if first.measured_by.get(name, way) != way]
     metrics = [registry.metrics.load(name) for name in different]
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
-    tables = (before.measures, after.measures, baseline.scores, run.scores)
-    both = [name for name in before.measures if all(name in table for table in tables)]
-    return [*ROUGE_HEADINGS, *(name for name in both if name not in left_out and not _BREAKDOWN.search(name))]
+    tables = (first.measures, record.measures, baseline.scores, run.scores)
+    measures = [name for name in first.measures if all(name in table for table in tables)]
+    return [*ROUGE_HEADINGS, *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name))]
 
 
 def compare_measure(
-    measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES
+    measure: str, baseline_scores: NDArray[np.float64], scores: NDArray[np.float64], resamples: int = RESAMPLES
 ) -> ComparisonRow:
-    """Test one measure of the baseline (`before`) and the run (`after`), one score per example; `p_holm` equals `p`."""
-    gaps = after - before
+    """Test one measure of the baseline and the run (`scores`), one score per example; `p_holm` equals `p`."""
+    gaps = scores - baseline_scores
     (low, high), p = bootstrap_interval(gaps, resamples, 1), float(approximate_randomization(gaps, resamples))
     return ComparisonRow(
         measure=measure,
         n=len(gaps),
-        baseline_mean=float(before.mean()),
-        mean=float(after.mean()),
+        baseline_mean=float(baseline_scores.mean()),
+        mean=float(scores.mean()),
         difference=float(gaps.mean()),
         low=low,
         high=high,
@@ -550,15 +549,15 @@ def compare_pair(
     baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...], ids: Sequence[str]
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
-    found = {row.measure: row for row in rows}
-    main = found.get(ranking_score(baseline.record), found[DEFAULT_RANKING_SCORE])
+    row_of = {row.measure: row for row in rows}
+    main = row_of.get(ranking_score(baseline.record), row_of[DEFAULT_RANKING_SCORE])
     scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
-    moved = [ScoreChange(name, float(before), float(after)) for name, before, after in scores]
+    moved = [ScoreChange(name, float(baseline_score), float(score)) for name, baseline_score, score in scores]
     applies = [change for change in moved if math.isfinite(change.difference)]
     return RunPair(baseline, run, rows, main, tuple(sorted(applies, key=lambda change: -change.difference)))
 
 
-def _references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+def _find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
     """Return the references of examples; empty if no run's texts are on this machine."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:

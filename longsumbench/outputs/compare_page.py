@@ -11,14 +11,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from longsumbench.render.html_parts import (
-    PAGE_STYLE,
-    headed_references,
-    html_picture,
-    html_text,
-    marks_legend,
-    transparent_svg,
-)
+from longsumbench.core import Sentences
+from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.outputs.compare import (
     COMPARISON_ALIGNMENT,
     COMPARISON_COLUMNS,
@@ -28,10 +22,16 @@ from longsumbench.outputs.compare import (
     ScoreChange,
     format_row,
 )
-from longsumbench.core import Sentences
-from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.render.figures import write_pictures
 from longsumbench.render.html import html_page, html_table
+from longsumbench.render.html_parts import (
+    PAGE_STYLE,
+    headed_references,
+    html_picture,
+    html_text,
+    marks_legend,
+    transparent_svg,
+)
 from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, split_variant
@@ -89,14 +89,14 @@ def _moved_cells(pair: RunPair, change: ScoreChange) -> list[str]:
 
 def comparison_page(comparison: Comparison) -> str:
     """Return the HTML page of a comparison."""
-    about = [escape(line) for line in comparison.about()]
+    lines = [escape(line) for line in comparison.about()]
     if comparison.shown_ids() and not comparison.references:
-        about.append(escape(_NO_REFERENCES))
+        lines.append(escape(_NO_REFERENCES))
     parts = [
         f"<h1>{escape(comparison.title)}</h1>",
-        _runs(comparison.runs),
-        *(f"<p>{line}</p>" for line in about),
-        *(_section(pair, comparison) for pair in comparison.pairs),
+        _html_runs(comparison.runs),
+        *(f"<p>{line}</p>" for line in lines),
+        *(_html_pair(pair, comparison) for pair in comparison.pairs),
         "<h2>How this was computed</h2>",
         *(f'<p class="soft">{escape(line)}</p>' for line in comparison.method()),
     ]
@@ -106,7 +106,7 @@ def comparison_page(comparison: Comparison) -> str:
     return html_page(comparison.title, parts, PAGE_STYLE + _STYLE)
 
 
-def _runs(runs: Sequence[ComparedRun]) -> str:
+def _html_runs(runs: Sequence[ComparedRun]) -> str:
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
@@ -115,7 +115,7 @@ def _runs(runs: Sequence[ComparedRun]) -> str:
     return html_table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 
 
-def _section(pair: RunPair, comparison: Comparison) -> str:
+def _html_pair(pair: RunPair, comparison: Comparison) -> str:
     caption = (
         "Left: the mean differences with their 95 % intervals; grey: not distinguishable from zero. Right: "
         f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
@@ -158,9 +158,9 @@ def verdict(pair: RunPair) -> str:
 
 def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
-    before, after = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
-    shared = shared_by(" ".join(headed_references(references).values()), after, before)
-    texts = [(pair.baseline.label, before, "baseline"), (pair.run.label, after, "run")]
+    baseline_output, output = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
+    shared = shared_by(" ".join(headed_references(references).values()), output, baseline_output)
+    texts = [(pair.baseline.label, baseline_output, "baseline"), (pair.run.label, output, "run")]
     texts += [(heading, text, "reference") for heading, text in headed_references(references).items()]
     columns = "".join(html_text(heading, mark_words(text, shared), kind) for heading, text, kind in texts)
     way = "up" if change.difference > 0 else "down"

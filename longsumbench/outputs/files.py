@@ -27,7 +27,7 @@ from longsumbench.runs.results import Results, split_read_by
 RawText = str | Sentences  # running text, or its sentences
 Value = TypeVar("Value")
 _REFERENCE_FIELDS = ("references", "reference", "summary")
-_IDS_PRINTED = 3  # in a message
+_IDS_IN_MESSAGE = 3  # in a message
 _ROWS = re.compile(r".*\.jsonl?(\.gz)?", re.IGNORECASE)
 _JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
 
@@ -56,17 +56,17 @@ class PairedTexts:
     only_referenced: tuple[str, ...] = ()
 
 
-def find_predictions(named: str, results: Results) -> Path:
-    """Return the file or folder `named`, or the folder of the run with this id.
+def find_predictions(name: str, results: Results) -> Path:
+    """Return the file or folder `name`, or the folder of the run with this id.
 
     Raises:
         DataError: there is no such file, folder or run.
     """
-    path = Path(named).expanduser()
+    path = Path(name).expanduser()
     if path.exists():
         return path
     try:
-        return results.find(named)
+        return results.find(name)
     except UsageError as problem:
         raise DataError(f"no such file or folder, and {problem}", path) from problem
 
@@ -86,19 +86,19 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     if references is None and (predictions / "record.json").is_file():
         return _pairs_of_run(predictions)
     predictions = _file_of_run(predictions)
-    kind = _kind(predictions)
-    other = kind if references is None else _kind(references)
-    if kind != other:
-        raise UsageError(f"{predictions} is {kind}, {references} is {other}; both sides must be of one kind")
+    kind = _format_of(predictions)
+    reference_kind = kind if references is None else _format_of(references)
+    if kind != reference_kind:
+        raise UsageError(f"{predictions} is {kind}, {references} is {reference_kind}; both sides must be of one kind")
     if kind == _LINES:
         if references is None:
             raise UsageError(f"{predictions} is lines of text: add a file of REFERENCES with the same lines")
         return _paired_lines(predictions, references)
     gold = references or predictions
     if kind == _FOLDER:
-        predicted, referenced = _folders(predictions, gold)
+        predicted, referenced = _read_folders(predictions, gold)
     else:
-        predicted, referenced = _rows(predictions, _prediction_in), _rows(gold, _references_in)
+        predicted, referenced = _read_rows(predictions, _prediction_in), _read_rows(gold, _references_in)
     texts, targets = _by_id(predicted, predictions), _by_id(referenced, gold)
     return _pair_by_id(texts, targets, f"{predictions} and {gold}", "score the {:,} others by --intersect", intersect)
 
@@ -107,7 +107,7 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(_rows(path := folder / "predictions.jsonl", _prediction_in), folder)
+    texts = _by_id(_read_rows(path := folder / "predictions.jsonl", _prediction_in), folder)
     if record.left_out:
         texts = {summary.id: summary.text for summary in read_summaries(path) if not summary.counts.get("failed")}
     split = split_read_by(folder, record)
@@ -116,8 +116,8 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
         raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
     places = {name: place for place, name in enumerate(split.ids)}
     if unknown := [name for name in texts if name not in places]:
-        counted = format_count(len(unknown), "prediction")
-        raise DataError(f"{counted} not in the run's split (ids {first_ids(unknown)})", folder)
+        count = format_count(len(unknown), "prediction")
+        raise DataError(f"{count} not in the run's split (ids {first_ids(unknown)})", folder)
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 
@@ -136,21 +136,21 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
         DataError: the file cannot be read, an id occurs twice, or the number of lines is not that of the examples.
     """
     path = _file_of_run(path)
-    kind = _kind(path)
+    kind = _format_of(path)
     if kind == _JSON_LINES:
-        return _by_id(_rows(path, _prediction_in), path)
+        return _by_id(_read_rows(path, _prediction_in), path)
     texts: Sequence[RawText]
     if kind == _LINES:
-        texts = _lines(path)
+        texts = _read_text_lines(path)
     else:
-        files = {file.stem: _sentences(file) for file in _files(path, ".dec")}
+        files = {file.stem: _sentences(file) for file in _list_files(path, ".dec")}
         if files.keys() & set(ids):
             return dict(files)
-        texts = [files[name] for name in sorted(files, key=lambda name: (len(_number(name)), _number(name)))]
+        texts = [files[name] for name in sorted(files, key=lambda name: (len(_last_number(name)), _last_number(name)))]
     if len(texts) != len(ids):
-        counted = format_count(len(texts), "line" if kind == _LINES else "output")
+        count = format_count(len(texts), "line" if kind == _LINES else "output")
         advice = "the n-th must belong to the n-th example, empty ones included, or give JSON lines with ids"
-        raise DataError(f"{counted} for {format_count(len(ids), 'example')}; {advice}", path)
+        raise DataError(f"{count} for {format_count(len(ids), 'example')}; {advice}", path)
     return dict(zip(ids, texts, strict=True))
 
 
@@ -174,27 +174,27 @@ def pair_texts(
     if differ or not len(predictions):
         counts = f"{format_count(len(predictions), 'prediction')}, {format_count(len(references), 'reference')}"
         raise DataError(f"{counts}: give the references of each prediction, and at least one prediction")
-    texts = _by_id(_given_texts(predictions, lambda value: _text(value, "predictions")))
+    texts = _by_id(_given_texts(predictions, lambda value: _read_text(value, "predictions")))
     targets = _by_id(_given_texts(references, _references_of))
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
 
 
-def _given_texts(side: Any, read: Callable[[Any], Value]) -> Iterator[tuple[str, Value]]:
-    """Yield (id, `read(value)`) of a dictionary, or (number, `read(value)`) of a list; an error names the example."""
+def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str, Value]]:
+    """Yield (id, `parse(value)`) of a dictionary, or (number, `parse(value)`) of a list; an error names the example."""
     for name, value in side.items() if isinstance(side, Mapping) else enumerate(side, start=1):
         try:
-            yield id_in({"id": name}, "id"), read(value)
+            yield id_in({"id": name}, "id"), parse(value)
         except BadRow as problem:
             raise DataError(f"example {name!r}: {problem}") from problem
 
 
 def _references_of(value: Any) -> tuple[RawText, ...]:
-    return tuple(_text(text, "references") for text in (value if isinstance(value, list | tuple) else [value]))
+    return tuple(_read_text(text, "references") for text in (value if isinstance(value, list | tuple) else [value]))
 
 
 def first_ids(ids: Sequence[str]) -> str:
     """Format the first three ids for a message."""
-    return ", ".join(map(repr, ids[:_IDS_PRINTED])) + (", …" if len(ids) > _IDS_PRINTED else "")
+    return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + (", …" if len(ids) > _IDS_IN_MESSAGE else "")
 
 
 def _file_of_run(path: Path) -> Path:
@@ -203,7 +203,7 @@ def _file_of_run(path: Path) -> Path:
     return inside if inside.is_file() and not any(path.glob("*.dec")) else path
 
 
-def _kind(path: Path) -> str:
+def _format_of(path: Path) -> str:
     if path.is_dir():
         return _FOLDER
     if not path.exists():
@@ -214,7 +214,7 @@ def _kind(path: Path) -> str:
 def _pair_by_id(
     texts: Mapping[str, RawText],
     targets: Mapping[str, tuple[RawText, ...]],
-    where: str,
+    sides: str,
     advice: str,
     intersect: bool = False,
 ) -> PairedTexts:
@@ -232,41 +232,41 @@ def _pair_by_id(
         f"{format_count(len(paired.only_predicted), 'prediction')} without references": paired.only_predicted,
         f"{format_count(len(paired.only_referenced), 'reference')} without a prediction": paired.only_referenced,
     }
-    message = " and ".join(f"{what} (ids {first_ids(ids)})" for what, ids in unpaired.items() if ids)
+    message = " and ".join(f"{label} (ids {first_ids(ids)})" for label, ids in unpaired.items() if ids)
     if not paired.pairs:
-        raise DataError(f"{where} have no id in common: {message}")
+        raise DataError(f"{sides} have no id in common: {message}")
     if message and not intersect:
-        raise DataError(f"{where}: {message}; correct the ids, or {advice.format(len(paired.pairs))}")
+        raise DataError(f"{sides}: {message}; correct the ids, or {advice.format(len(paired.pairs))}")
     return paired
 
 
 def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> dict[str, Value]:
     """Return id → value; raise DataError if an id occurs twice."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, value in entries:
-        if name in found:
+        if name in values:
             raise DataError(f"the id {name!r} occurs twice; keep one of each", path)
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
-def _rows(path: Path, read: Callable[[Row], Value]) -> list[tuple[str, Value]]:
-    """Return (id, `read(row)`) for each row of a file of JSON lines."""
+def _read_rows(path: Path, parse: Callable[[Row], Value]) -> list[tuple[str, Value]]:
+    """Return (id, `parse(row)`) for each row of a file of JSON lines."""
 
     def entry(line: bytes) -> tuple[str, Value] | None:
-        return (id_in(row := row_in(line), "id"), read(row)) if line.strip() else None
+        return (id_in(row := row_in(line), "id"), parse(row)) if line.strip() else None
 
-    found = [row for row in _read_lines(path, entry) if row is not None]
-    if not found:
+    rows = [row for row in _read_lines(path, entry) if row is not None]
+    if not rows:
         raise DataError("the file is empty", path)
-    return found
+    return rows
 
 
-def _read_lines(path: Path, read: Callable[[bytes], Value]) -> Iterator[Value]:
-    """Yield `read(line)` for each line; an error names the line."""
+def _read_lines(path: Path, parse: Callable[[bytes], Value]) -> Iterator[Value]:
+    """Yield `parse(line)` for each line; an error names the line."""
     for number, line in enumerate(lines_of(path), start=1):
         try:
-            yield read(line)
+            yield parse(line)
         except BadRow as problem:
             raise DataError(f"{problem}", path, number) from problem
 
@@ -274,21 +274,21 @@ def _read_lines(path: Path, read: Callable[[bytes], Value]) -> Iterator[Value]:
 def _prediction_in(row: Row) -> RawText:
     if "prediction" not in row:
         raise BadRow("the field 'prediction' is missing")
-    return _text(row["prediction"], "prediction")
+    return _read_text(row["prediction"], "prediction")
 
 
 def _references_in(row: Row) -> tuple[RawText, ...]:
-    given = [field for field in _REFERENCE_FIELDS if field in row]
-    if len(given) != 1:
-        fields = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(_REFERENCE_FIELDS)}"
+    names = [field for field in _REFERENCE_FIELDS if field in row]
+    if len(names) != 1:
+        fields = f"several of the fields {', '.join(names)}" if names else f"none of {', '.join(_REFERENCE_FIELDS)}"
         raise BadRow(f"the row has {fields}: give one, or add a file of REFERENCES")
-    value = row[given[0]]
-    if given[0] == "references" and isinstance(value, list):
-        return tuple(_text(item, "references") for item in value)
-    return (_text(value, given[0]),)
+    value = row[names[0]]
+    if names[0] == "references" and isinstance(value, list):
+        return tuple(_read_text(item, "references") for item in value)
+    return (_read_text(value, names[0]),)
 
 
-def _text(value: Any, field: str) -> RawText:
+def _read_text(value: Any, field: str) -> RawText:
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
@@ -298,45 +298,45 @@ def _text(value: Any, field: str) -> RawText:
 
 
 def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
-    texts, targets = _lines(predictions), _lines(references)
+    texts, targets = _read_text_lines(predictions), _read_text_lines(references)
     if len(texts) != len(targets):
         counts = f"{predictions} has {format_count(len(texts), 'line')}, {references} has {len(targets):,}"
         raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
-    both = enumerate(zip(texts, targets, strict=True), start=1)
-    return PairedTexts(tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in both))
+    pairs = enumerate(zip(texts, targets, strict=True), start=1)
+    return PairedTexts(tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in pairs))
 
 
-def _lines(path: Path) -> list[str]:
+def _read_text_lines(path: Path) -> list[str]:
     """Return the lines of a text file without line breaks."""
-    found = [line.rstrip("\r\n") for line in _read_lines(path, decoded)]
-    if not found:
+    lines = [line.rstrip("\r\n") for line in _read_lines(path, decoded)]
+    if not lines:
         raise DataError("the file is empty", path)
-    return found
+    return lines
 
 
-def _folders(
+def _read_folders(
     predictions: Path, references: Path
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
     """Read a folder of .dec files and one of .ref files; ids are the file names, or the numbers in them."""
-    decoded_files, gold = _files(predictions, ".dec"), _files(references, ".ref")
+    decoded_files, gold = _list_files(predictions, ".dec"), _list_files(references, ".ref")
     names = {file.stem for file in decoded_files}
     by_name = bool(names & {_owner(file.stem, names) for file in gold})
     texts: list[tuple[str, RawText]] = [
-        (file.stem if by_name else _number(file.stem), _sentences(file)) for file in decoded_files
+        (file.stem if by_name else _last_number(file.stem), _sentences(file)) for file in decoded_files
     ]
     several: dict[str, list[RawText]] = {}
     for file in gold:
-        owner = _owner(file.stem, names) if by_name else _number(file.stem)
+        owner = _owner(file.stem, names) if by_name else _last_number(file.stem)
         several.setdefault(owner, []).append(_sentences(file))
     return texts, [(name, tuple(targets)) for name, targets in several.items()]
 
 
-def _files(folder: Path, ending: str) -> list[Path]:
-    found = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
-    if not found:
+def _list_files(folder: Path, ending: str) -> list[Path]:
+    files = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
+    if not files:
         run = "" if ending != ".dec" else " and no record.json: it contains neither outputs nor a finished run"
         raise DataError(f"the folder has no {ending} files{run}", folder)
-    return found
+    return files
 
 
 def _owner(stem: str, names: set[str]) -> str:
@@ -345,7 +345,7 @@ def _owner(stem: str, names: set[str]) -> str:
     return head if head in names and stem not in names else stem
 
 
-def _number(stem: str) -> str:
+def _last_number(stem: str) -> str:
     """Return the last number in a name without leading zeros, or the name if it has no number."""
     numbers = re.findall(r"\d+", stem)
     return (numbers[-1].lstrip("0") or "0") if numbers else stem

@@ -10,6 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import RunConfig, bounds_of, check_folder_name, check_value, registry
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.outputs.imported import (
     ImportedConfig,
     ImportedSystem,
@@ -17,10 +21,6 @@ from longsumbench.outputs.imported import (
     match_outputs,
     only_summarized,
 )
-from longsumbench.core import RunConfig, bounds_of, check_folder_name, check_value, registry
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import Point, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan
@@ -28,7 +28,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.tables import updating_tables
 
-_SETTINGS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
+_TOP_KEYS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 
 
 @suite_errors()
@@ -66,17 +66,17 @@ def import_outputs(
         UsageError: the model is a system of the suite, or a setting is unknown or invalid.
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    chosen = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
-    given = format_overrides({"dataset": dataset, **settings})
-    words = [word for word in given if not word.startswith("dataset=")]
-    names = [word.partition("=")[2] for word in given if word not in words]
+    request = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
+    overrides = format_overrides({"dataset": dataset, **settings})
+    words = [word for word in overrides if not word.startswith("dataset=")]
+    names = [word.partition("=")[2] for word in overrides if word not in words]
     if not names:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
     flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
-    typed = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
-    command = ("longsumbench", "import", str(outputs), *typed, *(["--intersect"] if intersect else []), *words)
-    return run_import(chosen, plan_import(chosen, names[0], split, words), command)
+    flag_words = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
+    command = ("longsumbench", "import", str(outputs), *flag_words, *(["--intersect"] if intersect else []), *words)
+    return run_import(request, plan_import(request, names[0], split, words), command)
 
 
 def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
@@ -105,13 +105,13 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         key = word.lstrip("+").partition("=")[0]
         if key == "dataset":
             raise UsageError(f"'{word}': write --dataset {word.partition('=')[2]}")
-        if not key.startswith(("dataset.", "score.")) and key not in _SETTINGS:
-            raise UsageError(f"'{word}': import takes dataset.*, score.* and {', '.join(_SETTINGS)}; nothing is run")
+        if not key.startswith(("dataset.", "score.")) and key not in _TOP_KEYS:
+            raise UsageError(f"'{word}': import takes dataset.*, score.* and {', '.join(_TOP_KEYS)}; nothing is run")
     if not outputs.path.exists():
         raise DataError("no such file or folder", outputs.path)
-    given = [f"dataset.split={split}"] if split else []
-    given += [] if outputs.seed is None else [f"seed={outputs.seed}"]
-    (planned,) = plan(["model=lead", f"dataset={dataset}", *given, *words], probe=True)
+    overrides = [f"dataset.split={split}"] if split else []
+    overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
+    (planned,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
     return replace(planned, config=replace(planned.config, model=ImportedConfig(outputs.model)))
 
 
@@ -133,9 +133,9 @@ def run_import(
         texts = load_texts(config.dataset, stages)
         system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
         point.facts = system.facts()
-        chosen = only_summarized(texts, config.dataset.split, system.summaries)
-        left_out = chosen is not texts
-        return system, chosen
+        subset = only_summarized(texts, config.dataset.split, system.summaries)
+        left_out = subset is not texts
+        return system, subset
 
     with updating_tables(launch, show):
         launch.finished.append(run_point(point, prepare))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench.outputs.repeat import check_same_texts
-from longsumbench.outputs.files import first_ids, read_outputs
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import (
     SECTIONS,
     DatasetSettings,
@@ -24,11 +23,12 @@ from longsumbench.core import (
     Text,
     build_settings,
 )
-from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
+from longsumbench.outputs.files import first_ids, read_outputs
+from longsumbench.outputs.repeat import check_same_texts
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
@@ -83,15 +83,15 @@ class ImportedSystem(System):
     def identity(self) -> dict[str, Any]:
         """Return the names that were given, and a hash of the outputs."""
         texts = {name: summary.text for name, summary in self.summaries.items()}
-        named = {"imported": self.outputs.model, "variant": self.outputs.variant, "seed": self.outputs.seed}
-        return {**named, "outputs": digest(texts)}
+        facts = {"imported": self.outputs.model, "variant": self.outputs.variant, "seed": self.outputs.seed}
+        return {**facts, "outputs": digest(texts)}
 
     def facts(self) -> dict[str, Any]:
         """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
-        found = digest(texts) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        checksum = digest(texts) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
         costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
-        source = ImportedOutputs(path.name or str(path), found, self.outputs.origin)
+        source = ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
         return {"imported": source, "seed": self.outputs.seed, **costs}
 
 
@@ -102,27 +102,27 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSetti
         DataError: outputs are missing, doubled or unknown; or the split is missing or has no references.
     """
     check_split(settings, texts)
-    split, whole = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
+    split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
     if not any(sentence.strip() for example in split for text in example.references for sentence in text):
-        raise DataError(f"{whole} has no references{texts.way_to_splits}: nothing to score")
-    found, known = read_outputs(outputs.path, split.ids), set(split.ids)
-    unknown, missing = [name for name in found if name not in known], [name for name in split.ids if name not in found]
-    where = _other_split(unknown, texts, settings.split)
-    if len(missing) == len(known):
-        problem = f"no output has an id of {whole} (ids {first_ids(unknown)})"
-        raise DataError(f"{problem}; {where or 'correct the ids, or name another dataset'}", outputs.path)
+        raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
+    by_id, ids = read_outputs(outputs.path, split.ids), set(split.ids)
+    unknown, missing = [name for name in by_id if name not in ids], [name for name in split.ids if name not in by_id]
+    split_hint = _other_split(unknown, texts, settings.split)
+    if len(missing) == len(ids):
+        problem = f"no output has an id of {split_name} (ids {first_ids(unknown)})"
+        raise DataError(f"{problem}; {split_hint or 'correct the ids, or name another dataset'}", outputs.path)
     counts = {
         f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
-        f"no output for {len(missing):,} of {format_count(len(known), 'example')}": missing,
+        f"no output for {len(missing):,} of {format_count(len(ids), 'example')}": missing,
     }
     problem = " and ".join(f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids)
     if problem and not outputs.intersect:
-        advice = where or f"correct the ids, or import the {len(known) - len(missing):,} others by --intersect"
-        raise DataError(f"{problem} in {whole}; {advice}", outputs.path)
+        advice = split_hint or f"correct the ids, or import the {len(ids) - len(missing):,} others by --intersect"
+        raise DataError(f"{problem} in {split_name}; {advice}", outputs.path)
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""
-        _log.warning(f"left out: {problem} in {whole}{own_block}")
-    pairs = [(name, found[name]) for name in split.ids if name in found]
+        _log.warning(f"left out: {problem} in {split_name}{own_block}")
+    pairs = [(name, by_id[name]) for name in split.ids if name in by_id]
     summaries = [Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
@@ -148,14 +148,14 @@ def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
     texts = load_texts(config.dataset, user_cache())
     check_same_texts(texts, record)
     summaries = read_summaries(folder / "predictions.jsonl")
-    chosen = only_summarized(texts, record.split, {summary.id for summary in summaries})
-    score_run(config, chosen, FitReport(), [summaries], root)
+    subset = only_summarized(texts, record.split, {summary.id for summary in summaries})
+    score_run(config, subset, FitReport(), [summaries], root)
     return root
 
 
 def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
     """Return the advice for ids that are all in another split; empty if there is none."""
-    for name, other in texts.splits.items():
-        if unknown and name != split and set(unknown) <= set(other.ids):
+    for name, examples in texts.splits.items():
+        if unknown and name != split and set(unknown) <= set(examples.ids):
             return f"these are ids of the {name} split: add --split {name}"
     return ""

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from longsumbench.render.html_parts import headed_references, html_text, or_nothing
-from longsumbench.outputs.inspect_run import Inspection
 from longsumbench.core import describe_reading
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.outputs.inspect_run import Inspection
 from longsumbench.render.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HEAT_MAP_STYLE as HEAT_MAP_STYLE,
@@ -33,7 +32,8 @@ from longsumbench.render.evidence.source_text import (
     source_text,
 )
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import static_text, html_page
+from longsumbench.render.html import html_page, static_text
+from longsumbench.render.html_parts import headed_references, html_text, or_nothing
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit
@@ -48,18 +48,18 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
     """Write the page and the figure of an example with evidence; return their paths."""
     assert inspection.evidence is not None
     paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
-    drawn = views(inspection.evidence)
-    write_atomically(paths[0], inspection_page(inspection, drawn))
-    write_atomically(paths[1], draw_views(inspection.title, drawn))
+    pictures = views(inspection.evidence)
+    write_atomically(paths[0], inspection_page(inspection, pictures))
+    write_atomically(paths[1], draw_views(inspection.title, pictures))
     return paths
 
 
-def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
-    """Return the HTML page of an inspection with the views `drawn` of its evidence."""
+def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
+    """Return the HTML page of an inspection with views of its evidence."""
     assert inspection.evidence is not None
-    nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
-    main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
-    script = _script_of(drawn)
+    nothing = "" if pictures else "<p>There is no array in the evidence.</p>"
+    main = "\n".join([*map(_view, pictures), nothing, _html_texts(inspection)])
+    script = _script_of(pictures)
     style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + INSPECTION_STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
@@ -67,16 +67,16 @@ def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
         text_read(inspection),
         "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
         f'<div class="columns"><main>\n{main}\n</main>',
-        _units(inspection.evidence.texts["unit"], drawn),
+        _units(inspection.evidence.texts["unit"], pictures),
         "</div>",
         f"<script>{script}</script>",
     ]
     return html_page(f"longsumbench: {inspection.title}", parts, style, content_policy(script))
 
 
-def _script_of(drawn: Iterable[View]) -> str:
+def _script_of(pictures: Iterable[View]) -> str:
     """Return the script that the views need."""
-    return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
+    return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in pictures) else "")
 
 
 def content_policy(script: str) -> str:
@@ -91,7 +91,7 @@ def inspection_facts(inspection: Inspection) -> str:
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     words, tokens = len(summary.text.split()), summary.tokens
-    written = format_count(words, "word") if tokens is None else format_count(tokens, "token")
+    length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     variant, imported = ", ".join(split_variant(record.variant)), record.imported
     facts = {
         "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
@@ -102,24 +102,24 @@ def inspection_facts(inspection: Inspection) -> str:
         "title": example.title if example else None,
         "ROUGE F1": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
-        "summary": written + ("" if summary.complete else "; it stops at its length limit"),
+        "summary": length + ("" if summary.complete else "; it stops at its length limit"),
         "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
-    before = [page for page in inspection.pages if page < inspection.number][-1:]
-    after = [page for page in inspection.pages if page > inspection.number][:1]
-    links = [f'<a href="{page}.html">previous: {page}</a>' for page in before]
-    links += [f'<a href="{page}.html">next: {page}</a>' for page in after]
+    previous_pages = [page for page in inspection.pages if page < inspection.number][-1:]
+    next_pages = [page for page in inspection.pages if page > inspection.number][:1]
+    links = [f'<a href="{page}.html">previous: {page}</a>' for page in previous_pages]
+    links += [f'<a href="{page}.html">next: {page}</a>' for page in next_pages]
     return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "")
 
 
 def text_read(inspection: Inspection) -> str:
     """Return the input as the system read it, closed until it is clicked; empty if the run did not keep it."""
-    if inspection.read is None:
+    if inspection.input_text is None:
         return ""
-    words = format_count(len(inspection.read.split()), "word")
+    words = format_count(len(inspection.input_text.split()), "word")
     head = f"<summary>The input as the system read it ({words})</summary>"
-    return f'<details class="read">{head}<p class="text">{or_nothing(escape(inspection.read))}</p></details>'
+    return f'<details class="read">{head}<p class="text">{or_nothing(escape(inspection.input_text))}</p></details>'
 
 
 def _view(view: View) -> str:
@@ -133,10 +133,10 @@ def _view(view: View) -> str:
         case SourceText():
             return source_text(view)
         case Plane():
-            return _plane(view)
+            return _html_plane(view)
 
 
-def _plane(view: Plane) -> str:
+def _html_plane(view: Plane) -> str:
     """Return the figure of a view that has no HTML form."""
     caption, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
     image = ""
@@ -147,18 +147,18 @@ def _plane(view: Plane) -> str:
     return f'<section class="view">\n<h2>{heading}</h2>\n<p>{caption}</p>\n{figure}\n</section>'
 
 
-def _texts(inspection: Inspection) -> str:
+def _html_texts(inspection: Inspection) -> str:
     """Return the summary and its references in columns."""
     references = inspection.example.references if inspection.example else ()
     texts = {"summary": inspection.summary.text, **headed_references(references)}
-    shown = "".join(html_text(heading, escape(text)) for heading, text in texts.items())
+    columns = "".join(html_text(heading, escape(text)) for heading, text in texts.items())
     title = "The summary and its references" if references else "The summary"
-    return f'<h2>{title}</h2>\n<div class="texts">{shown}</div>'
+    return f'<h2>{title}</h2>\n<div class="texts">{columns}</div>'
 
 
-def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
+def _units(texts: Sequence[str], pictures: Iterable[View]) -> str:
     """Return the units' texts; selected units are open."""
-    selected = next((view for view in drawn if isinstance(view, Selections)), None)
+    selected = next((view for view in pictures if isinstance(view, Selections)), None)
     boxes = []
     for unit, text in enumerate(texts):
         segments = selected.segments_of(unit) if selected else []

@@ -30,8 +30,8 @@ class Inspection:
         evidence: what the system looked at; None if the run has no evidence of this example.
         scores: heading of a type of ROUGE → F1, 0–100; empty if the example was not scored.
         example: the texts; None if they are not on this machine.
-        lacking: why there is no evidence.
-        read: the input as the system read it; None if the run kept none of this example.
+        no_evidence: why there is no evidence.
+        input_text: the input as the system read it; None if the run kept none of this example.
         pages: numbers of the examples whose pages are in the same folder, sorted.
     """
 
@@ -41,8 +41,8 @@ class Inspection:
     evidence: Evidence | None
     scores: Mapping[str, float]
     example: Example | None
-    lacking: str = ""
-    read: str | None = None
+    no_evidence: str = ""
+    input_text: str | None = None
     pages: Sequence[int] = ()
 
     @property
@@ -67,29 +67,29 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
     summaries = read_summaries(path := folder / "predictions.jsonl")
-    if len(summaries) != (whole := record.num_outputs):
-        raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
+    if len(summaries) != (total := record.num_outputs):
+        raise DataError(f"{len(summaries):,} of {total:,} summaries; run it again with overwrite=true", path)
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
-    kept, scores = kept_places(folder / "evidence"), _scores_of(folder / scores_file, summary.id)
-    evidence = _evidence_of(folder, number, summary.id) if number in kept else None
-    lacking = "" if evidence else _why_none(number, kept, record)
+    places, scores = kept_places(folder / "evidence"), _scores_of(folder / scores_file, summary.id)
+    evidence = _evidence_of(folder, number, summary.id) if number in places else None
+    reason = "" if evidence else _why_none(number, places, record)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
-    read = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
-    return Inspection(record, number, summary, evidence, scores, texts, lacking, read)
+    input_text = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
+    return Inspection(record, number, summary, evidence, scores, texts, reason, input_text)
 
 
-def _find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
-    """Return the index of the example with the id or, if there is none, with the index `named`."""
-    if named in ids:
-        return ids.index(named)
-    if named.isdecimal() and int(named) < len(ids):
-        return int(named)
-    near = "" if named.isdecimal() else did_you_mean(named, ids)
+def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
+    """Return the index of the example with the id or, if there is none, with the index `name`."""
+    if name in ids:
+        return ids.index(name)
+    if name.isdecimal() and int(name) < len(ids):
+        return int(name)
+    suggestion = "" if name.isdecimal() else did_you_mean(name, ids)
     places = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
-    raise UsageError(f"{run_label(record)} summarized no example '{named}'{near}; {places}")
+    raise UsageError(f"{run_label(record)} summarized no example '{name}'{suggestion}; {places}")
 
 
 def _evidence_of(folder: Path, number: int, name: str) -> Evidence:
@@ -101,17 +101,17 @@ def _evidence_of(folder: Path, number: int, name: str) -> Evidence:
     return evidence
 
 
-def _why_none(number: int, found: set[int], record: RunRecord) -> str:
+def _why_none(number: int, places: set[int], record: RunRecord) -> str:
     """Return the message for an example without evidence."""
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
-    if found:
-        kept = f"{format_count(len(found), 'example')}, {min(found)} to {max(found)}"
-        return f"no evidence of example {number} was kept; {run_label(record)} has that of {kept}; {more}"
-    if not num_wanted(asked := record.settings.decode.evidence, examples=1):
-        return f"{run_label(record)} kept no evidence (decode.evidence={asked}); if the system supports it, {more}"
+    if places:
+        extent = f"{format_count(len(places), 'example')}, {min(places)} to {max(places)}"
+        return f"no evidence of example {number} was kept; {run_label(record)} has that of {extent}; {more}"
+    if not num_wanted(value := record.settings.decode.evidence, examples=1):
+        return f"{run_label(record)} kept no evidence (decode.evidence={value}); if the system supports it, {more}"
     return f"{run_label(record)} has no evidence: {record.model} keeps none, at least with these settings"
 
 

@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.render.html_parts import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
+from longsumbench.core import Example
+from longsumbench.errors import suite_errors
 from longsumbench.outputs.inspect_page import (
     INSPECTION_STYLE,
     NO_TEXTS,
@@ -21,10 +22,9 @@ from longsumbench.outputs.inspect_page import (
     text_read,
 )
 from longsumbench.outputs.inspect_run import Inspection, inspect_example
-from longsumbench.core import Example
-from longsumbench.errors import suite_errors
 from longsumbench.render.evidence.views import views
 from longsumbench.render.html import html_page
+from longsumbench.render.html_parts import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
 from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
@@ -96,7 +96,7 @@ def overlap_page(inspection: Inspection) -> str:
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
         inspection_facts(inspection),
-        f'<p class="soft">{escape(inspection.lacking)}.</p>',
+        f'<p class="soft">{escape(inspection.no_evidence)}.</p>',
         text_read(inspection),
     ]
     if example is None:
@@ -113,13 +113,13 @@ def overlap_page(inspection: Inspection) -> str:
 def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[NearestSentence]:
     """Return for each output sentence the source sentence that it resembles most; the first of equal ones."""
     words = RougeScorer(tokenizer="unicode", kernels="python").words
-    texts, outputs = number_words([words(one) for one in source], [words(one) for one in output])
+    texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
     if not texts or not outputs:
         return [NearestSentence(None, 0.0)] * len(outputs)
     scores = 50 * (rouge_n(texts, outputs, 1)["f1"] + rouge_n(texts, outputs, 2)["f1"])
     best = scores.argmax(axis=1).tolist()
-    found = [(index, float(row[index])) for index, row in zip(best, scores, strict=True)]
-    return [NearestSentence(index if score else None, score) for index, score in found]
+    pairs = [(index, float(row[index])) for index, row in zip(best, scores, strict=True)]
+    return [NearestSentence(index if score else None, score) for index, score in pairs]
 
 
 def _shared_texts(output: str, example: Example) -> str:
@@ -130,41 +130,43 @@ def _shared_texts(output: str, example: Example) -> str:
     shared = shared_by(output, " ".join(source), " ".join(references.values()))
     marked = [mark_words(text, shared) for text in source]
     numbered = list(enumerate(zip(sentences, nearest, strict=True), start=1))
-    rows = "".join(_row(number, mark_words(sentence, shared), found, marked) for number, (sentence, found) in numbered)
+    rows = "".join(
+        _html_row(number, mark_words(sentence, shared), best, marked) for number, (sentence, best) in numbered
+    )
     spans = (
-        _span(place, text, [number for number, (_, found) in numbered if found.place == place])
+        _html_sentence(place, text, [number for number, (_, best) in numbered if best.place == place])
         for place, text in enumerate(marked)
     )
-    whole = "\n".join(_source(example, spans))
+    source_html = "\n".join(_html_source(example, spans))
     kinds = {"one": "the source", "other": "a reference", "both": "both"}
     texts = {"output": output, **references}
-    shown = "".join(html_text(heading, mark_words(text, shared)) for heading, text in texts.items())
+    columns = "".join(html_text(heading, mark_words(text, shared)) for heading, text in texts.items())
     return (
         f'<div class="columns"><main>\n<h2>What the output shares with the source</h2>\n'
         f"{marks_legend('the output', kinds)}\n{_TABLE_START}{rows}</tbody></table></div>\n"
-        f'<h2>The output and its references</h2>\n<div class="texts">{shown}</div>\n</main>\n'
-        f'<aside class="whole"><h3>The source</h3>\n{whole}\n</aside></div>'
+        f'<h2>The output and its references</h2>\n<div class="texts">{columns}</div>\n</main>\n'
+        f'<aside class="whole"><h3>The source</h3>\n{source_html}\n</aside></div>'
     )
 
 
-def _row(number: int, sentence: str, found: NearestSentence, source: Sequence[str]) -> str:
+def _html_row(number: int, sentence: str, nearest: NearestSentence, source: Sequence[str]) -> str:
     """Return a row of the table: an output sentence, the nearest source sentence, their ROUGE."""
-    near = '<em class="soft">no source sentence shares a word</em>'
-    if found.place is not None:
-        link = f'<a href="#s{found.place + 1}">source sentence {found.place + 1}</a>'
-        near = f'<span class="soft">{link}:</span> {source[found.place]}'
-    cells = f"<td>{sentence}</td><td>{near}</td>"
-    return f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{found.score:.0f}</td></tr>'
+    cell = '<em class="soft">no source sentence shares a word</em>'
+    if nearest.place is not None:
+        link = f'<a href="#s{nearest.place + 1}">source sentence {nearest.place + 1}</a>'
+        cell = f'<span class="soft">{link}:</span> {source[nearest.place]}'
+    cells = f"<td>{sentence}</td><td>{cell}</td>"
+    return f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{nearest.score:.0f}</td></tr>'
 
 
-def _span(place: int, marked: str, numbers: Sequence[int]) -> str:
+def _html_sentence(place: int, marked: str, numbers: Sequence[int]) -> str:
     """Return a source sentence with links to the output sentences that it is nearest to."""
     links = " ".join(f'<a href="#o{number}">{number}</a>' for number in numbers)
     kind, note = (' class="found"', f"<sup>{links}</sup>") if links else ("", "")
     return f'<span id="s{place + 1}"{kind}>{marked}{note}</span>'
 
 
-def _source(example: Example, spans: Iterator[str]) -> Iterator[str]:
+def _html_source(example: Example, spans: Iterator[str]) -> Iterator[str]:
     """Yield the headings and paragraphs of the source; `spans` are its sentences."""
     several = len(example.documents) > 1
     for place, document in enumerate(example.documents, start=1):

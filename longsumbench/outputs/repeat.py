@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longsumbench.outputs.reproduce import describe_differences
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
+from longsumbench.outputs.reproduce import describe_differences
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan
@@ -45,8 +45,8 @@ class RepeatComparison:
     def __str__(self) -> str:
         """Return the number of equal outputs, and the first difference."""
         lines = [f"{self.total - len(self.unlike)} of {self.total} {self.kind} are the same"]
-        for example, (then, now) in [*self.unlike.items()][:1]:
-            lines += [f"the first that differ: {example}", f"  the run:    {then}", f"  its repeat: {now}"]
+        for example, (first, second) in [*self.unlike.items()][:1]:
+            lines += [f"the first that differ: {example}", f"  the run:    {first}", f"  its repeat: {second}"]
         return "\n".join(lines)
 
 
@@ -118,14 +118,14 @@ def check_same_texts(texts: Texts, record: RunRecord) -> None:
 @contextmanager
 def _with_cache(folder: Path) -> Iterator[None]:
     """Use another cache folder."""
-    before = os.environ.get(CACHE_VARIABLE)
+    previous = os.environ.get(CACHE_VARIABLE)
     os.environ[CACHE_VARIABLE] = str(folder)
     try:
         yield
     finally:
         os.environ.pop(CACHE_VARIABLE)
-        if before is not None:
-            os.environ[CACHE_VARIABLE] = before
+        if previous is not None:
+            os.environ[CACHE_VARIABLE] = previous
 
 
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
@@ -142,16 +142,16 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
         DataError: a file of the run is missing or damaged.
     """
     predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
-    kind, names, read = "predictions", predictions, _read_texts
+    kind, names, read_file = "predictions", predictions, _read_texts
     if record.imported or not all((folder / name).is_file() for name in names):
-        kind, names, read = "examples' scores", scores, _read_rouge
+        kind, names, read_file = "examples' scores", scores, _read_rouge
         record.check_written(folder, names)
-    then, now = ({(name, key): value for name in names for key, value in read(of / name).items()}
+    first, second = ({(name, key): value for name in names for key, value in read_file(of / name).items()}
                  for of in (folder, repeated))  # fmt: skip
-    keys = dict.fromkeys([*then, *now])
-    unlike = {key: (then.get(key), now.get(key)) for key in keys if then.get(key) != now.get(key)}
-    shown = {f"{key}{f' ({name})' if names[1:] else ''}": pair for (name, key), pair in unlike.items()}
-    return RepeatComparison(kind, len(keys), shown)
+    keys = dict.fromkeys([*first, *second])
+    unlike = {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}
+    pairs_by_label = {f"{key}{f' ({name})' if names[1:] else ''}": pair for (name, key), pair in unlike.items()}
+    return RepeatComparison(kind, len(keys), pairs_by_label)
 
 
 def _read_texts(path: Path) -> dict[str, str]:

@@ -13,8 +13,6 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.outputs.warnings import TextTable, find_warnings, split_sides, splitting_of
 from longsumbench.core import Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
@@ -22,6 +20,8 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
 from longsumbench.metrics.aggregate import RougeMeans, aggregate, write_scores
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
+from longsumbench.outputs.warnings import TextTable, find_warnings, split_sides, splitting_of
 from longsumbench.progress import Progress
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
@@ -29,7 +29,7 @@ from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
 _log = logging.getLogger(__name__)
 
 _PERL_DECIMALS = 5
-_LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
+_LARGE_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class Report(ShownInNotebooks):
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
         words, reference_words = self.outputs.words, self.outputs.reference_words or 0
         counts.append(f"{words:.0f} words a prediction, {reference_words:.0f} a reference")
-        rows = [(HEADINGS[kind], f"{one.p:.2f}", f"{one.r:.2f}", f"{one.f1:.2f}") for kind, one in self.scores.items()]
+        rows = [
+            (HEADINGS[kind], f"{mean.p:.2f}", f"{mean.r:.2f}", f"{mean.f1:.2f}") for kind, mean in self.scores.items()
+        ]
         block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
         return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
 
@@ -225,16 +227,16 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
     """Raise EnvironmentProblem if a pair of very long texts does not fit into memory, at one bit per pair of words."""
     length = sum(map(len, prediction))
     for reference in references:
-        if length * sum(map(len, reference)) < _LONG_PAIR:
+        if length * sum(map(len, reference)) < _LARGE_PAIR:
             continue
         words = sum(len(sentence.split()) for sentence in prediction)
         against = [sentence.lower().split() for sentence in reference]
         rows = max(map(len, against)) + len(set(chain.from_iterable(against)))  # longest sentence + distinct words
-        needed, free = words * rows / 8 / 1e9, psutil.virtual_memory().available / 1e9
-        if needed > free:
+        required, free = words * rows / 8 / 1e9, psutil.virtual_memory().available / 1e9
+        if required > free:
             sizes = f"{words:,} words against {sum(map(len, against)):,}, {max(map(len, against)):,} in one sentence"
             raise EnvironmentProblem(
-                f"example {name!r} ({sizes}) needs up to {needed:.0f} GB of memory, {free:.0f} are free; "
+                f"example {name!r} ({sizes}) needs up to {required:.0f} GB of memory, {free:.0f} are free; "
                 "is it one text? split its sentences, or leave it out"
             )
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from longsumbench.outputs.files import RawText, ScoredPair
 from longsumbench.core import Sentences
+from longsumbench.outputs.files import RawText, ScoredPair
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
@@ -42,9 +42,9 @@ class TextTable:
     texts: Sequence[RawText]
     split: Sequence[Sentences]
 
-    def said(self, found: Sequence[int]) -> str:
-        """Describe the rows `found` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
-        return f"{len(found):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[found[0]]!r})"
+    def describe(self, rows: Sequence[int]) -> str:
+        """Describe `rows` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
+        return f"{len(rows):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[rows[0]]!r})"
 
 
 def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
@@ -71,11 +71,13 @@ def splitting_of(predictions: TextTable, references: TextTable) -> str:
 
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
-    both = ((predictions, references), (references, predictions))
-    found = [line for side, _ in both for line in _literal_marks(side)]
-    found += [line for find in (_unsplit, _lower_cased) for side, other in both for line in find(side, other)]
-    dropped = [line for side, _ in both for line in _dropped(side)] if drops else []
-    return [*found, *_cut(references), *dropped]
+    sides = ((predictions, references), (references, predictions))
+    messages = [line for side, _ in sides for line in _literal_marks(side)]
+    messages += [
+        line for find in (_unsplit, _lower_cased) for side, other_side in sides for line in find(side, other_side)
+    ]
+    dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
+    return [*messages, *_find_cut_texts(references), *dropped]
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
@@ -83,31 +85,31 @@ def _literal_marks(side: TextTable) -> Iterator[str]:
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):
-        if found := [row for row in suspects if mark in texts[row]]:
+        if rows := [row for row in suspects if mark in texts[row]]:
             words = " ".join(_WORD_IN.findall(mark)).lower()
             if mark in _SENTENCE_ENDS:
                 effect = "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
             else:
                 effect = "which changes every score; remove it"
-            yield f"literal {mark} in {side.said(found)}: it is scored as '{words}', {effect}"
+            yield f"literal {mark} in {side.describe(rows)}: it is scored as '{words}', {effect}"
 
 
-def _unsplit(side: TextTable, other: TextTable) -> Iterator[str]:
+def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find texts of one line if the other side's texts are split."""
-    lines = [_lines(text) for text in side.texts]
-    several = sum(_lines(text) > 1 for text in other.texts)
-    if several < _MANY * len(other.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
+    lines = [_count_lines(text) for text in side.texts]
+    several = sum(_count_lines(text) > 1 for text in other_side.texts)
+    if several < _MANY * len(other_side.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
         return
-    found = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
-    if len(found) < max(1, _MANY * len(lines)):
+    rows = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
+    if len(rows) < max(1, _MANY * len(lines)):
         return
     effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
-    if any(isinstance(side.texts[row], tuple) for row in found):
+    if any(isinstance(side.texts[row], tuple) for row in rows):
         effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
-    yield f"{side.said(found)} are one unsplit line, while the {other.name} are split into sentences: {effect}"
+    yield f"{side.describe(rows)} are one unsplit line, while the {other_side.name} are split into sentences: {effect}"
 
 
-def _lines(text: RawText) -> int:
+def _count_lines(text: RawText) -> int:
     return len(text) if isinstance(text, tuple) else sum(bool(line.strip()) for line in text.splitlines())
 
 
@@ -117,22 +119,22 @@ def _looks_unsplit(text: RawText) -> bool:
     return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
 
 
-def _lower_cased(side: TextTable, other: TextTable) -> Iterator[str]:
+def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find lower-cased texts if the other side has capitals."""
-    found = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
-    without = sum(" ".join(sentences).islower() for sentences in other.split)
-    if found and len(found) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other.split):
+    rows = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
+    without = sum(" ".join(sentences).islower() for sentences in other_side.split)
+    if rows and len(rows) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other_side.split):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
-        yield f"{side.said(found)} are lower-cased, the {other.name} are not: {effect}"
+        yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
 
 
-def _cut(side: TextTable) -> Iterator[str]:
+def _find_cut_texts(side: TextTable) -> Iterator[str]:
     """Find references that were cut at a length limit."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
     effect = "scores against cut references are not comparable with others; use complete references"
     elided = [row for row, text in enumerate(texts) if _ELLIPSIS.search(text)]
     if len(elided) > _CUT_SHARE * len(texts):
-        yield f"{side.said(elided)} end in an ellipsis, as if cut: {effect}"
+        yield f"{side.describe(elided)} end in an ellipsis, as if cut: {effect}"
     words = [len(text.split()) for text in texts]
     for unit, lengths in (("words", words), ("characters", list(map(len, texts)))):
         limit = max(lengths, default=0)
@@ -140,7 +142,7 @@ def _cut(side: TextTable) -> Iterator[str]:
         open_ended = [row for row in longest if not _END_MARK.search(texts[row])]
         many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * len(texts))
         if many and words[longest[0]] >= _LEAST_CUT_WORDS and len(open_ended) >= _MANY * len(longest):
-            yield f"{side.said(longest)} are {limit:,} {unit} long, and none is longer, as if cut there: {effect}"
+            yield f"{side.describe(longest)} are {limit:,} {unit} long, and none is longer, as if cut there: {effect}"
             return
 
 
@@ -150,4 +152,4 @@ def _dropped(side: TextTable) -> Iterator[str]:
     share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
     if share >= _DROPPED_SHARE:
         advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"
-        yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.said(rows)}: {advice}"
+        yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.describe(rows)}: {advice}"

@@ -1,6 +1,6 @@
-"""Verdicts on the claims of an artifact: differences of rows, over examples and seeds; all numbers as one long table.
+"""Verdicts on the claims of a paper table: differences of rows, over examples and seeds; all numbers as one long table.
 
-Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the artifact
+Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the paper table
 """
 
 import math
@@ -23,8 +23,8 @@ from longsumbench.metrics.statistics import (
     mean_over_examples,
     mean_over_seeds,
 )
-from longsumbench.papers.artifacts import PaperClaim
 from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 
@@ -80,12 +80,12 @@ class Claim(NamedTuple):
         return min(largest_difference(self.effects, self.margin))
 
 
-def compare_groups(one: SeedGroup, other: SeedGroup, measure: str, scores: ScoresOfRuns) -> PairDifference | None:
+def compare_groups(first: SeedGroup, second: SeedGroup, measure: str, scores: ScoresOfRuns) -> PairDifference | None:
     """Compare two systems on their common examples and seeds; None if scores are missing.
 
     Single runs have a paired t test over examples. Several seeds have one over examples and seeds.
     """
-    paired = pair_scores(one, other, measure, scores)
+    paired = pair_scores(first, second, measure, scores)
     if paired is None:
         return None
     effect = mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
@@ -98,11 +98,11 @@ def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:
     Args:
         differences: [examples, seeds] in the unit of the result; examples with NaN are left out.
     """
-    known = differences[np.isfinite(differences).all(axis=1)]
-    if not len(known):
+    gaps = differences[np.isfinite(differences).all(axis=1)]
+    if not len(gaps):
         return None
-    seeds = known.shape[1]
-    return PairDifference(mean_over_examples(known[:, 0]) if seeds == 1 else mean_over_seeds(known), len(known), seeds)
+    seeds = gaps.shape[1]
+    return PairDifference(mean_over_examples(gaps[:, 0]) if seeds == 1 else mean_over_seeds(gaps), len(gaps), seeds)
 
 
 def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
@@ -132,7 +132,7 @@ def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
     if effect is not None and len(effects) > 1:  # of several rows, the difference has no sign
         effect = effect._replace(mean=abs(effect.mean))
     half = effect.half_width(confidence) if effect and confidence else math.nan
-    known = effect is not None and not math.isnan(half)
+    has_interval = effect is not None and not math.isnan(half)
     examples = min((comparison.examples for comparison in claim.comparisons), default=None)
     seeds = min((comparison.seeds for comparison in claim.comparisons if claim.runs), default=None)
     return Verdict(
@@ -141,8 +141,8 @@ def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
         dataset=claim.dataset,
         outcome=outcome,
         difference=effect.mean if effect else None,
-        low=effect.mean - half if effect and known else None,
-        high=effect.mean + half if effect and known else None,
+        low=effect.mean - half if effect and has_interval else None,
+        high=effect.mean + half if effect and has_interval else None,
         p=p,
         reason=_describe_test(claim, examples, seeds),
         n=examples,
@@ -220,9 +220,9 @@ def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ())
     return rounded_frame(rows, list(TableNumber._fields))
 
 
-def _claimed(one: Verdict) -> TableNumber:
-    numbers = one.difference, one.low, one.high, one.n, one.seeds, one.p
-    return TableNumber(VERDICT, one.dataset, one.claim, one.measure, *numbers, one.outcome, one.source, one.runs)
+def _claimed(row: Verdict) -> TableNumber:
+    numbers = row.difference, row.low, row.high, row.n, row.seeds, row.p
+    return TableNumber(VERDICT, row.dataset, row.claim, row.measure, *numbers, row.outcome, row.source, row.runs)
 
 
 def _known(value: object) -> object:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from longsumbench.files import writable_folder
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.papers.artifacts import Artifact, find_artifact
 from longsumbench.papers.page import OUTCOMES, Verdict
+from longsumbench.papers.paper_tables import PaperTable, find_paper_table
 from longsumbench.papers.stored_pages import MadePage, files_folder, read_all_written
 from longsumbench.papers.write import PAPER_STYLE, embedded_picture, html_block, page_title
 from longsumbench.render.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 PICTURE = "claims.png"
 _TITLE = "What the four papers claim, and what holds here"
 _HEIGHT = 3.2  # inches
-_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
-_LEGEND = (
+_CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
+_CLAIMS_LEGEND = (
     "Each claim is tested once for each dataset, on the paper's measure. Seeds: those that both rows have. Learned: "
     "whether all compared systems learned to summarize; if one did not, nothing is concluded."
 )
@@ -44,15 +44,16 @@ def write_index(results: Results) -> list[Path]:
     if not pages:
         return []
     picture = _draw_outcomes(_count_outcomes(pages))
-    parts = [f"<h1>{_TITLE}</h1>", embedded_picture(_TITLE, PICTURE, picture), f"<p>{_LEGEND}</p>"]
-    for made in pages:
-        artifact = find_artifact(made.name)
-        parts.append(f'<h2><a href="{made.name}.html">{escape(page_title(artifact))}</a></h2>')
-        parts += html_block(Block("", (), _COLUMNS, "lllllrl", [_cells(artifact, claim) for claim in made.claims]))
+    parts = [f"<h1>{_TITLE}</h1>", embedded_picture(_TITLE, PICTURE, picture), f"<p>{_CLAIMS_LEGEND}</p>"]
+    for page in pages:
+        paper_table = find_paper_table(page.name)
+        parts.append(f'<h2><a href="{page.name}.html">{escape(page_title(paper_table))}</a></h2>')
+        rows = [_claim_cells(paper_table, claim) for claim in page.claims]
+        parts += html_block(Block("", (), _CLAIM_COLUMNS, "lllllrl", rows))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
-    page = html_page(_TITLE, parts, PAPER_STYLE)
-    return write_pictures(folder, {"index.html": page, "index.md": text, PICTURE: picture})
+    html = html_page(_TITLE, parts, PAPER_STYLE)
+    return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
 
 
 def claims_table(results: Results, folder: str = "") -> str:
@@ -61,32 +62,32 @@ def claims_table(results: Results, folder: str = "") -> str:
     Raises:
         DataError: a file of a page is damaged.
     """
-    lines = [f"| {' | '.join([*_COLUMNS, 'page'])} |", "|---" * (len(_COLUMNS) + 1) + "|"]
+    lines = [f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |", "|---" * (len(_CLAIM_COLUMNS) + 1) + "|"]
     for page in read_all_written(results):
         for claim in page.claims:
-            cells = map(escape_markdown, _cells(find_artifact(page.name), claim))
+            cells = map(escape_markdown, _claim_cells(find_paper_table(page.name), claim))
             lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
-    return "\n".join([_LEGEND, "", *lines, ""])
+    return "\n".join([_CLAIMS_LEGEND, "", *lines, ""])
 
 
-def _cells(artifact: Artifact, claim: Verdict) -> list[str]:
+def _claim_cells(paper_table: PaperTable, claim: Verdict) -> list[str]:
     """Return the cells of a claim, as in `_COLUMNS`."""
-    place = f"{_paper_name(artifact)}, {claim.source or artifact.prints}"
+    place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
     tested = f"{heading_of(claim.measure)}, {claim.dataset}"
     seeds = "" if claim.seeds is None else str(claim.seeds)
     return [claim.says, place, claim.claim, tested, claim.outcome, seeds, claim.learned]
 
 
-def _paper_name(artifact: Artifact) -> str:
+def _paper_name(paper_table: PaperTable) -> str:
     """Return the short name of a paper, or its authors and year, whichever is shorter."""
-    return min(artifact.citation.rpartition(", ")[::2], key=len)
+    return min(paper_table.citation.rpartition(", ")[::2], key=len)
 
 
 def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:
     """Return paper → outcome → number of claims."""
     numbers: dict[str, Counter[str]] = {}
     for page in pages:
-        name = _paper_name(find_artifact(page.name))
+        name = _paper_name(find_paper_table(page.name))
         numbers.setdefault(name, Counter()).update(claim.outcome for claim in page.claims)
     return numbers
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_duration, plain_table
-from longsumbench.papers.artifacts import Artifact, find_artifact, read_artifacts
 from longsumbench.papers.index import write_index
 from longsumbench.papers.numbers.printed import read_printed_table
 from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, make_page
-from longsumbench.papers.points import TypedWords, find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.paper_tables import PaperTable, find_paper_table, read_paper_tables
+from longsumbench.papers.points import TypedWords, find_finished, plan_paper_table, sort_words, texts_problem
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.papers.write import PaperReport, write_page
 from longsumbench.runs.overrides import format_overrides
@@ -46,16 +46,17 @@ def paper(
         The report; scores are 0–100.
 
     Raises:
-        UsageError: the artifact is unknown, or a word is invalid.
+        UsageError: the paper table is unknown, or a word is invalid.
         PointsFailed: some runs failed or could not start; the files show the others.
         EnvironmentProblem: no dataset can be read.
     """
-    artifact, words = find_artifact(name), [*words, *format_overrides(settings)]
-    typed = sort_words(artifact, words)
-    job = plan_artifact(artifact, typed.scale, typed.page, Results.writable(str(results_dir), "--results-dir"))
+    paper_table, words = find_paper_table(name), [*words, *format_overrides(settings)]
+    job_words = sort_words(paper_table, words)
+    results = Results.writable(str(results_dir), "--results-dir")
+    job = plan_paper_table(paper_table, job_words.scale, job_words.page, results)
     launch, problem = None, None
-    if run and artifact.kind not in PLANNED_ONLY:
-        launch, problem = _plan_missing(job, typed, ("longsumbench", "paper", name, *words))
+    if run and paper_table.kind not in PLANNED_ONLY:
+        launch, problem = _plan_missing(job, job_words, ("longsumbench", "paper", name, *words))
     try:
         if launch is not None:
             check_options(job)
@@ -63,9 +64,9 @@ def paper(
                 launch.start()
     except BaseException:  # after an interrupt, too: the page of what is there
         with suppress(SuiteError):
-            show(_finish(job, launch, typed.page))
+            show(_finish(job, launch, job_words.page))
         raise
-    report = _finish(job, launch, typed.page)
+    report = _finish(job, launch, job_words.page)
     show(report)
     if problem is not None:
         raise problem
@@ -81,30 +82,30 @@ def _finish(job: Job, launch: Launch | None, words: Sequence[str]) -> PaperRepor
     return report
 
 
-def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
+def _plan_missing(job: Job, words: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
     """Return the launch of the runs that are not finished, and the reason why some of them cannot start.
 
     Raises:
         SuiteError: none of them can start: no texts, or no such launcher.
     """
-    engine = choose_engine(typed.launcher, True)
+    engine = choose_engine(words.launcher, True)
     if engine.sweeper != HERE:
         raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
-    again = job.artifact.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
-    wanted = [
+    rerun = job.paper_table.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
+    candidates = [
         (row.dataset, point, record)
         for row in job.rows
         for point, record in zip(row.points, row.records, strict=True)
-        if again or record is None
+        if rerun or record is None
     ]
-    problems = {name: problem for name, *_ in wanted if (problem := texts_problem(job.datasets[name]))}
-    points = [point for name, point, _ in wanted if name not in problems]
-    blocked = [name for name, _, record in wanted if name in problems and record is None]
+    problems = {name: problem for name, *_ in candidates if (problem := texts_problem(job.datasets[name]))}
+    points = [point for name, point, _ in candidates if name not in problems]
+    blocked = [name for name, _, record in candidates if name in problems and record is None]
     reasons = "; ".join(f"{problems[name]}" for name in dict.fromkeys(blocked))
     if blocked and not points:
         raise type(problems[blocked[0]])(reasons)
-    words = [job.artifact.name, f"scale={job.scale}", *typed.overrides]
-    launch = Launch(points, command, True, engine, words) if points else None
+    sweep_words = [job.paper_table.name, f"scale={job.scale}", *words.overrides]
+    launch = Launch(points, command, True, engine, sweep_words) if points else None
     if not blocked:
         return launch, None
     return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
@@ -113,41 +114,41 @@ def _plan_missing(job: Job, typed: TypedWords, command: tuple[str, ...]) -> tupl
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
 
 
-def render_artifacts(results: Results) -> str:
-    """Render the list for the terminal: two lines for each artifact, with its page here, or that of the suite.
+def render_paper_tables(results: Results) -> str:
+    """Render the list for the terminal: two lines for each paper table, with its page here, or that of the suite.
 
     Raises:
         DataError: a file of `conf/paper`, or of the results, is damaged.
     """
     rows = list[list[str]]()
-    for name, artifact in read_artifacts().items():
-        printed = len(read_printed_table(artifact))
-        status = describe_status(results, artifact)
-        facts = [f"scale={'|'.join(scales_of(artifact))}"]
+    for name, paper_table in read_paper_tables().items():
+        printed = len(read_printed_table(paper_table))
+        status = describe_status(results, paper_table)
+        facts = [f"scale={'|'.join(scales_of(paper_table))}"]
         facts += [format_count(printed, "printed number")] if printed else []
-        published = "" if status else describe_status(Results(results.root / _REFERENCE), artifact)
+        published = "" if status else describe_status(Results(results.root / _REFERENCE), paper_table)
         facts += [f"made here: {status}"] if status else []
         facts += [f"published: {published}"] if published else []
-        rows += [[name, artifact.title], ["", "; ".join(facts)]]
+        rows += [[name, paper_table.title], ["", "; ".join(facts)]]
     return plain_table(rows)
 
 
-def describe_status(results: Results, artifact: Artifact) -> str:
-    """Describe the files of an artifact in a results folder: scale, runs, verdicts; empty without files."""
-    written = read_written(results, artifact.name)
-    if written is None:
+def describe_status(results: Results, paper_table: PaperTable) -> str:
+    """Describe the files of a paper table in a results folder: scale, runs, verdicts; empty without files."""
+    page = read_written(results, paper_table.name)
+    if page is None:
         return ""
-    return ", ".join(filter(None, [written.scale, _runs(artifact, written), written.describe_verdicts()]))
+    return ", ".join(filter(None, [page.scale, _count_runs(paper_table, page), page.describe_verdicts()]))
 
 
-def _runs(artifact: Artifact, written: MadePage) -> str:
-    finished, every = len(written.runs), len(written.runs) + len(written.missing)
-    if artifact.kind in PLANNED_ONLY or not every:
+def _count_runs(paper_table: PaperTable, page: MadePage) -> str:
+    finished, every = len(page.runs), len(page.runs) + len(page.missing)
+    if paper_table.kind in PLANNED_ONLY or not every:
         return ""
-    counted = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
-    return f"{counted}, {format_duration(sum(written.runs.values()))}" if finished else counted
+    count = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+    return f"{count}, {format_duration(sum(page.runs.values()))}" if finished else count
 
 
-def scales_of(artifact: Artifact) -> list[str]:
-    """Return the scales of an artifact, its default first."""
-    return [artifact.default, *(scale for scale in artifact.scales if scale != artifact.default)]
+def scales_of(paper_table: PaperTable) -> list[str]:
+    """Return the scales of a paper table, its default first."""
+    return [paper_table.default, *(scale for scale in paper_table.scales if scale != paper_table.default)]

@@ -17,7 +17,7 @@ import pandas as pd
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UnknownName
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.artifacts import Artifact, ArtifactRow
+from longsumbench.papers.paper_tables import PaperRow, PaperTable
 from longsumbench.render.palette import GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Planned
@@ -48,7 +48,7 @@ class RowRuns(NamedTuple):
     """
 
     label: str
-    row: ArtifactRow
+    row: PaperRow
     dataset: str
     points: tuple[Planned, ...]
     records: tuple[RunRecord | None, ...]
@@ -62,20 +62,20 @@ class RowRuns(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """All that a kind needs to make the page of an artifact.
+    """All that a kind needs to make the page of a paper table.
 
     Attributes:
-        artifact: the table or figure.
+        paper_table: the table or figure.
         scale: "paper", "small", "probe", ….
         datasets: the paper's name of a dataset → settings of the dataset that is read at this scale.
-        rows: one for each row and dataset, in the order of the artifact.
+        rows: one for each row and dataset, in the order of the paper table.
         options: settings of this kind, as typed or by default.
         changes: sentences about typed overrides that make the result incomparable with the paper's or with others.
         results: the results folder.
         unreachable: (row, dataset) → why its runs cannot be planned: its checkpoint is not on this machine.
     """
 
-    artifact: Artifact
+    paper_table: PaperTable
     scale: str
     datasets: Mapping[str, DatasetSettings]
     rows: tuple[RowRuns, ...]
@@ -128,7 +128,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Page:
-    """The content of an artifact's files.
+    """The content of a paper table's files.
 
     Attributes:
         blocks: tables; drawn on the terminal, in Markdown and in HTML.
@@ -149,7 +149,7 @@ class Page:
     text: str = ""
 
 
-ARTIFACT_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
+PAPER_TABLE_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
     **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
     **dict.fromkeys(("sizes", "similarity", "fusions", "rank_recall"), "texts"),
     **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
@@ -165,7 +165,7 @@ def make_page(job: Job) -> Page:
     Raises:
         UnknownName: there is no such kind.
     """
-    kind = job.artifact.kind
+    kind = job.paper_table.kind
     page: Callable[[Job], Page] = getattr(_module_of(kind), f"{kind}_page")
     return page(job)
 
@@ -176,25 +176,25 @@ def check_options(job: Job) -> None:
     Raises:
         SuiteError: a file or a model that the page needs cannot be used.
     """
-    check = getattr(_module_of(job.artifact.kind), f"check_{job.artifact.kind}", None)
+    check = getattr(_module_of(job.paper_table.kind), f"check_{job.paper_table.kind}", None)
     if check is not None:
         check(job)
 
 
 def _module_of(kind: str) -> ModuleType:
-    if kind not in ARTIFACT_KINDS:
-        raise UnknownName("kind of artifact", kind, ARTIFACT_KINDS)
-    return import_module(f"longsumbench.papers.{ARTIFACT_KINDS[kind]}.{kind}")
+    if kind not in PAPER_TABLE_KINDS:
+        raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
+    return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}.{kind}")
 
 
 _NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
-def picture_name(artifact: Artifact, shown: str) -> str:
+def picture_name(paper_table: PaperTable, subject: str) -> str:
     """Return the file name of a picture: "seal-figure5-seal.png".
 
     Args:
-        artifact: the figure.
-        shown: the dataset or the row that the picture shows.
+        paper_table: the figure.
+        subject: the dataset or the row that the picture shows.
     """
-    return f"{artifact.name}-{_NOT_IN_A_FILE_NAME.sub('-', shown.lower()).strip('-')}.png"
+    return f"{paper_table.name}-{_NOT_IN_A_FILE_NAME.sub('-', subject.lower()).strip('-')}.png"

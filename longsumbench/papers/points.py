@@ -2,7 +2,7 @@
 
 A finished run matches if settings and versions are equal, in any folder of results or texts.
 
-Artifact + scale + typed words --plan_artifact--> Job: for each row and dataset its points and their records
+PaperTable + scale + typed words --plan_paper_table--> Job: for each row and dataset its points and their records
 """
 
 import shlex
@@ -17,8 +17,8 @@ from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
 from longsumbench.files import digest
-from longsumbench.papers.artifacts import PAPER, Artifact
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import Planned, plan_lines
@@ -34,7 +34,7 @@ class FinishedRuns:
     def __init__(self, results: Results, ran: frozenset[str] = frozenset()) -> None:
         self._results, self._ran = results, ran
         self._records: dict[tuple[str, str], list[RunRecord]] = {}
-        self._read: set[str] = set()
+        self._read_datasets: set[str] = set()
         self._identities: dict[tuple[str, str | None], str | None] = {}
 
     def find(self, point: Planned) -> RunRecord | None:
@@ -60,8 +60,8 @@ class FinishedRuns:
         return [record for record in matching if (record.versions != versions) == outdated]
 
     def _of(self, dataset: str, model: str) -> Sequence[RunRecord]:
-        if dataset not in self._read:
-            self._read.add(dataset)
+        if dataset not in self._read_datasets:
+            self._read_datasets.add(dataset)
             for record in self._results.records(dataset):
                 if not record.imported:
                     self._records.setdefault((dataset, record.model), []).append(record)
@@ -91,12 +91,12 @@ def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
 
     A run is the same wherever its results are.
     """
-    rest = {**record.config, "results_dir": config.results_dir}
-    rest["dataset"] = {**rest["dataset"], "path": config.dataset.path}
+    values = {**record.config, "results_dir": config.results_dir}
+    values["dataset"] = {**values["dataset"], "path": config.dataset.path}
     schemas = {"model": type(config.model), **SECTIONS}
     try:  # values in a record were checked when it was written
-        sections = {name: schema(**rest.pop(name)) for name, schema in schemas.items()}
-        return _outcome_identity(RunConfig(**rest, **sections))
+        sections = {name: schema(**values.pop(name)) for name, schema in schemas.items()}
+        return _outcome_identity(RunConfig(**values, **sections))
     except (TypeError, KeyError, UsageError):
         return None
 
@@ -110,7 +110,7 @@ def _outcome_identity(config: RunConfig) -> str:
         return digest(asdict(config))
 
 
-_CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that an artifact chooses
+_CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that a paper table chooses
 _PATH = "path."  # path.arxiv=FOLDER sets dataset.path where dataset=arxiv
 
 
@@ -120,7 +120,7 @@ class TypedWords(NamedTuple):
     Attributes:
         scale: the scale.
         paths: our name of a dataset → its folder or file.
-        options: settings of the kind of artifact.
+        options: settings of the kind of paper table.
         overrides: added to every point.
         launcher: words about Hydra's launcher.
         page: the words that change the page: all but the scale and the launcher.
@@ -134,19 +134,19 @@ class TypedWords(NamedTuple):
     page: tuple[str, ...]
 
 
-def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
-    """Sort the typed words of an artifact.
+def sort_words(paper_table: PaperTable, words: Sequence[str]) -> TypedWords:
+    """Sort the typed words of a paper table.
 
     Raises:
-        UsageError: a word is invalid, or the artifact lacks the scale.
+        UsageError: a word is invalid, or the paper table lacks the scale.
     """
     scales = [word.partition("=")[2] for word in words if override_key(word) == "scale"]
-    scale = scales[-1] if scales else artifact.default
-    options = artifact.options_at(scale)
+    scale = scales[-1] if scales else paper_table.default
+    options = paper_table.options_at(scale)
     paths: dict[str, str] = {}
     overrides, launcher, page = [], [], []
     for word in words:
-        _check_word(artifact, word)
+        _check_word(paper_table, word)
         key, _, value = word.lstrip("+").replace("='", "=").rstrip("'").partition("=")
         if key.startswith(("hydra/", "hydra.")):
             launcher.append(word)
@@ -158,37 +158,37 @@ def sort_words(artifact: Artifact, words: Sequence[str]) -> TypedWords:
                 options[key] = _typed_option(key, value, options[key])
             else:
                 overrides.append(word)
-    if scale not in artifact.scales:
-        raise UsageError(f"{artifact.name} has no scale={scale}: choose one of {', '.join(artifact.scales)}")
-    _check_paths(artifact, scale, paths, overrides)
+    if scale not in paper_table.scales:
+        raise UsageError(f"{paper_table.name} has no scale={scale}: choose one of {', '.join(paper_table.scales)}")
+    _check_paths(paper_table, scale, paths, overrides)
     return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher), tuple(page))
 
 
-def _check_word(artifact: Artifact, word: str) -> None:
-    """Check that a word sets something that an artifact has."""
+def _check_word(paper_table: PaperTable, word: str) -> None:
+    """Check that a word sets something that a paper table has."""
     key, sign, value = word.lstrip("+").partition("=")
-    own = [*artifact.options, "scale", f"{_PATH}DATASET"]
+    names = [*paper_table.options, "scale", f"{_PATH}DATASET"]
     settings = [*GROUPS, *TOP_LEVEL_SETTINGS]
     if key in _CHOSEN:
-        raise UsageError(f"'{word}': {artifact.name} has its own systems and datasets; type other settings")
+        raise UsageError(f"'{word}': {paper_table.name} has its own systems and datasets; type other settings")
     if not sign:
         raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
     if key == "results_dir":
         raise UsageError(f"'{word}': write --results-dir {value}")
-    if "." not in key and not key.startswith("hydra/") and key not in (*own, *settings):
-        has = f"{artifact.name} has {', '.join(own)}, and the settings of longsumbench run"
-        raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*own, *settings])}: {has}")
+    if "." not in key and not key.startswith("hydra/") and key not in (*names, *settings):
+        has = f"{paper_table.name} has {', '.join(names)}, and the settings of longsumbench run"
+        raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*names, *settings])}: {has}")
 
 
-def _check_paths(artifact: Artifact, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
+def _check_paths(paper_table: PaperTable, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
     """Check that folders of texts are of datasets that are read at a scale."""
-    known = {dataset_name(at[scale]) for at in artifact.datasets.values() if scale in at}
-    has = ", ".join(f"{_PATH}{name}=" for name in sorted(known))
-    if unknown := sorted(paths.keys() - known):
-        near = did_you_mean(unknown[0], known)
-        raise UsageError(f"{artifact.name} at scale={scale} does not read '{unknown[0]}'{near}; it has: {has}")
-    if len(known) > 1 and (typed := next((word for word in overrides if word.startswith("dataset.path=")), None)):
-        raise UsageError(f"'{typed}' is for several datasets: write one of {has}")
+    names = {dataset_name(at[scale]) for at in paper_table.datasets.values() if scale in at}
+    has = ", ".join(f"{_PATH}{name}=" for name in sorted(names))
+    if unknown := sorted(paths.keys() - names):
+        suggestion = did_you_mean(unknown[0], names)
+        raise UsageError(f"{paper_table.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}")
+    if len(names) > 1 and (path_word := next((word for word in overrides if word.startswith("dataset.path=")), None)):
+        raise UsageError(f"'{path_word}' is for several datasets: write one of {has}")
 
 
 def texts_problem(settings: DatasetSettings) -> SuiteError | None:
@@ -222,21 +222,21 @@ def _typed_option(key: str, value: str, default: str | int | float | None) -> st
         raise UsageError(f"'{key}={value}' is not {kind}") from error
 
 
-def describe_changes(artifact: Artifact, typed: TypedWords) -> tuple[str, ...]:
-    """Return a sentence about the typed overrides that make the result another one than the artifact's."""
-    scale = artifact.scales[typed.scale]
-    own = {override_key(word): word for word in shlex.split(scale)}
+def describe_changes(paper_table: PaperTable, job_words: TypedWords) -> tuple[str, ...]:
+    """Return a sentence about the typed overrides that make the result another one than the paper table's."""
+    scale = paper_table.scales[job_words.scale]
+    scale_words = {override_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
     nothing |= {
         f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
     }
-    words = [word.lstrip("+") for word in typed.overrides if override_key(word) not in nothing]
+    words = [word.lstrip("+") for word in job_words.overrides if override_key(word) not in nothing]
     if not words:
         return ()
-    before = {word: own.get(override_key(word)) for word in words}
-    named = ", ".join(f"{word} (instead of {usual})" if usual else word for word, usual in before.items())
-    other = "the paper's numbers" if typed.scale == PAPER else "this artifact at its own settings"
-    return (f"Typed: {named}. This page is not comparable with {other}.",)
+    usual_words = {word: scale_words.get(override_key(word)) for word in words}
+    changes = ", ".join(f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items())
+    reference = "the paper's numbers" if job_words.scale == PAPER else "this paper table at its own settings"
+    return (f"Typed: {changes}. This page is not comparable with {reference}.",)
 
 
 def last_of_each(words: Iterable[str]) -> list[str]:
@@ -250,29 +250,29 @@ def last_of_each(words: Iterable[str]) -> list[str]:
 
 def dataset_name(line: str) -> str:
     """Return NAME of `dataset=NAME` in a line of overrides; empty without one."""
-    chosen = dict(word.partition("=")[::2] for word in shlex.split(line))
-    return chosen.get("dataset.name", chosen.get("dataset", ""))
+    values = dict(word.partition("=")[::2] for word in shlex.split(line))
+    return values.get("dataset.name", values.get("dataset", ""))
 
 
 _CHOOSES_MODEL = {"model", "model/recipe"}
-_UNTRAINED = "model=lead"  # for a line that only chooses a dataset
-_Place = tuple[str, str]  # label of a row, and dataset
+_UNTRAINED_MODEL = "model=lead"  # for a line that only chooses a dataset
+_RowKey = tuple[str, str]  # label of a row, and dataset
 
 
-def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results: Results) -> Job:
+def plan_paper_table(paper_table: PaperTable, scale: str, words: Sequence[str], results: Results) -> Job:
     """Plan the runs of a table or figure, and find those that are finished. No texts are read.
 
     Args:
-        artifact: the table or figure.
+        paper_table: the table or figure.
         scale: one of its scales.
         words: typed words: overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
         results: the results folder.
 
     Raises:
-        UsageError: a word is invalid, or sweeps over more than seeds; or the artifact lacks the scale.
+        UsageError: a word is invalid, or sweeps over more than seeds; or the paper table lacks the scale.
     """
-    typed = sort_words(artifact, [*words, f"scale={scale}"])
-    lines = dict(_lines(artifact, typed, results))
+    job_words = sort_words(paper_table, [*words, f"scale={scale}"])
+    lines = dict(_row_lines(paper_table, job_words, results))
     planned, unreachable = _plan_available(lines)
     records = FinishedRuns(results)
     rows: list[RowRuns] = []
@@ -280,11 +280,11 @@ def plan_artifact(artifact: Artifact, scale: str, words: Sequence[str], results:
     for (label, dataset), points in planned.items():
         settings.setdefault(dataset, points[0].config.dataset)
         if label:
-            named = tuple(_name_point(point, label, dataset) for point in points)
-            _check_one_per_seed(named)
-            rows.append(_find_runs(RowRuns(label, artifact.rows[label], dataset, named, ()), records))
-    changes = describe_changes(artifact, typed)
-    return Job(artifact, scale, settings, tuple(rows), typed.options, changes, results, unreachable)
+            row_points = tuple(_name_point(point, label, dataset) for point in points)
+            _check_one_per_seed(row_points)
+            rows.append(_add_records(RowRuns(label, paper_table.rows[label], dataset, row_points, ()), records))
+    changes = describe_changes(paper_table, job_words)
+    return Job(paper_table, scale, settings, tuple(rows), job_words.options, changes, results, unreachable)
 
 
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
@@ -295,34 +295,34 @@ def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
         ran: of runs that were just made or found finished: for these, folders of texts do not matter.
     """
     records = FinishedRuns(job.results, frozenset(record.run_id for record in ran))
-    return replace(job, rows=tuple(_find_runs(row, records) for row in job.rows))
+    return replace(job, rows=tuple(_add_records(row, records) for row in job.rows))
 
 
-def _find_runs(row: RowRuns, runs: FinishedRuns) -> RowRuns:
+def _add_records(row: RowRuns, runs: FinishedRuns) -> RowRuns:
     """Return a row with the records of its points, and the outdated runs of points without one."""
     records = tuple(map(runs.find, row.points))
     missing = [point for point, record in zip(row.points, records, strict=True) if record is None]
     return row._replace(records=records, outdated=tuple(run for point in missing for run in runs.find_outdated(point)))
 
 
-def _lines(artifact: Artifact, typed: TypedWords, results: Results) -> Iterator[tuple[_Place, list[str]]]:
+def _row_lines(paper_table: PaperTable, job_words: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
     """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
-    scale, own = typed.scale, shlex.split(artifact.scales[typed.scale])
+    scale, shared = job_words.scale, shlex.split(paper_table.scales[job_words.scale])
     always = format_overrides({"results_dir": str(results.root), "baselines": False})
-    for dataset, chosen in ((name, shlex.split(at[scale])) for name, at in artifact.datasets.items() if scale in at):
-        path = typed.paths.get(dataset_name(artifact.datasets[dataset][scale]))
-        after = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
+    for dataset, texts in ((name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at):
+        path = job_words.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
+        last = [*job_words.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
         runs = []
-        for label, row in artifact.rows.items():
+        for label, row in paper_table.rows.items():
             if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
-                words = [*own, *chosen, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *after]
+                words = [*shared, *texts, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *last]
                 runs.append((label, last_of_each(words)))
         runs = [(label, line) for label, line in runs if _chooses_model(line)]  # the others are only printed
         for label, line in runs:
             yield (label, dataset), line
         if not runs:
-            words = [word for word in own if not override_key(word).startswith("model")]
-            yield ("", dataset), last_of_each([_UNTRAINED, *words, *chosen, *after])
+            words = [word for word in shared if not override_key(word).startswith("model")]
+            yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
 
 
 def _chooses_model(line: Iterable[str]) -> bool:
@@ -333,13 +333,13 @@ def _check_one_per_seed(points: Sequence[Planned]) -> None:
     """Check that the points of a row are one run for each seed: a row shows their mean."""
     runs = {point.identity: point for point in points}
     if len({point.config.seed for point in runs.values()}) < len(runs):
-        both = f"'{points[0].name}' and '{points[-1].name}'"
-        raise UsageError(f"{both} would be one row of the table: type one value, or several seeds")
+        names = f"'{points[0].name}' and '{points[-1].name}'"
+        raise UsageError(f"{names} would be one row of the table: type one value, or several seeds")
 
 
 def _plan_available(
-    lines: Mapping[_Place, list[str]],
-) -> tuple[dict[_Place, list[Planned]], dict[_Place, EnvironmentProblem]]:
+    lines: Mapping[_RowKey, list[str]],
+) -> tuple[dict[_RowKey, list[Planned]], dict[_RowKey, EnvironmentProblem]]:
     """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
     try:
         return dict(zip(lines, plan_lines(list(lines.values())), strict=True)), {}
@@ -353,8 +353,8 @@ def _plan_available(
             problems[place] = problem
         except UsageError:  # a setting that other rows have
             continue
-    rest = {place: line for place, line in lines.items() if place not in problems}
-    return dict(zip(rest, plan_lines(list(rest.values())), strict=True)), problems
+    reachable_lines = {place: line for place, line in lines.items() if place not in problems}
+    return dict(zip(reachable_lines, plan_lines(list(reachable_lines.values())), strict=True)), problems
 
 
 def _name_point(point: Planned, label: str, dataset: str) -> Planned:

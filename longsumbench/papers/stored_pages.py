@@ -7,15 +7,15 @@ import msgspec
 
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json
-from longsumbench.papers.artifacts import read_artifacts
 from longsumbench.papers.page import OUTCOMES, Verdict
+from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 
 _FOLDER = "papers"  # in the results folder
 
 
 class MadePage(msgspec.Struct, frozen=True):
-    """The content of NAME.json: what the files of an artifact show.
+    """The content of NAME.json: what the files of a paper table show.
 
     Attributes:
         scale: the scale of its runs.
@@ -39,12 +39,12 @@ class MadePage(msgspec.Struct, frozen=True):
 
 
 def files_folder(results: Results) -> Path:
-    """Return the folder with the files of all artifacts."""
+    """Return the folder with the files of all paper tables."""
     return results.root / _FOLDER
 
 
 def read_written(results: Results, name: str) -> MadePage | None:
-    """Return what the files of an artifact show; None if there are none.
+    """Return what the files of a paper table show; None if there are none.
 
     Raises:
         DataError: the file is damaged.
@@ -59,9 +59,9 @@ def read_written(results: Results, name: str) -> MadePage | None:
 
 
 def read_all_written(results: Results) -> list[MadePage]:
-    """Return what the files of all artifacts show, in the order of the papers.
+    """Return what the files of all paper tables show, in the order of the papers.
 
     Raises:
         DataError: a file is damaged.
     """
-    return [page for name in read_artifacts() if (page := read_written(results, name))]
+    return [page for name in read_paper_tables() if (page := read_written(results, name))]

@@ -19,8 +19,8 @@ from longsumbench.files import writable_folder, write_atomically
 from longsumbench.formatting import format_count, format_duration, format_p
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.page import NOT_TESTED, OUTCOMES, PLANNED_ONLY, Job, Page, Verdict
+from longsumbench.papers.paper_tables import PaperTable
 from longsumbench.papers.stored_pages import MadePage, files_folder
 from longsumbench.render.html import html_page, html_table
 from longsumbench.render.tables import (
@@ -34,9 +34,9 @@ from longsumbench.render.tables import (
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
-_RUNS = "Runs"  # heading
+_RUNS_HEADING = "Runs"  # heading
 _MOST_MISSING = 6  # runs that are named
-_LIST = "../../../docs/papers.md"  # from the reference results of a clone
+_ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
 _VERDICTS = ("claim", "the paper says", "measure", "dataset", "outcome", "difference", "p", "facts", "tested on")
 _DECISIONS = (
@@ -62,7 +62,7 @@ PAPER_STYLE += "".join(
 
 
 def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
-    """Write the files of an artifact, and delete those of an earlier page that this one does not have.
+    """Write the files of a paper table, and delete those of an earlier page that this one does not have.
 
     Args:
         job: its runs.
@@ -75,16 +75,16 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
     Raises:
         EnvironmentProblem: the results folder is not writable.
     """
-    name, folder = job.artifact.name, writable_folder(files_folder(job.results), "--results-dir")
+    name, folder = job.paper_table.name, writable_folder(files_folder(job.results), "--results-dir")
     public = tuple(map(_public_word, words))
     contents: dict[str, str | bytes] = {f"{name}.md": render_markdown(job, page, public)}
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
     contents |= {f"{name}.html": render_html(job, page, public), **page.pictures}
-    written = msgspec.json.format(msgspec.json.encode(describe_job(job, page, public)), indent=1).decode()
-    contents[f"{name}.json"] = f"{written}\n"
-    earlier = [path for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg") for path in folder.glob(pattern)]
-    for path in earlier:
+    description = msgspec.json.format(msgspec.json.encode(describe_job(job, page, public)), indent=1).decode()
+    contents[f"{name}.json"] = f"{description}\n"
+    old_paths = [path for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg") for path in folder.glob(pattern)]
+    for path in old_paths:
         if path.name not in contents:
             path.unlink()
     for file, content in contents.items():
@@ -93,29 +93,29 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
 
 
 def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
-    """Return what the files of an artifact show; numbers of verdicts have four decimals."""
+    """Return what the files of a paper table show; numbers of verdicts have four decimals."""
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
     claims = [
         {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(verdict).items()}
         for verdict in page.verdicts
     ]
-    shown = job.artifact.name, job.scale, tuple(words), seconds, missing_names(job)
-    return MadePage(*shown, msgspec.convert(claims, tuple[Verdict, ...]))
+    facts = job.paper_table.name, job.scale, tuple(words), seconds, missing_names(job)
+    return MadePage(*facts, msgspec.convert(claims, tuple[Verdict, ...]))
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
-    """Return the finished runs of an artifact, each once; none of a kind whose points are only planned."""
-    if job.artifact.kind in PLANNED_ONLY:
+    """Return the finished runs of a paper table, each once; none of a kind whose points are only planned."""
+    if job.paper_table.kind in PLANNED_ONLY:
         return []
     return list({run.run_id: run for row in job.rows for run in row.finished}.values())
 
 
 def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
-    if job.artifact.kind in PLANNED_ONLY:
+    if job.paper_table.kind in PLANNED_ONLY:
         return ()
-    named = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
-    return (*named, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
+    names = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
+    return (*names, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
 
 
 def describe_state(job: Job) -> list[str]:
@@ -125,9 +125,9 @@ def describe_state(job: Job) -> list[str]:
     if runs or missing:
         lines.append(f"{len(runs)} of {format_count(len(runs) + len(missing), 'run')} finished.")
     if missing:
-        named = ", ".join(missing[:_MOST_MISSING])
+        names = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
-        lines.append(f"Missing: {named}{more}. The same command, without --no-run, continues.")
+        lines.append(f"Missing: {names}{more}. The same command, without --no-run, continues.")
     if outdated := ", ".join(dict.fromkeys(run.label for row in job.rows for run in row.outdated)):
         lines.append(f"Made by older code, and not used: {outdated}.")
     for (label, dataset), problem in job.unreachable.items():
@@ -164,31 +164,31 @@ def _describe_run(run: RunRecord) -> str:
 
 def command_of(job: Job, words: Sequence[str] = ()) -> str:
     """Return the command that makes the page."""
-    return shlex.join(["longsumbench", "paper", job.artifact.name, f"scale={job.scale}", *words])
+    return shlex.join(["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *words])
 
 
-def page_title(artifact: Artifact) -> str:
+def page_title(paper_table: PaperTable) -> str:
     """Return the paper's short name, the number of the table or figure, and what it shows."""
-    return f"{artifact.citation.rpartition(', ')[2]}, {artifact.prints}: {artifact.title}"
+    return f"{paper_table.citation.rpartition(', ')[2]}, {paper_table.prints}: {paper_table.title}"
 
 
 def verdict_block(verdicts: Sequence[Verdict]) -> Block:
     """Return the claims as a table."""
     rows = [
         [
-            one.claim,
-            f"{one.says} ({one.source})" if one.says else one.source,
-            heading_of(one.measure),
-            one.dataset,
-            one.outcome,
-            _format_difference(one),
-            format_p(one.p),
-            "" if one.facts is None else f"{one.facts:+.1f}",
-            one.reason,
+            verdict.claim,
+            f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source,
+            heading_of(verdict.measure),
+            verdict.dataset,
+            verdict.outcome,
+            _format_difference(verdict),
+            format_p(verdict.p),
+            "" if verdict.facts is None else f"{verdict.facts:+.1f}",
+            verdict.reason,
         ]
-        for one in verdicts
+        for verdict in verdicts
     ]
-    notes = (_DECISIONS, _OF_FACTS) if any(one.facts is not None for one in verdicts) else (_DECISIONS,)
+    notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
     block = Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
     return block.without_empty_columns()
@@ -209,16 +209,16 @@ class PaperReport(ShownInNotebooks):
         lines = describe_state(self.job)
         if untested := len(self.page.verdicts) - len(tested):
             lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
-        return "\n\n".join([terminal(page_title(self.job.artifact), blocks), *map(wrap_text, lines)])
+        return "\n\n".join([terminal(page_title(self.job.paper_table), blocks), *map(wrap_text, lines)])
 
 
 def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
-    """Render an artifact as Markdown, with links to its pictures and runs."""
-    artifact, title = job.artifact, escape_markdown(page_title(job.artifact))
+    """Render a paper table as Markdown, with links to its pictures and runs."""
+    paper_table, title = job.paper_table, escape_markdown(page_title(job.paper_table))
     links = f"[{_INDEX}](index.md)"
     if job.results.root.name == "reference":
-        links += f" · [All tables and figures]({_LIST})"
-    parts = [f"# {title}", escape_markdown(f"{artifact.citation}, {artifact.prints}.")]
+        links += f" · [All tables and figures]({_ALL_TABLES})"
+    parts = [f"# {title}", escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
     parts += [links, f"    {command_of(job, words)}", *map(escape_markdown, describe_state(job))]
     if page.verdicts:
         parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
@@ -226,25 +226,25 @@ def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     for heading, sentences in _below(job, page):
         items = [*map(escape_markdown, sentences)]
-        if heading == _RUNS:
+        if heading == _RUNS_HEADING:
             items += [f"{escape_markdown(row)}: {_markdown_links(runs)}" for row, runs in linked_runs(job).items()]
         parts += [f"## {heading}", "\n".join(f"* {item}" for item in items)]
     return "\n\n".join(parts) + "\n"
 
 
 def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
-    """Render an artifact as one self-contained HTML page."""
-    artifact, title = job.artifact, page_title(job.artifact)
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(artifact.citation)}, {escape(artifact.prints)}.</p>"]
+    """Render a paper table as one self-contained HTML page."""
+    paper_table, title = job.paper_table, page_title(job.paper_table)
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(paper_table.citation)}, {escape(paper_table.prints)}.</p>"]
     parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(command_of(job, words))}</pre>')
-    parts += [f"<p>{escape(one)}</p>" for one in describe_state(job)]
+    parts += [f"<p>{escape(line)}</p>" for line in describe_state(job)]
     parts += html_block(verdict_block(page.verdicts)) if page.verdicts else []
     parts += [embedded_picture(title, name, content) for name, content in page.pictures.items()]
     parts += [text for block in page.blocks for text in html_block(block)]
     parts += [page.details] if page.details else []
     for heading, sentences in _below(job, page):
         items = [*map(escape, sentences)]
-        if heading == _RUNS:
+        if heading == _RUNS_HEADING:
             items += [f"{escape(row)}: {_html_links(runs)}" for row, runs in linked_runs(job).items()]
         parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
     return html_page(title, parts, PAPER_STYLE)
@@ -255,9 +255,9 @@ def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
     runs = finished_runs(job)
     lists = {
         "What differs from the paper": page.conditions,
-        _RUNS: [describe_machines(runs)] if runs else [],
-        "What the paper does not give": job.artifact.not_given,
-        "Notes": job.artifact.notes,
+        _RUNS_HEADING: [describe_machines(runs)] if runs else [],
+        "What the paper does not give": job.paper_table.not_given,
+        "Notes": job.paper_table.notes,
     }
     return [(heading, sentences) for heading, sentences in lists.items() if sentences]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.artifacts import offer, toy_artifact
+from support.paper_tables import offer, toy_paper_table
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
@@ -12,7 +12,7 @@ from longsumbench.cli.main import main
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder, with one table of the papers."""
-    offer(monkeypatch, toy_artifact())
+    offer(monkeypatch, toy_paper_table())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

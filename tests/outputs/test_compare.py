@@ -11,6 +11,12 @@ import pytest
 from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
+from longsumbench.cli.main import main
+from longsumbench.core import Summary
+from longsumbench.errors import DataError
+from longsumbench.metrics.aggregate import write_scores
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.statistics import holm
 from longsumbench.outputs.compare import (
     Comparison,
     ScoreChange,
@@ -19,12 +25,6 @@ from longsumbench.outputs.compare import (
     open_run,
     shared_measures,
 )
-from longsumbench.core import Summary
-from longsumbench.cli.main import main
-from longsumbench.errors import DataError
-from longsumbench.metrics.aggregate import write_scores
-from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.metrics.statistics import holm
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.results import Results

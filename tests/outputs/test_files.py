@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from longsumbench.outputs.files import PairedTexts, RawText, ScoredPair, read_pairs
 from longsumbench.errors import DataError, UsageError
+from longsumbench.outputs.files import PairedTexts, RawText, ScoredPair, read_pairs
 
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
 Written = Callable[..., Path]

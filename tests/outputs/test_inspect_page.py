@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, told
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.outputs.inspect_page import write_inspection
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.outputs.inspect_page import write_inspection
 from longsumbench.render.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HINT,

@@ -11,10 +11,10 @@ from support.pages import Reading
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
-from longsumbench.outputs.inspect_run import inspect_example
-from longsumbench.core import Evidence, Summary
 from longsumbench.cli.main import main
+from longsumbench.core import Evidence, Summary
 from longsumbench.metrics.aggregate import write_scores
+from longsumbench.outputs.inspect_run import inspect_example
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import append_inputs, write_evidence
 from longsumbench.runs.predictions import write_summaries

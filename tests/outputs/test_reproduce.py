@@ -15,10 +15,10 @@ from support.paths import ROOT
 from support.toys import TINY, write_jsonl
 
 import longsumbench
-from longsumbench.outputs.repeat import compare_repeat
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
+from longsumbench.outputs.repeat import compare_repeat
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord

@@ -10,7 +10,6 @@ import scipy.stats
 from support.run_records import record
 
 from longsumbench.metrics.statistics import MeanOverSeeds, holm, mean_over_seeds
-from longsumbench.papers.artifacts import AlikeRows, Ordering
 from longsumbench.papers.claims import Claim, PairDifference, claim_about_texts, compare_examples, judge_claims
 from longsumbench.papers.page import (
     ALIKE_ROWS,
@@ -22,6 +21,7 @@ from longsumbench.papers.page import (
     UNDECIDED,
     UNLIKE_ROWS,
 )
+from longsumbench.papers.paper_tables import AlikeRows, Ordering
 
 PAPER, PAIR = Ordering("a > b", source="§5"), AlikeRows(("a", "b"))
 RUNS = [record("a", 30, seed=1)]

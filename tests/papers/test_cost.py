@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from paper_cost import (
-    ArtifactCost,
-    estimate_artifact,
+    PaperTableCost,
+    estimate_paper_table,
     estimate_run,
     forward_of,
     read_costs,
@@ -18,7 +18,7 @@ from support.paths import ROOT
 
 from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.errors import DataError
-from longsumbench.papers.artifacts import PAPER, find_artifact, read_artifacts
+from longsumbench.papers.paper_tables import PAPER, find_paper_table, read_paper_tables
 from longsumbench.runs.estimate import RunCost, examples_in_batch
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results
@@ -84,8 +84,8 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
     """The file has two digits of the hours; without a file there are no costs; a damaged one is named."""
     results = Results(tmp_path)
     assert read_costs(results) == {}
-    path = write_costs({"seal-table2": ArtifactCost(12, 1, 987.6)}, results)
-    assert read_costs(results) == {"seal-table2": ArtifactCost(12, 1, 990.0)}
+    path = write_costs({"seal-table2": PaperTableCost(12, 1, 987.6)}, results)
+    assert read_costs(results) == {"seal-table2": PaperTableCost(12, 1, 990.0)}
     path.write_text("name\nseal-table2\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"cost\.csv"):
         read_costs(results)
@@ -93,21 +93,22 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_costs_are_described_with_runs_and_hours() -> None:
     """Runs, hours, and what is left out of them."""
-    assert describe_cost(ArtifactCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
+    assert describe_cost(PaperTableCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
     assert (
-        describe_cost(ArtifactCost(3, 2, 0.2)) == "3 runs, an hour or less on one A100, without 2 of public checkpoints"
+        describe_cost(PaperTableCost(3, 2, 0.2))
+        == "3 runs, an hour or less on one A100, without 2 of public checkpoints"
     )
-    assert describe_cost(ArtifactCost(1, 1, 0.0)) == "1 run, without 1 of public checkpoints"
-    assert describe_cost(ArtifactCost(0, 0, 0.0)) == "no runs of systems"
+    assert describe_cost(PaperTableCost(1, 1, 0.0)) == "1 run, without 1 of public checkpoints"
+    assert describe_cost(PaperTableCost(0, 0, 0.0)) == "no runs of systems"
     assert describe_cost(None) == "not estimated"
 
 
 def test_every_table_at_paper_scale_has_a_published_estimate() -> None:
     """The committed file names exactly the tables with a paper scale, in their order."""
     costs = read_costs(Results(ROOT / "results/reference"))
-    assert list(costs) == [name for name, artifact in read_artifacts().items() if PAPER in artifact.scales]
+    assert list(costs) == [name for name, paper_table in read_paper_tables().items() if PAPER in paper_table.scales]
 
 
 def test_a_table_of_settings_costs_nothing() -> None:
     """SEAL's Table 4 is planned, not run."""
-    assert estimate_artifact(find_artifact("seal-table4")) == ArtifactCost(0, 0, 0)
+    assert estimate_paper_table(find_paper_table("seal-table4")) == PaperTableCost(0, 0, 0)

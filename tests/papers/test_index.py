@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.artifacts import offer, toy_artifact
+from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
 from longsumbench.papers.index import claims_table, write_index
@@ -17,8 +17,8 @@ from longsumbench.runs.results import Results
 @pytest.fixture(autouse=True)
 def two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables of two papers."""
-    other = toy_artifact("best-table2", title="Best", citation="Somebody 2021, BEST", prints="Table 2")
-    offer(monkeypatch, toy_artifact(), other)
+    other = toy_paper_table("best-table2", title="Best", citation="Somebody 2021, BEST", prints="Table 2")
+    offer(monkeypatch, toy_paper_table(), other)
 
 
 def write_json(folder: Path, name: str, *outcomes: str) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from support.artifacts import offer, toy_artifact
+from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
-from longsumbench.papers.make import describe_status, render_artifacts
+from longsumbench.papers.make import describe_status, render_paper_tables
 from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, Verdict
 from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results
@@ -17,16 +17,16 @@ HOLDS = '{"claim": "a > b", "measure": "rouge1", "dataset": "Toys", "outcome": "
 
 def list_lines(folder: Path) -> list[str]:
     """Return the lines of the list."""
-    return render_artifacts(Results(folder)).splitlines()
+    return render_paper_tables(Results(folder)).splitlines()
 
 
-def test_a_line_for_each_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Name, title, numbers that the paper prints, scales (the default first), and scale, runs and verdicts here."""
     monkeypatch.setenv("COLUMNS", "200")
     offer(
         monkeypatch,
-        toy_artifact(prints="Table 2", source="you2019etads"),
-        toy_artifact("toy-table9", title="None", prints="Table 9"),
+        toy_paper_table(prints="Table 2", source="you2019etads"),
+        toy_paper_table("toy-table9", title="None", prints="Table 9"),
     )
     write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ("[]", f"[{HOLDS}, {HOLDS}, {HOLDS}]"))
     assert list_lines(tmp_path) == [
@@ -44,10 +44,10 @@ def test_an_unfinished_table(tmp_path: Path) -> None:
     """The number of finished runs is said, and the outcomes in their order; planned settings have no runs."""
     write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ('["c"]', "[]"))
     results = Results(tmp_path)
-    assert describe_status(results, toy_artifact()) == "probe, 2 of 3 runs, 2.5 min"
+    assert describe_status(results, toy_paper_table()) == "probe, 2 of 3 runs, 2.5 min"
     outcomes = [UNDECIDED, REPRODUCED, ONE_SEED, REPRODUCED]
     claims = tuple(Verdict("a > b", "rouge1", "Toys", outcome) for outcome in outcomes)
     described = MadePage("x", "probe", claims=claims).describe_verdicts()
     assert described == "2 reproduced, 1 undecided, 1 undecided (one seed)"
-    assert describe_status(results, toy_artifact(kind="dimensions")) == "probe"
-    assert describe_status(results, toy_artifact("toy-table2")) == ""
+    assert describe_status(results, toy_paper_table(kind="dimensions")) == "probe"
+    assert describe_status(results, toy_paper_table("toy-table2")) == ""

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.artifacts import TOYS, offer, toy_artifact
+from support.paper_tables import TOYS, offer, toy_paper_table
 from support.toys import write_jsonl
 
 from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
-from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.make import paper
-from longsumbench.papers.page import ARTIFACT_KINDS, make_page
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.page import PAPER_TABLE_KINDS, make_page
+from longsumbench.papers.paper_tables import PaperRow
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
 
@@ -22,10 +22,8 @@ RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 @pytest.fixture
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words that give the texts of the tables toy-table1 and toy-table2, which share the row Random."""
-    other = toy_artifact(
-        "toy-table2", rows={"Chance": ArtifactRow("model=random"), "Oracle": ArtifactRow("model=oracle")}
-    )
-    offer(monkeypatch, toy_artifact(), other)
+    other = toy_paper_table("toy-table2", rows={"Chance": PaperRow("model=random"), "Oracle": PaperRow("model=oracle")})
+    offer(monkeypatch, toy_paper_table(), other)
     return [f"path.toys={write_jsonl(tmp_path / 'texts')}", "score.resamples=100"]
 
 
@@ -140,7 +138,7 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
     far = {"arXiv": {"probe": "dataset=arxiv"}}
-    offer(monkeypatch, toy_artifact("both", datasets={**TOYS, **far}), toy_artifact("far", datasets=far))
+    offer(monkeypatch, toy_paper_table("both", datasets={**TOYS, **far}), toy_paper_table("far", datasets=far))
     with pytest.raises(PointsFailed, match=r"4 runs not started: .*add path.arxiv=FOLDER"):
         make(tmp_path, typed, "both")
     assert len(written(tmp_path, "both").runs) == 3
@@ -171,7 +169,7 @@ def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
 
 def test_kinds_have_a_page(tmp_path: Path) -> None:
     """A kind is a module with a function; another name is an error."""
-    assert len(set(ARTIFACT_KINDS)) == 11
-    job = plan_artifact(toy_artifact(kind="dimension"), "probe", [], Results(tmp_path))
+    assert len(set(PAPER_TABLE_KINDS)) == 11
+    job = plan_paper_table(toy_paper_table(kind="dimension"), "probe", [], Results(tmp_path))
     with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
         make_page(job)

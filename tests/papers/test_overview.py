@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import msgspec
-from paper_cost import ArtifactCost, write_costs
+from paper_cost import PaperTableCost, write_costs
 from papers_page import papers_page
 from support.paths import ROOT
 
-from longsumbench.papers.artifacts import find_artifact, read_artifacts
 from longsumbench.papers.make import describe_status
 from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, Verdict
+from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results
 
@@ -20,7 +20,7 @@ TEXT = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 def test_the_page_is_current() -> None:
     """docs/papers.md is what benchmarks/papers_page.py --write writes; to write it twice changes nothing."""
     assert papers_page(TEXT, Results(ROOT / "results/reference")) == TEXT
-    assert f"their {len(read_artifacts())} tables and figures" in TEXT
+    assert f"their {len(read_paper_tables())} tables and figures" in TEXT
 
 
 def test_every_table_has_a_row(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_every_table_has_a_row(tmp_path: Path) -> None:
     page = papers_page(TEXT, Results(tmp_path))
     rows = re.findall(r"^\| ([\w-]+) \| [^|]+ \| ([a-z, ]+) \|", page.partition("## All of them")[2], re.MULTILINE)
     assert rows == [
-        (name, ", ".join(dict.fromkeys([one.default, *one.scales]))) for name, one in read_artifacts().items()
+        (name, ", ".join(dict.fromkeys([one.default, *one.scales]))) for name, one in read_paper_tables().items()
     ]
     assert re.sub("<!-- made.*?end -->", "", page, flags=re.DOTALL) == re.sub(
         "<!-- made.*?end -->", "", TEXT, flags=re.DOTALL
@@ -38,7 +38,7 @@ def test_every_table_has_a_row(tmp_path: Path) -> None:
 def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     """Each claim has its sentence, place, outcome and seeds; each table its runs, time, outcomes and estimate."""
     results = Results(tmp_path)
-    write_costs({"seal-table2": ArtifactCost(12, 0, 990.0)}, results)
+    write_costs({"seal-table2": PaperTableCost(12, 0, 990.0)}, results)
     claims = (
         Verdict(
             "CA > Trunc", "rouge1", "arXiv", REPRODUCED, seeds=5, says="CA is better", source="§5", learned="learned"
@@ -52,7 +52,7 @@ def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     assert (
         f"| A is \\_better\\_ | SEAL, Table 2 | a > b | R-1, arXiv | not learned | 3 | not learned | {link} |" in page
     )
-    status = describe_status(results, find_artifact("seal-table2"))
+    status = describe_status(results, find_paper_table("seal-table2"))
     assert status == "probe, 2 runs, 10.0 min, 1 reproduced, 1 not learned"
     assert f"| {link} | Table 2: Trunc, CA, EA and SEAL on three datasets | probe, paper | 62 | {status} |" in page
     assert "| 12 runs, about 990 h (41 days) on one A100 |" in page

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.artifacts import TOYS, toy_artifact
+from support.paper_tables import TOYS, toy_paper_table
 from support.toys import write_jsonl
 
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
-from longsumbench.papers.numbers.printed import decide_claims, read_ours
+from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import NOT_TESTED, Job
-from longsumbench.papers.points import find_finished, plan_artifact, sort_words, texts_problem
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
+from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
 from longsumbench.papers.write import describe_state, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
@@ -24,9 +24,9 @@ from longsumbench.runs.results import Results
 TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
 
 
-def planned(artifact: Artifact, folder: Path, *words: str, scale: str = "probe") -> Job:
-    """Plan an artifact with the results folder `folder / "r"`."""
-    return plan_artifact(artifact, scale, words, Results(folder / "r"))
+def planned(paper_table: PaperTable, folder: Path, *words: str, scale: str = "probe") -> Job:
+    """Plan a paper table with the results folder `folder / "r"`."""
+    return plan_paper_table(paper_table, scale, words, Results(folder / "r"))
 
 
 def run_all(job: Job) -> list[RunRecord]:
@@ -41,7 +41,7 @@ def seeds_of(job: Job) -> list[tuple[str, str, list[int]]]:
 
 def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> None:
     """One entry for each dataset and row, in their order, with a point for each seed; results go to one folder."""
-    job = planned(toy_artifact(datasets=TWO), tmp_path)
+    job = planned(toy_paper_table(datasets=TWO), tmp_path)
     both = [(label, [1, 2]) for label in ("Lead", "Random")]
     assert seeds_of(job) == [(label, dataset, seeds) for dataset in ("Toys", "Generated") for label, seeds in both]
     configs = [point.config for row in job.rows for point in row.points]
@@ -54,15 +54,15 @@ def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> Non
 def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
     """A row without the scale, or of another dataset, is absent; so is a dataset without the scale."""
     rows = {
-        "Everywhere": ArtifactRow("model=lead"),
-        "Paper": ArtifactRow("model=lead", at={"paper": "model.length=9"}),
-        "Generated only": ArtifactRow("model=random", datasets=("Generated",)),
-        "Printed only": ArtifactRow(),
+        "Everywhere": PaperRow("model=lead"),
+        "Paper": PaperRow("model=lead", at={"paper": "model.length=9"}),
+        "Generated only": PaperRow("model=random", datasets=("Generated",)),
+        "Printed only": PaperRow(),
     }
     datasets = {**TOYS, "Generated": {"paper": "dataset=probe"}}
-    artifact = toy_artifact(rows=rows, datasets=datasets)
-    assert [(row.label, row.dataset) for row in planned(artifact, tmp_path).rows] == [("Everywhere", "Toys")]
-    job = planned(artifact, tmp_path, scale="paper")
+    paper_table = toy_paper_table(rows=rows, datasets=datasets)
+    assert [(row.label, row.dataset) for row in planned(paper_table, tmp_path).rows] == [("Everywhere", "Toys")]
+    job = planned(paper_table, tmp_path, scale="paper")
     toys, generated = ["Everywhere", "Paper"], ["Everywhere", "Paper", "Generated only"]
     expected = [*((label, "Toys") for label in toys), *((label, "Generated") for label in generated)]
     assert [(row.label, row.dataset) for row in job.rows] == expected
@@ -71,8 +71,8 @@ def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
 
 def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
     """A typed setting wins over the scale, the dataset and the row; folders go to the points on their dataset."""
-    artifact = toy_artifact(datasets=TWO, rows={"Lead": ArtifactRow("model=lead model.length=5")})
-    job = planned(artifact, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts")
+    paper_table = toy_paper_table(datasets=TWO, rows={"Lead": PaperRow("model=lead model.length=5")})
+    job = planned(paper_table, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts")
     assert seeds_of(job) == [("Lead", "Toys", [7]), ("Lead", "Generated", [7])]
     configs = [row.points[0].config for row in job.rows]
     assert [config.model.length for config in configs] == ["9", "9"]
@@ -82,8 +82,8 @@ def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
 
 def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: Path) -> None:
     """As in a sweep over models: LexRank has a damping, Lead has none."""
-    rows = {"Lead": ArtifactRow("model=lead"), "LexRank": ArtifactRow("model=lexrank")}
-    lead, lexrank = planned(toy_artifact(rows=rows), tmp_path, "model.damping=0.3").rows
+    rows = {"Lead": PaperRow("model=lead"), "LexRank": PaperRow("model=lexrank")}
+    lead, lexrank = planned(toy_paper_table(rows=rows), tmp_path, "model.damping=0.3").rows
     assert lexrank.points[0].config.model.damping == 0.3
     assert not hasattr(lead.points[0].config.model, "damping")
 
@@ -91,22 +91,22 @@ def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: 
 def test_a_row_has_one_run_for_each_seed(tmp_path: Path) -> None:
     """Several values of another setting would be several runs in one row, of which one would be shown."""
     with pytest.raises(UsageError, match="would be one row of the table: type one value, or several seeds"):
-        planned(toy_artifact(), tmp_path, "seed=1", "score.resamples=100,200")
-    assert seeds_of(planned(toy_artifact(), tmp_path, "seed=3,4,5"))[1] == ("Random", "Toys", [3, 4, 5])
+        planned(toy_paper_table(), tmp_path, "seed=1", "score.resamples=100,200")
+    assert seeds_of(planned(toy_paper_table(), tmp_path, "seed=3,4,5"))[1] == ("Random", "Toys", [3, 4, 5])
 
 
 def test_the_last_typed_scale_counts() -> None:
     """With Hydra's plus sign, too; the words of the page are all but the scale and the launcher."""
-    typed = sort_words(toy_artifact(), ["scale=probe", "seed=1", "+scale=paper", "hydra/launcher=joblib"])
+    typed = sort_words(toy_paper_table(), ["scale=probe", "seed=1", "+scale=paper", "hydra/launcher=joblib"])
     assert (typed.scale, typed.overrides, typed.page) == ("paper", ("seed=1",), ("seed=1",))
     assert typed.launcher == ("hydra/launcher=joblib",)
 
 
 def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
     """Settings of the kind are no settings of the runs; null is None."""
-    artifact = toy_artifact(options={"example": 0, "bert": None, "share": 0.5, "rank": "tfidf"})
-    assert planned(artifact, tmp_path).options == artifact.options
-    job = planned(artifact, tmp_path, "example=3", "bert=some/folder", "share=1", "rank=null")
+    paper_table = toy_paper_table(options={"example": 0, "bert": None, "share": 0.5, "rank": "tfidf"})
+    assert planned(paper_table, tmp_path).options == paper_table.options
+    job = planned(paper_table, tmp_path, "example=3", "bert=some/folder", "share=1", "rank=null")
     assert job.options == {"example": 3, "bert": "some/folder", "share": 1.0, "rank": None}
     assert job.changes == ()
 
@@ -130,7 +130,7 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
 def test_wrong_words(words: list[str], problem: str) -> None:
     """One line says what is wrong, and what to write."""
     with pytest.raises(UsageError) as caught:
-        sort_words(toy_artifact(datasets=TWO, options={"example": 0}), words)
+        sort_words(toy_paper_table(datasets=TWO, options={"example": 0}), words)
     assert problem in str(caught.value)
 
 
@@ -145,7 +145,7 @@ def test_wrong_words(words: list[str], problem: str) -> None:
 )
 def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str], tmp_path: Path) -> None:
     """A typed setting that decides the outcome is named; one that does not, is not."""
-    changes = planned(toy_artifact(), tmp_path, *words).changes
+    changes = planned(toy_paper_table(), tmp_path, *words).changes
     assert len(changes) == len(sentences)
     assert all(text in change for change, text in zip(changes, sentences, strict=True))
 
@@ -153,7 +153,7 @@ def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str],
 def test_finished_runs_are_found(tmp_path: Path) -> None:
     """A point has the record of its run, also where the results moved; other settings or files are other runs."""
     texts, words = write_jsonl(tmp_path / "texts"), ["score.resamples=100"]
-    job = planned(toy_artifact(), tmp_path, f"path.toys={texts}", *words)
+    job = planned(toy_paper_table(), tmp_path, f"path.toys={texts}", *words)
     made = {record.run_id for record in run_all(job)}
     job = find_finished(job)
     assert job.missing == ()
@@ -163,27 +163,27 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
     results = Results(tmp_path / "s")
-    assert plan_artifact(toy_artifact(), "probe", words, results).missing == ()  # no files are named
-    moved = plan_artifact(toy_artifact(), "probe", ["path.toys=elsewhere", *words], results)
+    assert plan_paper_table(toy_paper_table(), "probe", words, results).missing == ()  # no files are named
+    moved = plan_paper_table(toy_paper_table(), "probe", ["path.toys=elsewhere", *words], results)
     assert len(moved.missing) == 4
     assert find_finished(moved, results.records("toys")).missing == ()  # a sweep found the same texts there
-    other = plan_artifact(toy_artifact(), "probe", ["score.resamples=200"], Results(tmp_path / "s"))
+    other = plan_paper_table(toy_paper_table(), "probe", ["score.resamples=200"], Results(tmp_path / "s"))
     assert len(other.missing) == 4
 
 
 def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
     """Of several runs of a point, such as on texts that changed, the last one is its record."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
+    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
     results = Results(tmp_path / "r")
-    (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
     for run_id, finished in (("aaa", "2021-01-01T00:00:00+00:00"), ("bbb", "2020-01-01T00:00:00+00:00")):
         other = replace(record, run_id=run_id, finished=finished)
         other.write(results.run_folder(other))
-    assert planned(artifact, tmp_path).rows[0].finished == (record,)
+    assert planned(paper_table, tmp_path).rows[0].finished == (record,)
     later = replace(record, run_id="ccc", finished="2999-01-01T00:00:00+00:00")
     later.write(results.run_folder(later))
-    assert planned(artifact, tmp_path).rows[0].finished == (later,)
+    assert planned(paper_table, tmp_path).rows[0].finished == (later,)
 
 
 @pytest.mark.parametrize(
@@ -192,22 +192,22 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
 def test_a_record_of_another_version_is_no_run_of_the_table(change: dict[str, Any], tmp_path: Path) -> None:
     """A record with settings that no longer exist matches no point, and is no error."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
-    (record,) = run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
+    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
     replace(record, config={**record.config, **change}).write(Results(tmp_path / "r").run_folder(record))
-    assert planned(artifact, tmp_path).rows[0].finished == ()
+    assert planned(paper_table, tmp_path).rows[0].finished == ()
 
 
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:
     """A run with more metrics than the point asks for is its run; one with fewer is not."""
     texts = write_jsonl(tmp_path / "texts")
-    artifact = toy_artifact(rows={"Lead": ArtifactRow("model=lead")}, scales={"probe": "seed=1"})
-    run_all(planned(artifact, tmp_path, f"path.toys={texts}"))
+    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
+    run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
     asking = ("score.metrics=[novel_ngrams]", f"path.toys={texts}")
-    assert len(planned(artifact, tmp_path, *asking).missing) == 1
-    run_all(planned(artifact, tmp_path, *asking))
-    assert planned(artifact, tmp_path, *asking).missing == ()
-    assert planned(artifact, tmp_path).missing == ()
+    assert len(planned(paper_table, tmp_path, *asking).missing) == 1
+    run_all(planned(paper_table, tmp_path, *asking))
+    assert planned(paper_table, tmp_path, *asking).missing == ()
+    assert planned(paper_table, tmp_path).missing == ()
 
 
 def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,19 +241,19 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
     rows = {
-        "Lead": ArtifactRow("model=lead"),
-        "Random": ArtifactRow("model=random"),
-        "Far": ArtifactRow("model=oracle"),
+        "Lead": PaperRow("model=lead"),
+        "Random": PaperRow("model=random"),
+        "Far": PaperRow("model=oracle"),
     }
-    artifact = toy_artifact(rows=rows, orderings=(Ordering("Lead > Far"),))
-    job = planned(artifact, tmp_path, "model.length=9")
+    paper_table = toy_paper_table(rows=rows, orderings=(Ordering("Lead > Far"),))
+    job = planned(paper_table, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]
     assert {place: str(problem) for place, problem in job.unreachable.items()} == {
         ("Far", "Toys"): "no copy of the checkpoint"
     }
     assert missing_names(job)[-1] == "Far on Toys"
     assert describe_state(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
-    (verdict,) = decide_claims(job, read_ours(job))
+    (verdict,) = decide_claims(job, read_row_means(job))
     reason = "runs of Lead missing: 2 of 2; no runs of Far: no copy of the checkpoint"
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, reason)
 
@@ -261,7 +261,9 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
 def test_a_table_without_runs_has_datasets(tmp_path: Path) -> None:
     """Rows that choose no model have no points; the settings of the datasets are those of the scale."""
     scales = {"probe": "dataset.document_length=64 model.snippet_length=16"}
-    artifact = toy_artifact(rows={"tf-idf": ArtifactRow()}, scales=scales, datasets={"G": {"probe": "dataset=probe"}})
-    job = planned(artifact, tmp_path)
+    paper_table = toy_paper_table(
+        rows={"tf-idf": PaperRow()}, scales=scales, datasets={"G": {"probe": "dataset=probe"}}
+    )
+    job = planned(paper_table, tmp_path)
     assert job.rows == ()
     assert job.datasets["G"].document_length == 64

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.artifacts import runs_page, toy_artifact
+from support.paper_tables import runs_page, toy_paper_table
 from support.run_records import record
 
 from longsumbench.errors import DataError
-from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PaperRow
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.papers.write import PaperReport, describe_machines, describe_state, write_page
 from longsumbench.render.tables import Block, Stressed
@@ -23,13 +23,13 @@ from longsumbench.runs.results import Results
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """The rows Lead and Random; the run of Lead is finished and took 90 seconds."""
-    artifact = toy_artifact(
-        rows={"Lead": ArtifactRow("model=lead"), "Random": ArtifactRow("model=random")},
+    paper_table = toy_paper_table(
+        rows={"Lead": PaperRow("model=lead"), "Random": PaperRow("model=random")},
         scales={"probe": "seed=1"},
         not_given=("The paper does not give *the seed*.",),
         notes=("A note.",),
     )
-    planned = plan_artifact(artifact, "probe", ["seed=2"], Results(tmp_path))
+    planned = plan_paper_table(paper_table, "probe", ["seed=2"], Results(tmp_path))
     made = record("lead", 30.0, timings=StepSeconds(total=90.0))
     lead, random = planned.rows
     return replace(planned, rows=(lead._replace(records=(made,)), random))

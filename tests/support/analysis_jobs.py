@@ -1,4 +1,4 @@
-"""Jobs of artifacts that are analyses, made by hand, and small texts for them."""
+"""Jobs of paper tables that are analyses, made by hand, and small texts for them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core import DatasetSettings
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.runs.results import Results
 
 SOURCES = {"seal": "zhao2020seal", "pagesum": "liu2022pagesum", "hierarchical": "liu2019hiersumm"}
@@ -18,15 +18,15 @@ def analysis_job(
     datasets: Mapping[str, DatasetSettings],
     options: Mapping[str, Any],
     results: Path = Path("results"),
-    rows: Mapping[str, ArtifactRow] | None = None,
+    rows: Mapping[str, PaperRow] | None = None,
     orderings: Sequence[Ordering] = (),
     runs: Sequence[RowRuns] = (),
     typed: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Return the job of the artifact "pagesum-table4" at scale "small"; typed options replace the defaults."""
+    """Return the job of the paper table "pagesum-table4" at scale "small"; typed options replace the defaults."""
     paper, _, short = name.partition("-")
     prints = f"{short[:-1].capitalize()} {short[-1]}"
-    artifact = Artifact(
+    paper_table = PaperTable(
         kind="any",
         title="any",
         default="small",
@@ -39,7 +39,7 @@ def analysis_job(
         prints=prints,
         source=SOURCES[paper],
     )
-    return Job(artifact, "small", datasets, tuple(runs), {**options, **(typed or {})}, (), Results(results))
+    return Job(paper_table, "small", datasets, tuple(runs), {**options, **(typed or {})}, (), Results(results))
 
 
 def write_texts(folder: Path, splits: Mapping[str, Sequence[Mapping[str, object]]]) -> DatasetSettings:

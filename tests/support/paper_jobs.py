@@ -8,8 +8,8 @@ import pandas as pd
 
 from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
-from longsumbench.papers.artifacts import Artifact
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import PaperTable
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -45,7 +45,7 @@ def finished_run(results: Results, model: str, f: Sequence[float], seed: int | N
 
 
 def paper_job(
-    artifact: Artifact,
+    paper_table: PaperTable,
     results: Path,
     runs: Mapping[str, Sequence[RunRecord | None]],
     dataset: str = "arXiv",
@@ -54,7 +54,7 @@ def paper_job(
     """A job at scale=probe.
 
     Args:
-        artifact: the table or figure.
+        paper_table: the table or figure.
         results: the results folder.
         runs: label of a row → its runs; None: not finished.
         dataset: the paper's name of the only dataset that is read.
@@ -62,8 +62,8 @@ def paper_job(
     """
     point = Planned("a point", RunConfig(model=None), "", "")
     rows = tuple(
-        RowRuns(label, artifact.rows[label], dataset, (point,) * len(found), tuple(found))
+        RowRuns(label, paper_table.rows[label], dataset, (point,) * len(found), tuple(found))
         for label, found in runs.items()
     )
     datasets = {dataset: settings or DatasetSettings("arxiv")}
-    return Job(artifact, "probe", datasets, rows, {}, (), Results(results))
+    return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))

@@ -7,8 +7,8 @@ from typing import Any
 
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, RunConfig
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -24,17 +24,17 @@ def row_job(
     """Return a job on the paper's dataset "Toys".
 
     Args:
-        kind: of the artifact.
+        kind: of the paper table.
         results: the results folder.
         runs: label of a row → its runs; None: not finished.
         dataset: settings of the texts that are read.
-        changes: fields of the artifact; `options` are also those of the job.
+        changes: fields of the paper table; `options` are also those of the job.
     """
-    rows = {label: ArtifactRow(published={"system": label}) for label in runs}
+    rows = {label: PaperRow(published={"system": label}) for label in runs}
     facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
     about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
     orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
-    artifact = Artifact(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
+    paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
     config = RunConfig(model=None)  # type: ignore[arg-type] # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     point = Planned("a point", config, "", "")
@@ -42,7 +42,7 @@ def row_job(
         RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several)) for label, several in runs.items()
     )
     datasets = {"Toys": dataset or DatasetSettings("arxiv")}
-    return Job(artifact, "probe", datasets, found, artifact.options, (), Results(results))
+    return Job(paper_table, "probe", datasets, found, paper_table.options, (), Results(results))
 
 
 def run_row(results: Path, *words: object) -> RunRecord:

@@ -100,25 +100,25 @@ class _Panel(NamedTuple):
 def dataset_pictures(stats: DatasetStats) -> dict[str, Picture]:
     """Return heading of a table → its picture."""
     share = "Vertical: percent of a split's examples in each bin; the last bin includes all greater values"
-    sample, found = describe_sample(stats), {}
-    found["Lengths"] = Picture(f"{share}. Numbers in legends are medians.", _histograms(_lengths(stats)))
+    sample, pictures = describe_sample(stats), {}
+    pictures["Lengths"] = Picture(f"{share}. Numbers in legends are medians.", _histograms(_length_panels(stats)))
     panels = [_Panel(f"{name} an example", _count_values(stats, name)) for name in STRUCTURE[:-1]]
     if varied := [panel for panel in panels if len(np.unique(panel.joined)) > 1]:
-        found["What an example has"] = Picture(f"{share}; all examples.", _histograms(varied))
-    kept = _kept(stats)
-    if any(len(panel.joined) for panel in kept):
+        pictures["What an example has"] = Picture(f"{share}; all examples.", _histograms(varied))
+    extractive_panels = _extractive_panels(stats)
+    if any(len(panel.joined) for panel in extractive_panels):
         caption = f"{share}; novel n-grams: means, {sample}."
-        found["What the references keep of the source"] = Picture(caption, _histograms(kept, stats))
+        pictures["What the references keep of the source"] = Picture(caption, _histograms(extractive_panels, stats))
         scores = [
             _Panel(f"{name} (0–100)", _sample_values(stats, f"{kind}_f", 100), True) for kind, name in ROUGE.items()
         ]
         caption = f"ROUGE F1 of the sentences closest to the references. {share}, {sample}."
-        found["What the best extract scores"] = Picture(caption, _histograms(scores))
-    if readings := [reading for reading in stats.readings if reading.whole is not None and reading.source.tokens]:
+        pictures["What the best extract scores"] = Picture(caption, _histograms(scores))
+    if readings := [reading for reading in stats.readings if reading.num_whole is not None and reading.source.tokens]:
         examples = describe_examples_read(stats, stats.read_split)
         caption = f"{examples}: percent of all tokens. On the right: the share of examples read whole."
-        found["What each system would see"] = Picture(caption, _stacked(readings))
-    return found
+        pictures["What each system would see"] = Picture(caption, _stacked(readings))
+    return pictures
 
 
 def _count_values(stats: DatasetStats, name: str) -> Values:
@@ -129,12 +129,12 @@ def _sample_values(stats: DatasetStats, name: str, scale: float = 1.0) -> Values
     return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
 
 
-def _lengths(stats: DatasetStats) -> list[_Panel]:
+def _length_panels(stats: DatasetStats) -> list[_Panel]:
     targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
     return [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
 
 
-def _kept(stats: DatasetStats) -> list[_Panel]:
+def _extractive_panels(stats: DatasetStats) -> list[_Panel]:
     coverage, density, compression = Extractive.columns
     return [
         _Panel("compression, source words per reference word", _sample_values(stats, compression)),
@@ -220,8 +220,8 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
         for name, colour in colours.items():
             plot.bar(0, 0, color=colour, label=name if name == "seen" else f"cut by {name}")
         for place, reading in enumerate(readings):
-            _bar(plot, place, reading, colours)
-        plot.set_yticks(range(len(readings)), ["\n".join(textwrap.wrap(one.label, 26)[:2]) for one in readings])
+            _draw_reading_bar(plot, place, reading, colours)
+        plot.set_yticks(range(len(readings)), ["\n".join(textwrap.wrap(reading.label, 26)[:2]) for reading in readings])
         plot.set_ylim(len(readings) - 0.45, -0.55)
         plot.set_xlim(0, 100)
         plot.set_xlabel("% of the sources")
@@ -231,16 +231,16 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
     return transparent_svg((_WIDTH, 1.15 + _BAR_HEIGHT * len(readings)), draw)
 
 
-def _bar(plot: "Axes", place: int, reading: Reading, colours: Mapping[str, str]) -> None:
-    left, total = 0.0, reading.source.tokens
+def _draw_reading_bar(plot: "Axes", place: int, reading: Reading, colours: Mapping[str, str]) -> None:
+    start, total = 0.0, reading.source.tokens
     for cause, tokens, _ in ledger_entries(reading.source):
         share = 100 * tokens / total
-        plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
+        plot.barh(place, share, 0.7, left=start, color=colours[cause], edgecolor="white", linewidth=0.8)
         if share >= _SMALLEST_LABELLED:
-            plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color="white", fontsize=9)
-        left += share
-    seen, whole = 100 * reading.source.tokens_seen / total, 100 * (reading.whole or 0) / reading.sources
-    plot.text(101, place, f"{seen:.1f} % seen, {whole:.0f} % whole", va="center", fontsize=9, color=GREY)
+            plot.text(start + share / 2, place, f"{share:.1f}", ha="center", va="center", color="white", fontsize=9)
+        start += share
+    seen, whole_share = 100 * reading.source.tokens_seen / total, 100 * (reading.num_whole or 0) / reading.sources
+    plot.text(101, place, f"{seen:.1f} % seen, {whole_share:.0f} % whole", va="center", fontsize=9, color=GREY)
 
 
 _STYLE = """
@@ -286,13 +286,13 @@ def dataset_page(stats: DatasetStats) -> str:
         f"<h1>{escape(stats_title(stats))}</h1>",
         *(f'<p class="soft">{escape(line)}</p>' for line in describe_texts(stats)),
         _tiles(stats),
-        *_sections(stats),
+        *_html_sections(stats),
         f'<p class="soft">{escape(stats.oracle_signature)}</p>',
     ]
     return html_page(stats_title(stats), parts, PAGE_STYLE + _STYLE)
 
 
-def _sections(stats: DatasetStats) -> Iterator[str]:
+def _html_sections(stats: DatasetStats) -> Iterator[str]:
     pictures = dataset_pictures(stats)
     above = set(describe_texts(stats))
     for block in stats_blocks(stats):
@@ -307,12 +307,12 @@ def _sections(stats: DatasetStats) -> Iterator[str]:
 def _tiles(stats: DatasetStats) -> str:
     """Return the key figures on top of the page."""
     sizes = " / ".join(f"{len(split.counts):,}" for split in stats.splits)
-    found = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
+    pairs = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
     largest = max(stats.splits, key=lambda split: len(split.counts))
-    for name, what in (("source_words", "source words"), ("target_words", "target words")):
-        found.append((format_number(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
-    shared = [overlap for overlap in stats.overlaps or () if (overlap.one, overlap.other) == ("train", "test")]
-    found += [(f"{overlap.of_other:,}", "test examples with a near-duplicate in train") for overlap in shared]
-    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(label)}</span></div>' for number, label in found)
+    for name, text_label in (("source_words", "source words"), ("target_words", "target words")):
+        pairs.append((format_number(float(largest.counts[name].median())), f"{text_label}, median of {largest.name}"))
+    shared = [overlap for overlap in stats.overlaps or () if (overlap.first, overlap.second) == ("train", "test")]
+    pairs += [(f"{overlap.of_second:,}", "test examples with a near-duplicate in train") for overlap in shared]
+    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(label)}</span></div>' for number, label in pairs)
     note = f'<p class="soft">Slow statistics are computed {escape(describe_sample(stats))}.</p>'
     return f'<div class="tiles">{"".join(tiles)}</div>{note}'

@@ -36,12 +36,12 @@ class DuplicatePair:
 
     Attributes:
         similarity: Jaccard, 0–1.
-        one, other: (split, id) of each.
+        first, second: (split, id) of each.
     """
 
     similarity: float
-    one: tuple[str, str]
-    other: tuple[str, str]
+    first: tuple[str, str]
+    second: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class SplitOverlap:
     """The near-duplicates of two splits.
 
     Attributes:
-        one, other: the splits, in the order train, validation, test.
+        first, second: the splits, in the order train, validation, test.
         pairs: number of pairs.
-        of_one, of_other: number of examples of each split with a near-duplicate in the other one.
-        size_of_one, size_of_other: number of examples of each split.
+        of_first, of_second: number of examples of each split with a near-duplicate in the other.
+        size_of_first, size_of_second: number of examples of each split.
     """
 
-    one: str
-    other: str
+    first: str
+    second: str
     pairs: int
-    of_one: int
-    of_other: int
-    size_of_one: int
-    size_of_other: int
+    of_first: int
+    of_second: int
+    size_of_first: int
+    size_of_second: int
 
 
 def shingles(example: Example) -> Shingles:
@@ -78,10 +78,10 @@ def shingles(example: Example) -> Shingles:
     return np.unique(pd.util.hash_pandas_object(sequences, index=False).to_numpy(np.uint64))
 
 
-def jaccard(one: Shingles, other: Shingles) -> float:
+def jaccard(first: Shingles, second: Shingles) -> float:
     """Return the Jaccard similarity of two texts' sequences, 0–1; 0 if both are empty."""
-    common = len(np.intersect1d(one, other, assume_unique=True))
-    return common / max(1, len(one) + len(other) - common)
+    common = len(np.intersect1d(first, second, assume_unique=True))
+    return common / max(1, len(first) + len(second) - common)
 
 
 class NearDuplicates:
@@ -106,28 +106,28 @@ class NearDuplicates:
 
     def see(self, split: str, index: int, example: Example) -> None:
         """Compare an example with those of earlier splits, and store it for later ones."""
-        found = shingles(example)
-        if not len(found):
+        hashes = shingles(example)
+        if not len(hashes):
             return
         sketch = self._empty.copy()
-        sketch.update_batch((found & _LOW_BITS).tolist())
-        for other in self.order[: self.order.index(split)]:
-            for candidate in sorted(self._indices[other].query(sketch)):
-                self._compare(split, index, found, other, candidate)
+        sketch.update_batch((hashes & _LOW_BITS).tolist())
+        for earlier_split in self.order[: self.order.index(split)]:
+            for candidate in sorted(self._indices[earlier_split].query(sketch)):
+                self._compare(split, index, hashes, earlier_split, candidate)
         if split in self._indices:
             self._indices[split].insert(index, sketch, check_duplication=False)
 
-    def _compare(self, split: str, index: int, found: Shingles, other: str, candidate: int) -> None:
-        similarity = jaccard(found, shingles(self._splits[other][candidate]))
+    def _compare(self, split: str, index: int, hashes: Shingles, earlier_split: str, candidate: int) -> None:
+        similarity = jaccard(hashes, shingles(self._splits[earlier_split][candidate]))
         if similarity < SIMILARITY:
             return
-        places = {split: index, other: candidate}
-        pair = next(pair for pair in self._num_pairs if set(pair) == {split, other})
+        places = {split: index, earlier_split: candidate}
+        pair = next(pair for pair in self._num_pairs if set(pair) == {split, earlier_split})
         self._num_pairs[pair] += 1
         for name, affected in zip(pair, self._affected[pair], strict=True):
             affected[places[name]] = 1
-        one, another = pair  # ties are resolved by the order in the splits, not by the order of the calls
-        heapq.heappush(self._nearest, (similarity, -places[another], -places[one], another, one))
+        first, second = pair  # ties are resolved by the order in the splits, not by the order of the calls
+        heapq.heappush(self._nearest, (similarity, -places[second], -places[first], second, first))
         if len(self._nearest) > NEAREST:
             heapq.heappop(self._nearest)
 
@@ -140,8 +140,8 @@ class NearDuplicates:
 
     def nearest(self) -> tuple[DuplicatePair, ...]:
         """Return the most similar pairs, in descending order."""
-        found = []
-        for similarity, another_index, one_index, another, one in sorted(self._nearest, reverse=True):
-            ids = self._splits[one][-one_index].id, self._splits[another][-another_index].id
-            found.append(DuplicatePair(similarity, (one, ids[0]), (another, ids[1])))
-        return tuple(found)
+        pairs = []
+        for similarity, second_index, first_index, second, first in sorted(self._nearest, reverse=True):
+            ids = self._splits[first][-first_index].id, self._splits[second][-second_index].id
+            pairs.append(DuplicatePair(similarity, (first, ids[0]), (second, ids[1])))
+        return tuple(pairs)

@@ -28,11 +28,11 @@ PUBLISHED_SIZES = {  # dataset → rows, as printed
     "cnn_dailymail": ((*_ETADS, "287,226 / 13,368 / 11,490", "–", "–", "–", "–"),),
 }
 
-_NUMBER = re.compile(r"([\d.,]+)([kKM]?)")
+_PRINTED_SIZE = re.compile(r"([\d.,]+)([kKM]?)")
 _TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 
 
 def read_printed_size(text: str) -> float | None:
     """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
-    found = _NUMBER.fullmatch(text)
-    return None if found is None else float(found[1].replace(",", "")) * _TIMES[found[2]]
+    match = _PRINTED_SIZE.fullmatch(text)
+    return None if match is None else float(match[1].replace(",", "")) * _TIMES[match[2]]

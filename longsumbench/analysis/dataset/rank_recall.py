@@ -40,7 +40,7 @@ from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
-_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
+_RECALL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
@@ -98,14 +98,14 @@ class RankRecall(ShownInNotebooks):
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, _RESAMPLES, seed=1)
-            for kept, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
-                rows.append((name, kept, float(mean), float(low), float(high)))
+            intervals = bootstrap_intervals(100 * recalls, _RECALL_RESAMPLES, seed=1)
+            for num_best, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
+                rows.append((name, num_best, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
 
     def render(self) -> str:
         """Return the tables of computed and published recalls for the terminal, with the signature."""
-        columns = ("ranker", *(f"best {kept}" for kept in KEPT))
+        columns = ("ranker", *(f"best {num_best}" for num_best in KEPT))
         rows: dict[str, list[str]] = {}
         for name, _, mean, low, high in self.table().itertuples(index=False):
             label = f"in order (rank={name})" if name == UNRANKED else name
@@ -113,15 +113,15 @@ class RankRecall(ShownInNotebooks):
         align = "l" + "r" * len(KEPT)
         blocks = [Block("", tuple(self.notes()), columns, align, list(rows.values()))]
         if name := _PUBLISHED_ON.get(self.dataset):
-            printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
+            printed = [[row, *(scores[num_best] for num_best in KEPT)] for row, scores in read_rank_recalls(name)]
             blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
         return f"{terminal(title, blocks)}\n\n{self.signature}"
 
     def notes(self) -> list[str]:
         """Return lines about the examples."""
-        least, middle, most = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
-        counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
+        low, middle, high = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
+        counts = f"{len(self.texts_of_each):,} examples of {low} to {high} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
         if self.without:
             notes.append(f"{format_count(self.without, 'example')} left out: no reference")
@@ -153,8 +153,8 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
     stages = user_cache()
     texts = load_texts(dataset, stages)
     if dataset.split not in texts.splits:
-        found = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
+        split_names = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
     split = texts.splits[dataset.split]
     names = dict.fromkeys([UNRANKED, *settings.rankers])
     trained_last = sorted(names, key=lambda name: learned_ranker(name) is not None)  # errors in texts are found before
@@ -169,8 +169,10 @@ def _orders(
     if name == UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
     ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
-    shown = track(split, f"ranking by {name}", len(split))
-    return [order_by(ranker, example, texts_to_rank(example, unit), f"rank={name}")[: max(KEPT)] for example in shown]
+    examples = track(split, f"ranking by {name}", len(split))
+    return [
+        order_by(ranker, example, texts_to_rank(example, unit), f"rank={name}")[: max(KEPT)] for example in examples
+    ]
 
 
 def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
@@ -211,8 +213,8 @@ def _recalls(example: Example, texts: Sequence[str], orders: _Orders, scorer: Ro
         return [numbers.setdefault(word, len(numbers) + 1) for word in scorer.words(text)]
 
     reference = numbered(" ".join(example.references[0]))
-    read = {index: numbered(texts[index]) for index in {*chain.from_iterable(orders)} if index < len(texts)}
-    return [best_recalls([read[index] for index in order if index in read], reference) for order in orders]
+    sequences = {index: numbered(texts[index]) for index in {*chain.from_iterable(orders)} if index < len(texts)}
+    return [best_recalls([sequences[index] for index in order if index in sequences], reference) for order in orders]
 
 
 def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:
@@ -222,9 +224,9 @@ def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> l
         ranked: the texts' words as numbers from 1, the best text first.
         reference: the reference's words as numbers; the recall is 0 if there are none.
     """
-    wanted, found = Counter(reference), []
-    for kept in KEPT:
-        joined = list(chain.from_iterable(ranked[:kept]))
-        bits, _ = match_bits(joined, wanted)
-        found.append(sequence_length(reference, bits, len(joined)) / max(1, len(reference)))
-    return found
+    reference_counts, recalls = Counter(reference), []
+    for num_best in KEPT:
+        joined = list(chain.from_iterable(ranked[:num_best]))
+        bits, _ = match_bits(joined, reference_counts)
+        recalls.append(sequence_length(reference, bits, len(joined)) / max(1, len(reference)))
+    return recalls

@@ -22,7 +22,7 @@ from longsumbench.core import (
 )
 from longsumbench.runs.record import split_variant
 
-_NOTHING = Truncation(0, 0)
+_EMPTY_LEDGER = Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cuts"
 
 
@@ -35,7 +35,7 @@ class Reading:
         note: difference from a run; empty if there is none.
         has_tokens: whether the system has a tokenizer; if not, words count as tokens.
         sources: number of examples whose source was read.
-        whole: number of sources without a cut; None if the system keeps no ledger.
+        num_whole: number of sources without a cut; None if the system keeps no ledger.
         source: total ledger of the sources.
         targets: number of training targets that were read.
         targets_cut: number of targets that training would cut.
@@ -47,8 +47,8 @@ class Reading:
     note: str = ""
     has_tokens: bool = False
     sources: int = 0
-    whole: int | None = None
-    source: Truncation = _NOTHING
+    num_whole: int | None = None
+    source: Truncation = _EMPTY_LEDGER
     targets: int = 0
     targets_cut: int = 0
     target: Truncation | None = None
@@ -62,7 +62,7 @@ class Reading:
         """Add an example's source ledger; None if the system keeps none."""
         self.sources += 1
         if ledger is not None:
-            self.whole = (self.whole or 0) + (not ledger.cuts)
+            self.num_whole = (self.num_whole or 0) + (not ledger.cuts)
             self.source = total_truncation([self.source, ledger])
 
     def see_target(self, ledger: Truncation | None) -> None:
@@ -70,7 +70,7 @@ class Reading:
         if ledger is not None:
             self.targets += 1
             self.targets_cut += bool(ledger.cuts)
-            self.target = total_truncation([self.target or _NOTHING, ledger])
+            self.target = total_truncation([self.target or _EMPTY_LEDGER, ledger])
 
 
 @dataclass
@@ -153,4 +153,4 @@ def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
         if reader.tokenizer is not None:
             models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
     counts = {reader.tokenizer: reader.count for reader in reversed(readers) if reader.count}  # the first system's
-    return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[found]) for found, names in models.items()]
+    return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[tokenizer]) for tokenizer, names in models.items()]

@@ -132,13 +132,13 @@ def describe_dataset(
     """
     results = Results(Path(settings.results_dir).expanduser())
     names = [name.strip() for name in settings.run.split(",")]
-    named = [results.find(name) for name in dict.fromkeys(names) if name not in ("", _ALL_RUNS)]
+    folders = [results.find(name) for name in dict.fromkeys(names) if name not in ("", _ALL_RUNS)]
     stages = user_cache()
     texts = load_texts(dataset, stages)
-    runs = _find_runs(settings, results, named, texts)
+    runs = _read_runs(settings, results, folders, texts)
     if systems and dataset.split not in texts.splits:
-        found = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
+        split_names = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
     readers = []
     for config, variant in systems:
         try:
@@ -165,16 +165,16 @@ def describe_dataset(
     )
 
 
-def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
-    """Return the records of the runs in `named`, or of all finished runs on the same texts."""
+def _read_runs(settings: StatsSettings, results: Results, paths: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
+    """Return the records of the runs in `paths`, or of all finished runs on the same texts."""
     if settings.run.strip() == _ALL_RUNS:
         return tuple(record for record in results.records(texts.name) if record.fingerprint == texts.fingerprint)
-    records = tuple(map(RunRecord.read, named))
+    records = tuple(map(RunRecord.read, paths))
     for record in records:
         if record.fingerprint != texts.fingerprint:
-            which = f"({record.dataset}, fingerprint {record.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
+            details = f"({record.dataset}, fingerprint {record.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
             advice = "set dataset=… dataset.* as in that run's config.yaml"
-            raise UsageError(f"{run_label(record)} has read other texts {which}: {advice}")
+            raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
     return records
 
 
@@ -197,25 +197,25 @@ def read_splits(
     Returns:
         Statistics in the order of the splits.
     """
-    found = {}
+    split_stats = {}
     measure = _SampleMeasures(tokenizers(readers))
     for name in splits if duplicates is None else duplicates.order:
         split = splits[name]
         counts = np.zeros((len(split), len(COUNTED)), np.int32)
-        chosen, rows = frozenset(sample_places(name, len(split), settings)), {}
+        sampled_places, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts[index] = count_example(example)
             if duplicates is not None:
                 duplicates.see(name, index, example)
-            if index in chosen:
+            if index in sampled_places:
                 rows[example.id] = measure(example)
                 for reader in readers:
                     if name == read_split:
                         reader.reading.see_source(reader.system.source_ledger(example))
                     if name == "train":
                         reader.reading.see_target(reader.system.reference_ledger(example))
-        found[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
-    return tuple(found[name] for name in splits)
+        split_stats[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
+    return tuple(split_stats[name] for name in splits)
 
 
 def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
@@ -254,12 +254,12 @@ class _SampleMeasures:
 
     def __call__(self, example: Example) -> dict[str, float]:
         """Return column → number, only for measures that apply."""
-        found = {**self._kept(example), **self._best_extract(example)}
+        measures = {**self._kept(example), **self._best_extract(example)}
         for place, tokens in enumerate(self._tokens):
-            found[f"source_tokens_{place}"] = tokens.of_source(example)
+            measures[f"source_tokens_{place}"] = tokens.of_source(example)
             if any(example.references[:1]):
-                found[f"target_tokens_{place}"] = tokens.of_target(example)
-        return found
+                measures[f"target_tokens_{place}"] = tokens.of_target(example)
+        return measures
 
     def _kept(self, example: Example) -> dict[str, float]:
         """Return copied fragments and novel n-grams: means over the references to which a measure applies."""

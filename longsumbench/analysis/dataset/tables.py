@@ -24,9 +24,9 @@ from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-_ABSENT = "–"
+_NO_VALUE = "–"
 _QUANTILE = 0.95
-_KEPT = {
+_EXTRACTIVE_HEADINGS = {
     Extractive.columns[2]: "compression",
     Extractive.columns[0]: "coverage\n(%)",
     Extractive.columns[1]: "density\n(words)",
@@ -34,7 +34,7 @@ _KEPT = {
 }
 
 
-class _Number(NamedTuple):
+class _Stat(NamedTuple):
     """A row of the long table; `n` is the number of examples, or of other things, that `value` comes from."""
 
     split: str
@@ -55,10 +55,9 @@ class _LengthSpread(NamedTuple):
 
 def summarize_lengths(values: "pd.Series[Any]") -> _LengthSpread:
     """Return mean, median, 95th percentile (interpolated linearly) and maximum; NaN without values."""
-    known = values.dropna()
-    return _LengthSpread(
-        len(known), float(known.mean()), float(known.median()), float(known.quantile(_QUANTILE)), float(known.max())
-    )
+    values = values.dropna()
+    numbers = values.mean(), values.median(), values.quantile(_QUANTILE), values.max()
+    return _LengthSpread(len(values), *map(float, numbers))
 
 
 def format_number(value: float) -> str:
@@ -69,11 +68,11 @@ def format_number(value: float) -> str:
 def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]"]:
     """Return column → lengths; targets only of examples with a first reference."""
     targets = split.counts["target_words"]
-    found = {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
+    columns = {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
     for place in range(num_tokenizers):
         for kind in ("source_tokens", "target_tokens"):
-            found[f"{kind}_{place}"] = split.sampled[f"{kind}_{place}"].dropna()
-    return found
+            columns[f"{kind}_{place}"] = split.sampled[f"{kind}_{place}"].dropna()
+    return columns
 
 
 def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
@@ -101,26 +100,26 @@ def stats_markdown(stats: DatasetStats) -> str:
 
 def stats_blocks(stats: DatasetStats) -> list[Block]:
     """Return all tables."""
-    found = [_lengths(stats)]
+    blocks = [_lengths_block(stats)]
     if sizes := PUBLISHED_SIZES.get(stats.dataset):
-        found.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
-    found += [_structure(stats), _kept(stats), _oracle(stats)]
+        blocks.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
+    blocks += [_structure_block(stats), _extractive_block(stats), _oracle_block(stats)]
     if stats.overlaps is not None:
-        found += _duplicates(stats)
+        blocks += _duplicate_blocks(stats)
     if stats.readings:
-        found += [_seen(stats), *_targets(stats)]
+        blocks += [_readings_block(stats), *_target_blocks(stats)]
     if stats.runs:
-        found.append(ledger_block(stats.runs))
-    return found
+        blocks.append(ledger_block(stats.runs))
+    return blocks
 
 
 def describe_texts(stats: DatasetStats) -> list[str]:
     """Return lines about the texts: fingerprint, source, licence and the rows left out."""
     facts = stats.facts
-    known = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
-    lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(known)}."]
+    origins = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
+    lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(origins)}."]
     for name, label in (("skipped", "Rows that could not be used"), ("left_out", "Left out on purpose")):
-        reasons = [(split, *one) for split, counts in (facts.get(name) or {}).items() for one in counts.items()]
+        reasons = [(split, *entry) for split, counts in (facts.get(name) or {}).items() for entry in counts.items()]
         if reasons:
             lines.append(f"{label}: {', '.join(f'{split} {count:,} × {why}' for split, why, count in reasons)}.")
     return lines
@@ -129,8 +128,8 @@ def describe_texts(stats: DatasetStats) -> list[str]:
 def describe_sample(stats: DatasetStats) -> str:
     """Describe the sample of the slow statistics."""
     sampled = [split for split in stats.splits if not split.is_whole]
-    drawn = ", ".join(f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled)
-    return f"of a sample drawn by seed {stats.seed}: {drawn} examples" if sampled else "of all examples"
+    sizes = ", ".join(f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled)
+    return f"of a sample drawn by seed {stats.seed}: {sizes} examples" if sampled else "of all examples"
 
 
 def describe_examples_read(stats: DatasetStats, name: str) -> str:
@@ -142,13 +141,13 @@ def describe_examples_read(stats: DatasetStats, name: str) -> str:
     return f"{counts} of the {name} split, drawn by seed {stats.seed}"
 
 
-def _lengths(stats: DatasetStats) -> Block:
+def _lengths_block(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         for name, values in lengths(split, len(stats.tokens)).items():
-            found = summarize_lengths(values)
-            whole = [f"{found.mean:,.1f}", format_number(found.median), f"{found.p95:,.0f}", f"{found.longest:,.0f}"]
-            rows.append([split.name, _text(name), f"{found.n:,}", *(whole if found.n else [_ABSENT] * 4)])
+            size = summarize_lengths(values)
+            cells = [f"{size.mean:,.1f}", format_number(size.median), f"{size.p95:,.0f}", f"{size.longest:,.0f}"]
+            rows.append([split.name, _format_length_name(name), f"{size.n:,}", *(cells if size.n else [_NO_VALUE] * 4)])
     notes = [
         *describe_texts(stats),
         "Words are separated by whitespace; titles, section names and queries are not counted. The target is the"
@@ -160,13 +159,13 @@ def _lengths(stats: DatasetStats) -> Block:
     return Block("Lengths", tuple(notes), columns, "llrrrrr", rows)
 
 
-def _text(name: str) -> str:
+def _format_length_name(name: str) -> str:
     """Format the name of a column of lengths: "source, tokens 1"."""
     kind, unit, *place = name.split("_")
     return f"{kind}, {unit}" + (f" {int(place[0]) + 1}" if place else "")
 
 
-def _structure(stats: DatasetStats) -> Block:
+def _structure_block(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         means = [f"{split.counts[name].mean():,.1f}" for name in STRUCTURE[:-1]]
@@ -177,74 +176,74 @@ def _structure(stats: DatasetStats) -> Block:
     return Block("What an example has", notes, columns, "l" + "r" * (len(columns) - 1), rows)
 
 
-def _kept(stats: DatasetStats) -> Block:
+def _extractive_block(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
-        found = kept_measures(split)
-        n = max((measure.n for measure in found.values()), default=0)
-        rows.append([split.name, f"{n:,}", *(_cell(found.get(name)) for name in _KEPT)])
+        measures = kept_measures(split)
+        n = max((measure.n for measure in measures.values()), default=0)
+        rows.append([split.name, f"{n:,}", *(_format_measure(measures.get(name)) for name in _EXTRACTIVE_HEADINGS)])
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
         " fragments copied from the source; density: the mean length of a word's fragment (Grusky et al. 2018)."
         " Novel: the share of the reference's n-grams that the source does not have.",
         f"Means ± half the 95 % interval, {describe_sample(stats)}; averaged over an example's references.",
     )
-    columns = ("split", "examples", *_KEPT.values())
+    columns = ("split", "examples", *_EXTRACTIVE_HEADINGS.values())
     return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
 
 
-def _cell(measure: MeasureMean | None) -> str:
-    return f"{measure.estimate:,.2f}" if measure else _ABSENT
+def _format_measure(measure: MeasureMean | None) -> str:
+    return f"{measure.estimate:,.2f}" if measure else _NO_VALUE
 
 
-def _oracle(stats: DatasetStats) -> Block:
+def _oracle_block(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         n, scores = oracle_scores(split)
-        cells = [f"{scores[kind].f1:.2f}" if kind in scores else _ABSENT for kind in ROUGE]
+        cells = [f"{scores[kind].f1:.2f}" if kind in scores else _NO_VALUE for kind in ROUGE]
         rows.append([split.name, f"{n:,}", *cells])
-    what = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
-    notes = (f"{what}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
+    selection = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
+    notes = (f"{selection}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
     return Block("What the best extract scores", notes, ("split", "examples", *ROUGE.values()), "lrrrrr", rows)
 
 
-def _duplicates(stats: DatasetStats) -> Iterator[Block]:
-    what = f"Sources whose sets of {SHINGLE_WORDS}-word sequences have a Jaccard similarity of {SIMILARITY} or more"
-    notes = [f"{what}; candidates by MinHash, all examples."]
+def _duplicate_blocks(stats: DatasetStats) -> Iterator[Block]:
+    rule = f"Sources whose sets of {SHINGLE_WORDS}-word sequences have a Jaccard similarity of {SIMILARITY} or more"
+    notes = [f"{rule}; candidates by MinHash, all examples."]
     if not stats.overlaps:
         notes = ["There is only one split."]
     rows = []
     for overlap in stats.overlaps or ():
-        shares = (format_share(*part) for part in _parts(overlap))
-        rows.append([f"{overlap.one} – {overlap.other}", f"{overlap.pairs:,}", *shares])
+        shares = (format_share(*part) for part in _affected_examples(overlap))
+        rows.append([f"{overlap.first} – {overlap.second}", f"{overlap.pairs:,}", *shares])
     columns = ("splits", "pairs", "examples of the first", "examples of the second")
     yield Block("Near-duplicates in different splits", tuple(notes), columns, "lrrr", rows)
     if stats.nearest:
         pairs = [
-            [f"{pair.similarity:.3f}", *(f"{split} {name}" for split, name in (pair.one, pair.other))]
+            [f"{pair.similarity:.3f}", *(f"{split} {name}" for split, name in (pair.first, pair.second))]
             for pair in stats.nearest
         ]
         yield Block("The most similar", (), ("similarity", "one", "the other"), "rll", pairs)
 
 
-def _parts(overlap: SplitOverlap) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (overlap.of_one, overlap.size_of_one), (overlap.of_other, overlap.size_of_other)
+def _affected_examples(overlap: SplitOverlap) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (overlap.of_first, overlap.size_of_first), (overlap.of_second, overlap.size_of_second)
 
 
-def _seen(stats: DatasetStats) -> Block:
+def _readings_block(stats: DatasetStats) -> Block:
     rows = []
     for reading in stats.readings:
-        if reading.whole is None:
-            rows.append([reading.label, *[_ABSENT] * 5])
+        if reading.num_whole is None:
+            rows.append([reading.label, *[_NO_VALUE] * 5])
             continue
-        first = (reading.label, format_share(reading.whole, reading.sources))
+        first = (reading.label, format_share(reading.num_whole, reading.sources))
         for cause, tokens, words in ledger_entries(reading.source):
             share = percent(tokens, reading.source.tokens) or 0.0
-            counted = f"{tokens:,}" if reading.has_tokens else _ABSENT
-            rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
+            token_cell = f"{tokens:,}" if reading.has_tokens else _NO_VALUE
+            rows.append([first[0], cause, token_cell, f"{words:,}", f"{share:.1f}", first[1]])
             first = ("", "")
-    what = "the text that a system reads, and the cuts by each of its settings. No weights are trained"
-    notes = [f"{describe_examples_read(stats, stats.read_split)}: {what}."]
+    contents = "the text that a system reads, and the cuts by each of its settings. No weights are trained"
+    notes = [f"{describe_examples_read(stats, stats.read_split)}: {contents}."]
     notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
     return Block("What each system would see", tuple(notes), columns, "llrrrr", rows)
@@ -254,7 +253,7 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
     """Yield notes on systems; systems with the same note share a line."""
     labels: dict[str, list[str]] = {}
     for reading in readings:
-        notes = [reading.note, NO_LEDGER if reading.whole is None else ""]
+        notes = [reading.note, NO_LEDGER if reading.num_whole is None else ""]
         if merged := reading.source.documents_merged:
             notes.append(f"{merged:,} documents beyond max_documents share the last document's number")
         for note in filter(None, notes):
@@ -268,7 +267,7 @@ def ledger_entries(ledger: Truncation) -> list[tuple[str, int, int]]:
     return [("seen", ledger.tokens_seen, ledger.words_seen), *((cut.cause, cut.tokens, cut.words) for cut in cuts)]
 
 
-def _targets(stats: DatasetStats) -> Iterator[Block]:
+def _target_blocks(stats: DatasetStats) -> Iterator[Block]:
     rows = []
     for reading in stats.readings:
         if (target := reading.target) is not None:
@@ -286,64 +285,64 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
 
     Lengths are in words or tokens. Scores, measures and shares are 0–100, or in the measure's unit.
     """
-    found = [number for split in stats.splits for number in _numbers_of(split, stats)]
+    numbers = [number for split in stats.splits for number in _numbers_of(split, stats)]
     for overlap in stats.overlaps or ():
-        pair, total = f"{overlap.one}-{overlap.other}", overlap.size_of_one + overlap.size_of_other
-        found.append(_Number("", "near_duplicates", pair, "pairs", overlap.pairs, total))
-        for split, (part, whole) in zip((overlap.one, overlap.other), _parts(overlap), strict=True):
-            found.append(_Number(split, "near_duplicates", pair, "examples", part, whole))
+        pair, total = f"{overlap.first}-{overlap.second}", overlap.size_of_first + overlap.size_of_second
+        numbers.append(_Stat("", "near_duplicates", pair, "pairs", overlap.pairs, total))
+        for split, (part, size) in zip((overlap.first, overlap.second), _affected_examples(overlap), strict=True):
+            numbers.append(_Stat(split, "near_duplicates", pair, "examples", part, size))
     for reading in stats.readings:
-        found += _numbers_of_reading(reading, stats.read_split)
+        numbers += _numbers_of_reading(reading, stats.read_split)
     for record in stats.runs:
-        found += _numbers_of_run(record)
-    table = pd.DataFrame(found, columns=list(_Number._fields))
+        numbers += _numbers_of_run(record)
+    table = pd.DataFrame(numbers, columns=list(_Stat._fields))
     table.insert(0, "dataset", stats.dataset)
     return table
 
 
-def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Number]:
+def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
     every = lengths(split, len(stats.tokens)) | {name: split.counts[name] for name in STRUCTURE}
     for name, values in every.items():
         kind, _, place = name.rpartition("_")
         label = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
-        what = "structure" if name in STRUCTURE else "length"
-        n, *rest = summarize_lengths(values)
-        for statistic, value in zip(("mean", "median", "p95", "max"), rest, strict=True):
-            yield _Number(split.name, what, label, statistic, value, n)
+        group = "structure" if name in STRUCTURE else "length"
+        n, *spread = summarize_lengths(values)
+        for statistic, value in zip(("mean", "median", "p95", "max"), spread, strict=True):
+            yield _Stat(split.name, group, label, statistic, value, n)
     for name, measure in kept_measures(split).items():
         for statistic in ("mean", "lo", "hi"):
-            yield _Number(split.name, "kept", name, statistic, getattr(measure, statistic), measure.n)
+            yield _Stat(split.name, "kept", name, statistic, getattr(measure, statistic), measure.n)
     n, scores = oracle_scores(split)
     for kind, score in scores.items():
         for statistic, value in asdict(score).items():
-            yield _Number(split.name, "oracle", kind, statistic, value, n)
+            yield _Stat(split.name, "oracle", kind, statistic, value, n)
 
 
-def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Number]:
-    if reading.whole is not None:
-        yield _Number(split, "reading", reading.label, "read_whole", reading.whole, reading.sources)
+def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Stat]:
+    if reading.num_whole is not None:
+        yield _Stat(split, "reading", reading.label, "read_whole", reading.num_whole, reading.sources)
         units = ("tokens", "words") if reading.has_tokens else ("words",)
         yield from _numbers_of_ledger(reading.source, units, (split, "reading", reading.label), reading.sources)
     if reading.target is not None:
-        yield _Number("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
-        named = ("train", "targets", reading.label)
-        yield from _numbers_of_ledger(reading.target, ("tokens", "words"), named, reading.targets)
+        yield _Stat("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
+        labels = ("train", "targets", reading.label)
+        yield from _numbers_of_ledger(reading.target, ("tokens", "words"), labels, reading.targets)
 
 
 def _numbers_of_ledger(
-    ledger: Truncation, units: Sequence[str], named: tuple[str, str, str], n: int
-) -> Iterator[_Number]:
+    ledger: Truncation, units: Sequence[str], labels: tuple[str, str, str], n: int
+) -> Iterator[_Stat]:
     for cause, tokens, words in ledger_entries(ledger):
         counts = {"tokens": tokens, "words": words}
-        yield from (_Number(*named, f"{cause}_{unit}", counts[unit], n) for unit in units)
+        yield from (_Stat(*labels, f"{cause}_{unit}", counts[unit], n) for unit in units)
 
 
-def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
+def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
     examples = record.num_outputs
     if (seen := source_seen(record)) is not None:
-        yield _Number(record.split, "run", run_label(record), "source_seen", seen, examples)
+        yield _Stat(record.split, "run", run_label(record), "source_seen", seen, examples)
     for cause, share in cut_shares(record).items():
-        yield _Number(record.split, "run", run_label(record), f"source_{cause}", share, examples)
+        yield _Stat(record.split, "run", run_label(record), f"source_{cause}", share, examples)
     if record.fit.targets:
-        yield _Number("train", "run", run_label(record), "targets_cut", record.fit.targets_cut, record.train_examples)
-    yield _Number(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)
+        yield _Stat("train", "run", run_label(record), "targets_cut", record.fit.targets_cut, record.train_examples)
+    yield _Stat(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)

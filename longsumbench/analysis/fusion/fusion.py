@@ -28,12 +28,12 @@ from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
 _VERSION = 1  # increase if the same texts give other numbers
-_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
+_SHARE_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # source sentences that an output states
 _RECALL = ("recall", "recall_low", "recall_high")
 _SAYS = (BOTH, FIRST, SECOND, _NEITHER)
 
-_Floats = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
 
 RougeType = Annotated[str, OneOf("1", "2", "L")]
@@ -126,7 +126,7 @@ class FusionsFound(ShownInNotebooks):
     """The result of `longsumbench analyze fusion`.
 
     Attributes:
-        dataset, about: the dataset's name, and a description of the examples.
+        dataset, sample: the dataset's name, and a description of the examples.
         signature: how the numbers were computed.
         settings: the analysis's settings.
         ids: [E], ids of the examples.
@@ -137,7 +137,7 @@ class FusionsFound(ShownInNotebooks):
     """
 
     dataset: str
-    about: str
+    sample: str
     signature: str
     settings: FusionSettings
     ids: tuple[str, ...]
@@ -190,20 +190,20 @@ class FusionsFound(ShownInNotebooks):
                 ],
                 columns=["id", "bar", *_SAYS, "joined", "recall"],
             )
-            for bar, chosen in [*stated.groupby("bar"), ("all", stated)]:
-                if len(chosen):
+            for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
+                if len(bar_rows):
                     start, end = (0.0, 1.0) if bar == "all" else self.span(int(bar))
-                    row = {"run_id": run_id, "run": name, "bar": str(bar), "from": start, "to": end, "n": len(chosen)}
-                    rows.append(row | _run_shares(chosen))
+                    row = {"run_id": run_id, "run": name, "bar": str(bar), "from": start, "to": end, "n": len(bar_rows)}
+                    rows.append(row | _run_shares(bar_rows))
         return pd.DataFrame(rows)
 
-    def by_example(self) -> _Floats:
+    def by_example(self) -> _Array:
         """Return the number of fusion sentences: [E, bars]."""
         rows = {name: row for row, name in enumerate(self.ids)}
-        found = np.zeros((len(self.ids), self.settings.bins))
+        counts = np.zeros((len(self.ids), self.settings.bins))
         for fusion in self.fusions:
-            found[rows[fusion.id], fusion.bar] += 1
-        return found
+            counts[rows[fusion.id], fusion.bar] += 1
+        return counts
 
     def of_bar(self, bar: int) -> list[Fusion]:
         """Return the fusion sentences of a bar, the greatest rise first."""
@@ -215,14 +215,14 @@ class FusionsFound(ShownInNotebooks):
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the number of fusions and their distances."""
-        found, total, settings = len(self.fusions), max(1, self.num_sentences), self.settings
+        num_fusions, total, settings = len(self.fusions), max(1, self.num_sentences), self.settings
         lines = [
-            f"{self.about}: {found:,} of {self.num_sentences:,} reference sentences ({100 * found / total:.1f} %) fuse "
-            f"two source sentences (ROUGE-{settings.rouge} recall: each alone above {settings.overlap:g}, both "
-            f"together by more than {settings.rise:g} above each)"
+            f"{self.sample}: {num_fusions:,} of {self.num_sentences:,} reference sentences "
+            f"({100 * num_fusions / total:.1f} %) fuse two source sentences (ROUGE-{settings.rouge} recall: each alone "
+            f"above {settings.overlap:g}, both together by more than {settings.rise:g} above each)"
         ]
-        if found:
-            chance = sum(chances(fusion.of, 10)[0] for fusion in self.fusions) / found
+        if num_fusions:
+            chance = sum(chances(fusion.of, 10)[0] for fusion in self.fusions) / num_fusions
             median = 100 * float(np.median([fusion.distance for fusion in self.fusions]))
             lines.append(
                 f"{self.near():.1f} % of the pairs are nearer than a tenth of the source ({100 * chance:.1f} % by "
@@ -230,7 +230,7 @@ class FusionsFound(ShownInNotebooks):
             )
             lines.append("The intervals are over examples; a share of one example has no interval")
         if across := sum(len(set(fusion.documents)) > 1 for fusion in self.fusions):
-            lines.append(f"{across:,} pairs ({100 * across / found:.1f} %) join two documents")
+            lines.append(f"{across:,} pairs ({100 * across / num_fusions:.1f} %) join two documents")
         if self.without:
             lines.append(f"{self.without:,} examples left out: no reference, or fewer than two source sentences")
         return lines
@@ -238,7 +238,7 @@ class FusionsFound(ShownInNotebooks):
     def blocks(self) -> list[Block]:
         """Return the table of the bars, and one for each run."""
         rows = [
-            [_span(row), f"{int(row['pairs']):,}", _share(row, "share", ""), f"{row['chance']:.1f}"]
+            [_format_distances(row), f"{int(row['pairs']):,}", _share(row, "share", ""), f"{row['chance']:.1f}"]
             for _, row in self.bars().iterrows()
         ]
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
@@ -252,7 +252,7 @@ class FusionsFound(ShownInNotebooks):
         )
         table = self.by_run()
         for run_id, name in self.runs.items():
-            cells = [_cells(row) for _, row in table[table["run_id"] == run_id].iterrows()] if len(table) else []
+            cells = [_run_cells(row) for _, row in table[table["run_id"] == run_id].iterrows()] if len(table) else []
             blocks.append(Block(name, (note,) if run_id == next(iter(self.runs)) else (), columns, "lrrrrrrr", cells))
         return blocks
 
@@ -277,13 +277,13 @@ def _csv(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
 
 
-def _span(row: Any) -> str:
+def _format_distances(row: Any) -> str:
     return f"{row['from']:g}–{row['to']:g}"
 
 
-def _cells(row: Any) -> list[str]:
+def _run_cells(row: Any) -> list[str]:
     names = ("joined", FIRST, SECOND, _NEITHER, "recall")
-    span = "all" if row["bar"] == "all" else _span(row)
+    span = "all" if row["bar"] == "all" else _format_distances(row)
     return [span, f"{row['n']:,}", _share(row, BOTH, "both_"), *(f"{row[name]:.1f}" for name in names)]
 
 
@@ -296,37 +296,37 @@ def _share(row: Any, name: str, bounds: str) -> str:
 
 def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
-    found = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
+    shares = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
     by_example = stated.groupby("id", sort=False)
     counts = np.asarray(by_example.size(), np.float64)
     for name in (BOTH, "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
-        found |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
-    return {name: found[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
+        shares |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
+    return {name: shares[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
 
 
-def ratio_intervals(parts: _Floats, wholes: _Floats) -> tuple[_Floats, _Floats]:
+def ratio_intervals(parts: _Array, wholes: _Array) -> tuple[_Array, _Array]:
     """Return the 95 % interval of Σ parts / Σ wholes by column, over resampled examples; NaN if only one counts."""
     low = high = np.full(parts.shape[1], np.nan)
     if (wholes > 0).any(axis=1).sum() > 1:
-        both = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
-        means = resampled_means(both, _RESAMPLES, seed=1)
+        columns = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
+        means = resampled_means(columns, _SHARE_RESAMPLES, seed=1)
         above, below = np.split(means, 2, axis=1)
         with np.errstate(invalid="ignore"):
             low, high = np.nanquantile(above / below, [0.025, 0.975], axis=0)
     return low, high
 
 
-def _interval(parts: _Floats, wholes: _Floats) -> tuple[float, float]:
+def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     """Return the 95 % interval of a share; the exact binomial one if all sentences are alike."""
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
-        return interval_of_shares(np.full(total, parts.sum() / total), _RESAMPLES, seed=1)
+        return interval_of_shares(np.full(total, parts.sum() / total), _SHARE_RESAMPLES, seed=1)
     low, high = ratio_intervals(parts[:, None], wholes[:, None])
     return float(low[0]), float(high[0])
 
 
-def chances(size: int, bins: int) -> _Floats:
+def chances(size: int, bins: int) -> _Array:
     """Return the probability of each bin for the distance of two random sentences in a source of `size` sentences."""
     distances = np.arange(1, size)
     pairs = np.bincount(distances * bins // size, size - distances, minlength=bins)
@@ -350,7 +350,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         DataError: no example has a reference and two source sentences.
     """
     scorer = RougeScorer(kernels="auto" if sampled.runs else "python")
-    found, ids, num_sentences, without = [], [], 0, 0
+    fusions, ids, num_sentences, without = [], [], 0, 0
     for example in sampled.examples("looking for fusions"):
         source = list(example.sentences())
         if len(source) < 2 or not any(example.references):
@@ -358,7 +358,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
             continue
         ids.append(example.id)
         num_sentences += len(example.references[0])
-        found += _of_example(example, source, sampled.runs, settings, scorer)
+        fusions += _of_example(example, source, sampled.runs, settings, scorer)
     if not ids:
         message = f"no example of split '{sampled.split.name}' has a reference and two source sentences"
         raise DataError(f"{message}: there is nothing to fuse")
@@ -366,9 +366,9 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
     signature = sampled.signature("fusion", _VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME)
     runs = {run.record.run_id: run.label for run in sampled.runs}
-    about = sampled.about()
+    sample = sampled.describe()
     return FusionsFound(
-        sampled.dataset, about, signature, settings, tuple(ids), tuple(found), num_sentences, runs, without
+        sampled.dataset, sample, signature, settings, tuple(ids), tuple(fusions), num_sentences, runs, without
     )
 
 
@@ -380,15 +380,15 @@ def _of_example(
     reference_words = [scorer.words(text) for text in reference]
     documents = [number for number, document in enumerate(example.documents, 1) for _ in document.sentences()]
     outputs = {run.record.run_id: split_summary(run.summaries[example.id]) for run in runs}
-    found = []
+    fusions = []
     for place, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
         if not pair.fused(settings.overlap, settings.rise):
             continue
-        given = [reference_words[place], words[pair.first], words[pair.second]]
+        texts = [reference_words[place], words[pair.first], words[pair.second]]
         stated = tuple(
-            _stated(run_id, output, reference[place], given, settings, scorer) for run_id, output in outputs.items()
+            _stated(run_id, output, reference[place], texts, settings, scorer) for run_id, output in outputs.items()
         )
-        found.append(
+        fusions.append(
             Fusion(
                 id=example.id,
                 bar=(pair.second - pair.first) * settings.bins // len(source),
@@ -404,28 +404,28 @@ def _of_example(
                 outputs=stated,
             )
         )
-    return found
+    return fusions
 
 
 def _stated(
     run_id: str,
     output: Sequence[str],
     summary: str,
-    given: Sequence[Sequence[str]],
+    texts: Sequence[Sequence[str]],
     settings: FusionSettings,
     scorer: RougeScorer,
 ) -> StatedShares:
-    """Return what an output states of a fusion sentence; `given` is the words of the sentence and its two sources."""
+    """Return what an output states of a fusion sentence; `texts` is the words of the sentence and its two sources."""
     scores = [scorer.score([sentence], [[summary]])[settings.kind] for sentence in output]
     best = max(range(len(output)), key=lambda index: scores[index].f, default=None)
-    whole = scorer.score(list(output), [[summary]])[settings.kind].r
+    recall = scorer.score(list(output), [[summary]])[settings.kind].r
     if best is None:
-        return StatedShares(run_id, whole, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
-    shares, enough = [stated_shares(scorer.words(sentence), *given) for sentence in output], settings.appears / 100
+        return StatedShares(run_id, recall, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
+    shares, enough = [stated_shares(scorer.words(sentence), *texts) for sentence in output], settings.appears / 100
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     first, second = (part >= enough for part in parts)
     says = BOTH if first and second else FIRST if first else SECOND if second else _NEITHER
-    return StatedShares(run_id, whole, output[best], scores[best].r, parts, says, min(shares[best]) >= enough)
+    return StatedShares(run_id, recall, output[best], scores[best].r, parts, says, min(shares[best]) >= enough)
 
 
 def stated_shares(
@@ -437,8 +437,8 @@ def stated_shares(
     there are none.
     """
     shares = []
-    for source, other in ((first, second), (second, first)):
-        own = (Counter(summary) & Counter(source)) - Counter(other)
-        stated = own & Counter(output)
-        shares.append(stated.total() / own.total() if own else 1.0)
+    for source, other_source in ((first, second), (second, first)):
+        exclusive_words = (Counter(summary) & Counter(source)) - Counter(other_source)
+        stated = exclusive_words & Counter(output)
+        shares.append(stated.total() / exclusive_words.total() if exclusive_words else 1.0)
     return shares[0], shares[1]

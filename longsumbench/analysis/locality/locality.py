@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
+_CURVE_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
-_PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
+_PRINTED_DISTANCES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
 WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
 
 _Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Locality(ShownInNotebooks):
     """The result of `longsumbench analyze locality`.
 
     Attributes:
-        dataset, about: the dataset's name, and a description of the examples.
+        dataset, sample: the dataset's name, and a description of the examples.
         vectors: name of the sentence vectors.
         signature: how the numbers were computed.
         edges: [B + 1], the first distance of each bin, then the first distance after the last bin.
@@ -77,7 +77,7 @@ class Locality(ShownInNotebooks):
     """
 
     dataset: str
-    about: str
+    sample: str
     vectors: str
     signature: str
     edges: _Ints
@@ -107,8 +107,8 @@ class Locality(ShownInNotebooks):
         all_pairs = self._numbers(self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64))[0]
         total = int(self.pairs.sum())
         rows.append((ALL, 1, self.edges[-1] - 1, *all_pairs[:-1], total))
-        for name, both in self.by_document.items():
-            rows.append((name, 1, self.edges[-1] - 1, *self._numbers(both[:, :1], both[:, 1:].astype(np.int64))[0]))
+        for name, sums in self.by_document.items():
+            rows.append((name, 1, self.edges[-1] - 1, *self._numbers(sums[:, :1], sums[:, 1:].astype(np.int64))[0]))
         return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
 
     def _numbers(self, sums: _Floats, pairs: _Ints) -> list[tuple[Any, ...]]:
@@ -136,8 +136,8 @@ class Locality(ShownInNotebooks):
         """Return the table, without the distances that only the CSV has."""
         rows = []
         for _, row in self.table().iterrows():
-            if row["pairs of"] != "a distance" or row["from"] in _PRINTED or row["from"] < row["to"]:
-                name = _span(row["from"], row["to"]) if row["pairs of"] == "a distance" else row["pairs of"]
+            if row["pairs of"] != "a distance" or row["from"] in _PRINTED_DISTANCES or row["from"] < row["to"]:
+                name = _format_bin(row["from"], row["to"]) if row["pairs of"] == "a distance" else row["pairs of"]
                 gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}" if name != ALL else ""
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
                 rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
@@ -153,16 +153,16 @@ class Locality(ShownInNotebooks):
 
         `distance` has to be the last one of a bin.
         """
-        near = int(np.searchsorted(self.edges, distance, side="right"))
+        num_near_bins = int(np.searchsorted(self.edges, distance, side="right"))
         means = []
-        for part in (slice(None, near), slice(near, None)):
+        for part in (slice(None, num_near_bins), slice(num_near_bins, None)):
             pairs = self.pairs[:, part].sum(axis=1)
             means.append(np.where(pairs > 0, self.sums[:, part].sum(axis=1) / np.maximum(pairs, 1), np.nan))
         return means[0] - means[1]
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the columns and the reach of similarity."""
-        lines = [f"{self.about}; means over examples ± half the 95 % interval (bootstrap over examples)"]
+        lines = [f"{self.sample}; means over examples ± half the 95 % interval (bootstrap over examples)"]
         reach = self.reach()
         extent = (
             "above 0 at every distance" if reach is None else f"from distance {reach} on not distinguishable from 0"
@@ -185,21 +185,21 @@ def _half(low: float, high: float) -> str:
     return f" ±{(high - low) / 2:.4f}" if np.isfinite(low) else ""
 
 
-def _span(first: int, last: int) -> str:
+def _format_bin(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
 def _intervals(values: _Floats) -> list[tuple[float, float]]:
     """Return the interval of each column's mean, NaN for a column with one value; `values` is [E, B] with NaN."""
-    found: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
+    intervals: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
     applies = ~np.isnan(values)
     masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
     for mask in masks[masks.sum(axis=1) > 1]:  # one example has no spread
         columns = np.flatnonzero((applies == mask[:, None]).all(axis=0))
-        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _RESAMPLES, seed=1)
+        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _CURVE_RESAMPLES, seed=1)
         for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
-            found[column] = low, high
-    return found
+            intervals[column] = low, high
+    return intervals
 
 
 def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
@@ -228,21 +228,21 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         if len(texts) < 2:
             too_short += 1
             continue
-        found = vectors(texts)
-        sums.append(similarity_by_distance(found))
+        matrix = vectors(texts)
+        sums.append(similarity_by_distance(matrix))
         counts.append(len(texts) - np.arange(len(texts)))
-        documents.append(_within(found, _sizes(example)))
+        documents.append(_sum_within_documents(matrix, _count_sentences(example)))
     if not sums:
         raise DataError(f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare")
     edges = bins(distance, max(map(len, sums)) - 1)
     num_pairs = np.array([_binned(values, edges) for values in counts]).astype(np.int64)
     totals, pairs = np.array([values[1:].sum() for values in sums]), num_pairs.sum(axis=1)
-    how = {"vectors": vectors.signature, "sentences": sentences.SPLITTER_NAME, "distance": distance}
+    parts = {"vectors": vectors.signature, "sentences": sentences.SPLITTER_NAME, "distance": distance}
     return Locality(
         dataset=sampled.dataset,
-        about=sampled.about(),
+        sample=sampled.describe(),
         vectors=vectors.name,
-        signature=sampled.signature("locality", _VERSION, **how),
+        signature=sampled.signature("locality", _VERSION, **parts),
         edges=edges,
         sums=np.array([_binned(values, edges) for values in sums]),
         pairs=num_pairs,
@@ -273,8 +273,8 @@ def similarity_by_distance(vectors: Any) -> _Floats:
         else:
             product = product.tocoo()
             cosines, distances = product.data, product.col - product.row
-        later = distances > 0  # counts each pair once
-        sums += np.bincount(distances[later], cosines[later], minlength=size)
+        is_later = distances > 0  # counts each pair once
+        sums += np.bincount(distances[is_later], cosines[is_later], minlength=size)
         start += rows
     return sums
 
@@ -301,12 +301,12 @@ def _binned(by_distance: NDArray[Any], edges: _Ints) -> _Floats:
     return np.where(ends[:-1] < ends[1:], cumulated[ends[1:]] - cumulated[ends[:-1]], 0.0)
 
 
-def _sizes(example: Example) -> list[int]:
+def _count_sentences(example: Example) -> list[int]:
     """Return the number of sentences in each document."""
     return [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
 
 
-def _within(vectors: Any, sizes: Sequence[int]) -> _Floats:
+def _sum_within_documents(vectors: Any, sizes: Sequence[int]) -> _Floats:
     """Return the sum of the cosines of pairs within a document, Σ (|Σ v|² − Σ |v|²) / 2, and the number of pairs."""
     ends = np.cumsum([0, *sizes])
     total, count = 0.0, 0
@@ -321,30 +321,30 @@ def _within(vectors: Any, sizes: Sequence[int]) -> _Floats:
 def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _Floats]:
     """Return the sums and numbers of pairs within and across documents, [E, 2] each; empty without the latter."""
     across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
-    found = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
-    return {name: both for name, both in found.items() if both[:, 1].any()}
+    by_name = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
+    return {name: sums for name, sums in by_name.items() if sums[:, 1].any()}
 
 
-_SIZE = (7.4, 4.4)  # inches
-_FEWEST = 5  # examples; points of fewer are not drawn, unless there are fewer in all
+_PICTURE_SIZE = (7.4, 4.4)  # inches
+_FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there are fewer in all
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
-def write_locality(found: Locality, folder: Path) -> list[Path]:
+def write_locality(result: Locality, folder: Path) -> list[Path]:
     """Write `locality.csv`, `.png` and `.svg`; return their paths."""
-    drawn = {f"locality.{kind}": image for kind, image in draw_locality(found).items()}
-    return write_pictures(folder, {"locality.csv": found.csv(), **drawn})
+    pictures = {f"locality.{kind}": image for kind, image in draw_locality(result).items()}
+    return write_pictures(folder, {"locality.csv": result.csv(), **pictures})
 
 
-def draw_locality(found: Locality) -> dict[str, bytes]:
+def draw_locality(result: Locality) -> dict[str, bytes]:
     """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-    return render_picture(_SIZE, lambda figure: _draw(figure, found))
+    return render_picture(_PICTURE_SIZE, lambda figure: _draw_curve(figure, result))
 
 
-def _draw(figure: "Figure", found: Locality) -> None:
-    table = found.table()
+def _draw_curve(figure: "Figure", result: Locality) -> None:
+    table = result.table()
     (mean,) = table[table["pairs of"] == ALL].to_dict("records")
-    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST, len(found.sums)))]
+    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))]
     places = (curve["from"] * curve["to"]) ** 0.5  # the middle, on an axis of ratios
     plot = figure.subplots()
     figure.subplots_adjust(left=0.1, right=0.975, top=0.875, bottom=0.225)
@@ -361,8 +361,9 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_xticks([], minor=True)
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
-    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5)
+    plot.set_ylabel(f"mean cosine ({result.vectors})", fontsize=9.5)
     plain_axes(plot)
-    heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
-    about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
-    add_title_and_caption(figure, plot.get_position().x0, heading, about, 115)
+    heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
+    caption = f"{result.sample}. Band: 95 % interval over examples."
+    caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
+    add_title_and_caption(figure, plot.get_position().x0, heading, caption, 115)

@@ -19,9 +19,9 @@ from longsumbench.modeling.checkpoints import (
 )
 from longsumbench.modeling.ranking import tfidf
 
-_SETTING = "encoder"
+_ENCODER_SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
-_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others change the vectors
+_ENCODER_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others change the vectors
 _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
 
 
@@ -72,23 +72,23 @@ class Encoder:
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
         from longsumbench.modeling.nn.device import choose_device
 
-        folder = model_folder(model, _SETTING, (_POOLING_FILES,))
-        named = f"{_SETTING}={folder}"
+        folder = model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
+        override = f"{_ENCODER_SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
-        self._tokenizer, network = load_encoder(folder, named)
-        with reading_checkpoint(named):
+        self._tokenizer, network = load_encoder(folder, override)
+        with reading_checkpoint(override):
             self._pooling = _pooling(folder) if pooling == "auto" else pooling
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()
             limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
-            reading = _content(folder / "sentence_bert_config.json")
+            reading = _read_model_json(folder / "sentence_bert_config.json")
             self._longest = min(limit for limit in (*limits, reading.get("max_seq_length")) if limit)
             self._lower = bool(reading.get("do_lower_case"))
             # a text longer than most encoders read: some damaged weights show only in use
-            check_finite(self._encode(["a sentence " * 300])[0], named)
+            check_finite(self._encode(["a sentence " * 300])[0], override)
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
-        self.signature = f"{model_signature(model, _SETTING)}|pooling:{self._pooling}"
+        self.signature = f"{model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together to reduce padding."""
@@ -109,8 +109,8 @@ class Encoder:
         tokens = self._tokenizer(list(texts), **cut).to(self._network.device)
         real = tokens["attention_mask"].bool()
         full = [text for text, length in zip(texts, real.sum(dim=1).tolist(), strict=True) if length == self._longest]
-        whole = self._tokenizer(full, verbose=False)["input_ids"] if full else []
-        self.num_cut += sum(len(ids) > self._longest for ids in whole)
+        token_ids = self._tokenizer(full, verbose=False)["input_ids"] if full else []
+        self.num_cut += sum(len(ids) > self._longest for ids in token_ids)
         with torch.inference_mode():
             states = self._network(**tokens).last_hidden_state.double()  # [texts, tokens, width]
             if self._pooling == "cls":
@@ -129,29 +129,29 @@ def _pooling(folder: Path) -> str:
     if not path.is_file():
         return "mean"
     advice = "use another encoder, or pooling=mean to ignore its configuration"
-    modules = _content(path)
+    modules = _read_model_json(path)
     names = {str(module.get("type")).rpartition(".")[2]: str(module.get("path")) for module in modules}
-    if more := sorted(names.keys() - _MODULES):
-        raise UsageError(f"{_SETTING}={folder} has unsupported layers ({', '.join(more)}): {advice}")
-    if prompt := _content(folder / "config_sentence_transformers.json").get("default_prompt_name"):
+    if more := sorted(names.keys() - _ENCODER_MODULES):
+        raise UsageError(f"{_ENCODER_SETTING}={folder} has unsupported layers ({', '.join(more)}): {advice}")
+    if prompt := _read_model_json(folder / "config_sentence_transformers.json").get("default_prompt_name"):
         raise UsageError(
-            f"{_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not supported: {advice}"
+            f"{_ENCODER_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not supported: {advice}"
         )
     if "Pooling" not in names:
         return "mean"
-    config = _content(folder / names["Pooling"] / "config.json")
+    config = _read_model_json(folder / names["Pooling"] / "config.json")
     modes = config.get("pooling_mode") or [key for key, value in config.items() if "pooling_mode_" in key and value]
     ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
-    known = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
-    if len(known) != 1 or known[0] not in POOLINGS:
-        mode = " and ".join(known) or "an unnamed mode"
-        raise UsageError(f"{_SETTING}={folder} pools by {mode}; supported: {', '.join(POOLINGS)}: {advice}")
-    return known[0]
+    pooling_modes = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
+    if len(pooling_modes) != 1 or pooling_modes[0] not in POOLINGS:
+        mode = " and ".join(pooling_modes) or "an unnamed mode"
+        raise UsageError(f"{_ENCODER_SETTING}={folder} pools by {mode}; supported: {', '.join(POOLINGS)}: {advice}")
+    return pooling_modes[0]
 
 
-def _content(path: Path) -> Any:
+def _read_model_json(path: Path) -> Any:
     """Return the content of a JSON file; empty if there is no such file."""
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except ValueError as error:
-        raise UsageError(f"{_SETTING}: {path} is not valid JSON ({error}); download the model again") from error
+        raise UsageError(f"{_ENCODER_SETTING}: {path} is not valid JSON ({error}); download the model again") from error

@@ -18,21 +18,21 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.examples.examples import describe_problem, keep_first_runs
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.printed import read_ours
+from longsumbench.papers.numbers.printed import read_row_means
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.render.html_parts import MARK_STYLE, marks_legend
 from longsumbench.render.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
-_MOST_NAMED = 3  # examples in a message
+_MOST_EXAMPLES = 3  # examples in a message
 _GENERATED = "Generated reports repeat their wording, so the two sentences of a pair may be about different facts."
 _CHOICE = (
     "Chosen from the pairs at a distance of half of the source or more, by how much the two sentences add to each "
     "other, whatever the outputs state."
 )
-_COLUMNS = ("row", "distance", "pairs", "both, % (95 %)", "joined", "first only", "second only", "neither")
-_SHARES = ("both", "joined", "first", "second", "neither")
-_FOOTNOTE = (
+_SHARE_COLUMNS = ("row", "distance", "pairs", "both, % (95 %)", "joined", "first only", "second only", "neither")
+_SHARE_NAMES = ("both", "joined", "first", "second", "neither")
+_SHARES_FOOTNOTE = (
     "Share of the pairs of which an output states both sentences, one or none: it states a sentence if it has half or "
     "more of the words that only this one gives to the fusion sentence. Joined: one output sentence states both."
 )
@@ -44,14 +44,14 @@ class _Case(NamedTuple):
     Attributes:
         dataset: the paper's name of the dataset.
         labels: run id → label of its row.
-        found: all pairs.
-        shown: the pair that is shown; None if there is none.
+        analysis: all pairs.
+        pair: the pair that is shown; None if there is none.
     """
 
     dataset: str
     labels: dict[str, str]
-    found: FusionsFound
-    shown: Fusion | None
+    analysis: FusionsFound
+    pair: Fusion | None
 
 
 def case_study_page(job: Job) -> Page:
@@ -69,15 +69,15 @@ def case_study_page(job: Job) -> Page:
     for dataset in job.datasets:
         runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
         cases += [_find_case(job, dataset, runs)] if runs else []
-    texts = [html_pair(case.shown, case.found) for case in cases if case.shown]
+    texts = [html_pair(case.pair, case.analysis) for case in cases if case.pair]
     style = f"<style>{MARK_STYLE}{PAIR_STYLE}</style>\n{marks_legend('the fusion sentence', SOURCE_MARKS)}\n"
     return Page(
         blocks=(
             *([Block("", tuple(notes), (), "", [])] if notes else []),
-            *(block for case in cases for block in _blocks(case)),
+            *(block for case in cases for block in _case_blocks(case)),
         ),
-        numbers=long_table(row for case in cases for row in _numbers(case)),
-        conditions=describe_conditions(job, read_ours(job)),
+        numbers=long_table(row for case in cases for row in _share_numbers(case)),
+        conditions=describe_conditions(job, read_row_means(job)),
         details=style + "\n".join(texts) if texts else "",
     )
 
@@ -107,25 +107,25 @@ def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
     example = job.options["example"]
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
     settings: FusionSettings = build_settings(FusionSettings, values, "")
-    found = analyze_fusion(job.datasets[dataset], settings, job.results)
-    chosen = [fusion for fusion in found.fusions if example is None or fusion.id == str(example)]
-    if example is not None and not chosen:
-        known = ", ".join(dict.fromkeys(fusion.id for fusion in found.of_bar(_FAR)[:_MOST_NAMED]))
-        raise UsageError(f"example={example}: no pair in this example of {dataset}; examples with a far one: {known}")
-    return _Case(dataset, labels, found, max(chosen, key=lambda fusion: (fusion.bar, fusion.rise), default=None))
+    analysis = analyze_fusion(job.datasets[dataset], settings, job.results)
+    pairs = [fusion for fusion in analysis.fusions if example is None or fusion.id == str(example)]
+    if example is not None and not pairs:
+        ids = ", ".join(dict.fromkeys(fusion.id for fusion in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
+        raise UsageError(f"example={example}: no pair in this example of {dataset}; examples with a far one: {ids}")
+    return _Case(dataset, labels, analysis, max(pairs, key=lambda fusion: (fusion.bar, fusion.rise), default=None))
 
 
-def _blocks(case: _Case) -> list[Block]:
+def _case_blocks(case: _Case) -> list[Block]:
     """Return the pair that is shown, and how often outputs state both sentences of all pairs."""
-    notes = tuple(f"{line}." for line in case.found.notes()[:1])
-    table = case.found.by_run()
+    notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
+    table = case.analysis.by_run()
     rows = [
         [case.labels[str(row["run_id"])], _describe_distance(str(row["bar"])), f"{row['n']:,}", _both(row)]
-        + [f"{row[share]:.1f}" for share in _SHARES[1:]]
+        + [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
         for _, row in table.iterrows()
     ]
-    every = Block(f"{case.dataset}: all pairs", notes, _COLUMNS, "llrrrrrr", rows, footnotes=(_FOOTNOTE,))
-    return [_shown_block(case.shown, case), every] if case.shown else [every]
+    every = Block(f"{case.dataset}: all pairs", notes, _SHARE_COLUMNS, "llrrrrrr", rows, footnotes=(_SHARES_FOOTNOTE,))
+    return [_shown_block(case.pair, case), every] if case.pair else [every]
 
 
 def _shown_block(fusion: Fusion, case: _Case) -> Block:
@@ -152,11 +152,11 @@ def _both(row: Any) -> str:
     return f"{row['both']:.1f}{interval}"
 
 
-def _numbers(case: _Case) -> Iterator[TableNumber]:
+def _share_numbers(case: _Case) -> Iterator[TableNumber]:
     """Yield each share, for near, far and all pairs."""
-    for _, found in case.found.by_run().iterrows():
-        for share in _SHARES:
-            measure = f"{share}, distance {_describe_distance(str(found['bar']))}"
-            low, high = (found["both_low"], found["both_high"]) if share == "both" else (None, None)
-            label, run = case.labels[found["run_id"]], found["run_id"]
-            yield TableNumber(OURS, case.dataset, label, measure, found[share], low, high, found["n"], 1, runs=run)
+    for _, row in case.analysis.by_run().iterrows():
+        for share in _SHARE_NAMES:
+            measure = f"{share}, distance {_describe_distance(str(row['bar']))}"
+            low, high = (row["both_low"], row["both_high"]) if share == "both" else (None, None)
+            label, run = case.labels[row["run_id"]], row["run_id"]
+            yield TableNumber(OURS, case.dataset, label, measure, row[share], low, high, row["n"], 1, runs=run)

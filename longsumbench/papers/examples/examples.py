@@ -15,7 +15,7 @@ from longsumbench.outputs.inspect_page import NO_TEXTS
 from longsumbench.outputs.inspect_run import Inspection, inspect_example
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
-from longsumbench.papers.numbers.printed import read_ours
+from longsumbench.papers.numbers.printed import read_row_means
 from longsumbench.papers.page import Job, Page, RowRuns, picture_name
 from longsumbench.render.html_parts import MARK_STYLE, headed_references, html_text, marks_legend
 from longsumbench.render.marked_words import mark_repetitions, repeated_spans, shared_by
@@ -28,7 +28,7 @@ class RowExample(NamedTuple):
     """The example of a row.
 
     Attributes:
-        name: label of the row; with the dataset, if the artifact is shown on several.
+        name: label of the row; with the dataset, if the paper table is shown on several.
         row: the row.
         inspection: the example of its first finished run.
     """
@@ -39,7 +39,7 @@ class RowExample(NamedTuple):
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "seal-figure5-seal.png"."""
-        return picture_name(job.artifact, self.name)
+        return picture_name(job.paper_table, self.name)
 
 
 def keep_first_runs(job: Job) -> Job:
@@ -66,32 +66,32 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
     Raises:
         UsageError: the runs on a dataset summarized no such example.
     """
-    found: list[RowExample] = []
-    lacking, ids = [], dict[str, str]()
+    examples: list[RowExample] = []
+    notes, ids = [], dict[str, str]()
     for row in job.rows:
         name = name_row(job, row)
         if not row.finished:
-            lacking.append(f"{name}: no run is finished.")
+            notes.append(f"{name}: no run is finished.")
             continue
         folder = str(job.results.run_folder(row.finished[0]))
         try:
             inspection = inspect_example(folder, ids.get(row.dataset, str(job.options["example"])), job.results)
         except DataError as error:
-            lacking.append(f"{name}: {describe_problem(error)}.")
+            notes.append(f"{name}: {describe_problem(error)}.")
             continue
         except UsageError as error:
             if row.dataset not in ids:
                 raise
-            lacking.append(f"{name}: {error}.")
+            notes.append(f"{name}: {error}.")
             continue
         ids[row.dataset] = inspection.summary.id
-        found.append(RowExample(name, row, inspection))
-    return found, lacking
+        examples.append(RowExample(name, row, inspection))
+    return examples, notes
 
 
 def name_row(job: Job, row: RowRuns) -> str:
-    """Return the label of a row; with the dataset, if the artifact is shown on several."""
-    several = len({other.dataset for other in job.rows}) > 1
+    """Return the label of a row; with the dataset, if the paper table is shown on several."""
+    several = len({job_row.dataset for job_row in job.rows}) > 1
     return f"{row.label}, {row.dataset}" if several else row.label
 
 
@@ -100,11 +100,11 @@ def describe_problem(error: DataError) -> str:
     return str(error).removeprefix(f"{error.path}: ")
 
 
-_ROUGE = ("R-1", "R-2", "R-L", "R-Lsum")
-_COLUMNS = ("row", "words", *_ROUGE, "sentences", "also in\nreference", "repeated\nwords, %", "run")
+_ROUGE_HEADINGS = ("R-1", "R-2", "R-L", "R-Lsum")
+_TEXT_COLUMNS = ("row", "words", *_ROUGE_HEADINGS, "sentences", "also in\nreference", "repeated\nwords, %", "run")
 _STYLE = f"<style>{MARK_STYLE}.repeated {{ text-decoration: underline wavy #d55e00; }}</style>"
-_LEGEND = '<p class="soft">Underlined: sequences of three words that occurred earlier in the same text.</p>'
-_FOOTNOTE = (
+_REPETITION_LEGEND = '<p class="soft">Underlined: sequences of three words that occurred earlier in the same text.</p>'
+_OUTPUT_NOTE = (
     "R: ROUGE F1 of this output, 0–100. Also in reference: sentences that a reference has word for word. Repeated "
     "words: those in a sequence of three words that occurred earlier in the same text."
 )
@@ -118,33 +118,35 @@ def examples_page(job: Job) -> Page:
         DataError: a file of a run is damaged.
     """
     job = keep_first_runs(job)
-    found, notes = inspect_rows(job)
-    notes.append(f"The example of {job.artifact.prints} is not reprinted: see {job.artifact.citation}.")
-    if any(one.inspection.example is None for one in found):
+    examples, notes = inspect_rows(job)
+    notes.append(f"The example of {job.paper_table.prints} is not reprinted: see {job.paper_table.citation}.")
+    if any(example.inspection.example is None for example in examples):
         notes.append(NO_TEXTS)
-    groups = [list(members) for _, members in groupby(found, key=lambda one: one.row.dataset)]
-    legend = f"{_STYLE}\n{marks_legend('the text', {'one': 'a reference'})}{_LEGEND}\n" if found else ""
+    groups = [list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)]
+    legend = f"{_STYLE}\n{marks_legend('the text', {'one': 'a reference'})}{_REPETITION_LEGEND}\n" if examples else ""
     return Page(
-        blocks=(Block("", tuple(notes), (), "", []), *map(_block, groups)),
-        numbers=long_table(row for members in groups for one in members for row in _numbers(one, members)),
-        conditions=describe_conditions(job, read_ours(job)),
+        blocks=(Block("", tuple(notes), (), "", []), *map(_output_block, groups)),
+        numbers=long_table(row for members in groups for member in members for row in _output_numbers(member, members)),
+        conditions=describe_conditions(job, read_row_means(job)),
         details=legend + "\n".join(map(_marked_texts, groups)),
         text="\n".join(map(_quoted_texts, groups)),
     )
 
 
-def _block(members: Sequence[RowExample]) -> Block:
+def _output_block(members: Sequence[RowExample]) -> Block:
     """Return the numbers of the references and the outputs for the example of a dataset."""
-    rows = [_cells(heading, text, {}, "") for heading, text in _references(members).items()]
-    for one in members:
-        measured = _measure_output(one, members)
-        rows.append(_cells(one.row.label, one.inspection.summary.text, measured, run_label(one.inspection.record)))
-    align = "l" + "r" * (len(_COLUMNS) - 2) + "l"
-    return Block(_title(members), (), _COLUMNS, align, rows, optional=("run", "R-L"), footnotes=(_FOOTNOTE,))
+    rows = [_text_cells(heading, text, {}, "") for heading, text in _reference_texts(members).items()]
+    for member in members:
+        measured = _measure_output(member, members)
+        rows.append(
+            _text_cells(member.row.label, member.inspection.summary.text, measured, run_label(member.inspection.record))
+        )
+    align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"
+    return Block(_title(members), (), _TEXT_COLUMNS, align, rows, optional=("run", "R-L"), footnotes=(_OUTPUT_NOTE,))
 
 
-def _cells(name: str, text: str, measured: dict[str, float], run: str) -> list[str]:
-    scores = [f"{measured[kind]:.1f}" if kind in measured else "" for kind in _ROUGE]
+def _text_cells(name: str, text: str, measured: dict[str, float], run: str) -> list[str]:
+    scores = [f"{measured[kind]:.1f}" if kind in measured else "" for kind in _ROUGE_HEADINGS]
     same = f"{measured['reference_sentences']:.0f}" if "reference_sentences" in measured else ""
     counts = [f"{len(split_summary(text))}", same]
     return [name, f"{len(text.split()):,}", *scores, *counts, f"{_repeated_share(text):.1f}", run]
@@ -155,20 +157,20 @@ def _title(members: Sequence[RowExample]) -> str:
     return f"{inspection.record.dataset}, example {inspection.summary.id}"
 
 
-def _references(members: Sequence[RowExample]) -> dict[str, str]:
+def _reference_texts(members: Sequence[RowExample]) -> dict[str, str]:
     """Return heading → text of the references; empty if the texts are not on this machine."""
-    example = next((one.inspection.example for one in members if one.inspection.example), None)
+    example = next((member.inspection.example for member in members if member.inspection.example), None)
     return headed_references(example.references) if example else {}
 
 
-def _measure_output(one: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
+def _measure_output(member: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
     """Return measure → number of an output."""
-    text, references = one.inspection.summary.text, _references(members)
+    text, references = member.inspection.summary.text, _reference_texts(members)
     sentences = split_summary(text)
-    measured = {**one.inspection.scores, "words": float(len(text.split())), "sentences": float(len(sentences))}
+    measured = {**member.inspection.scores, "words": float(len(text.split())), "sentences": float(len(sentences))}
     if references:
-        known = {sentence_key(sentence) for reference in references.values() for sentence in split_summary(reference)}
-        measured["reference_sentences"] = float(sum(sentence_key(sentence) in known for sentence in sentences))
+        keys = {sentence_key(sentence) for reference in references.values() for sentence in split_summary(reference)}
+        measured["reference_sentences"] = float(sum(sentence_key(sentence) in keys for sentence in sentences))
     return {**measured, "repeated_words": _repeated_share(text)}
 
 
@@ -178,28 +180,28 @@ def _repeated_share(text: str) -> float:
     return percent(repeated, len(text.split())) or 0.0
 
 
-def _numbers(one: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
+def _output_numbers(member: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
     """Yield the measures of an output."""
-    run = one.inspection.record.run_id
-    for name, value in _measure_output(one, members).items():
-        yield TableNumber(OURS, one.row.dataset, one.row.label, name, value, n=1, seeds=1, runs=run)
+    run = member.inspection.record.run_id
+    for name, value in _measure_output(member, members).items():
+        yield TableNumber(OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run)
 
 
 def _marked_texts(members: Sequence[RowExample]) -> str:
     """Return the references and the outputs side by side, with marked words, as HTML."""
-    references = _references(members)
-    whole = " ".join(references.values())
-    texts = {**references, **{one.row.label: one.inspection.summary.text for one in members}}
-    shown = []
+    references = _reference_texts(members)
+    reference_text = " ".join(references.values())
+    texts = {**references, **{member.row.label: member.inspection.summary.text for member in members}}
+    columns = []
     for heading, text in texts.items():
-        shared = shared_by(text, "" if heading in references else whole, "")
-        shown.append(html_text(heading, mark_repetitions(text, shared)))
-    return f'<h3>{escape(_title(members))}</h3>\n<div class="texts">{"".join(shown)}</div>'
+        shared = shared_by(text, "" if heading in references else reference_text, "")
+        columns.append(html_text(heading, mark_repetitions(text, shared)))
+    return f'<h3>{escape(_title(members))}</h3>\n<div class="texts">{"".join(columns)}</div>'
 
 
 def _quoted_texts(members: Sequence[RowExample]) -> str:
     """Return the references and the outputs, one below the other, as Markdown."""
-    texts = {**_references(members), **{one.row.label: one.inspection.summary.text for one in members}}
+    texts = {**_reference_texts(members), **{member.row.label: member.inspection.summary.text for member in members}}
     parts = [f"### {escape_markdown(_title(members))}"]
     for heading, text in texts.items():
         parts += [f"**{escape_markdown(heading)}**", f"> {escape_markdown(' '.join(text.split())) or '(nothing)'}"]

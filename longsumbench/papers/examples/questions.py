@@ -30,10 +30,10 @@ from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import (
     LEARNED_COLUMNS,
     LEARNED_NOTE,
-    Ours,
+    RowMeans,
     decide_claims,
     find_printed_row,
-    read_ours,
+    read_row_means,
 )
 from longsumbench.papers.page import Job, Page
 from longsumbench.progress import track
@@ -66,7 +66,7 @@ def read_questions(path: Path) -> list[Question]:
         lines = read_text(path).splitlines()
     except (FileNotFoundError, BadFile) as error:
         raise DataError(f"cannot read the questions ({error}); give questions=FILE", path) from error
-    found = []
+    questions = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -76,10 +76,10 @@ def read_questions(path: Path) -> list[Question]:
             raise DataError(f"not a question ({error}); each line is {_FORM}", path, number) from error
         if not _normalized(question.answer):
             raise DataError(f"the answer '{question.answer}' has no words except articles; correct it", path, number)
-        found.append(question)
-    if not found:
+        questions.append(question)
+    if not questions:
         raise DataError(f"no question; each line is {_FORM}", path)
-    return found
+    return questions
 
 
 class AnswerFinder:
@@ -96,15 +96,15 @@ class AnswerFinder:
 
         from longsumbench.modeling.nn.device import choose_device
 
-        folder, named = model_folder(name, "qa_model"), f"qa_model={name}"
-        self._tokenizer = read_tokenizer(folder, named)
-        network, missing, _ = load_network(AutoModelForQuestionAnswering, folder, named)
+        folder, override = model_folder(name, "qa_model"), f"qa_model={name}"
+        self._tokenizer = read_tokenizer(folder, override)
+        network, missing, _ = load_network(AutoModelForQuestionAnswering, folder, override)
         if missing:
-            lacking = ", ".join(sorted(missing)[:3])
-            raise UsageError(f"{named} is not a question-answering model: it lacks {lacking}; give another")
+            names = ", ".join(sorted(missing)[:3])
+            raise UsageError(f"{override} is not a question-answering model: it lacks {names}; give another")
         if not self._tokenizer.is_fast:
-            raise UsageError(f"{named} has no fast tokenizer, which finds the places of tokens; give another")
-        check_vocabulary(self._tokenizer, network.config.vocab_size, named)
+            raise UsageError(f"{override} has no fast tokenizer, which finds the places of tokens; give another")
+        check_vocabulary(self._tokenizer, network.config.vocab_size, override)
         self._network = network.to(choose_device("auto")).eval()
         limit = getattr(network.config, "max_position_embeddings", _LONGEST_INPUT)
         self._longest = min(self._tokenizer.model_max_length, limit)
@@ -123,16 +123,16 @@ class AnswerFinder:
             raise DataError(f"the question '{question[:40]}…' is too long for the model; shorten it")
         windows = {"truncation": "only_second", "return_overflowing_tokens": True, "stride": self._longest // 4}
         form = {"padding": True, "return_offsets_mapping": True, "return_tensors": "pt"}
-        read = self._tokenizer(question, text, max_length=self._longest, **windows, **form)
-        spans = read.pop("offset_mapping").tolist()
-        del read["overflow_to_sample_mapping"]
+        batch = self._tokenizer(question, text, max_length=self._longest, **windows, **form)
+        spans = batch.pop("offset_mapping").tolist()
+        del batch["overflow_to_sample_mapping"]
         with torch.inference_mode():
-            found = self._network(**read.to(self._network.device))
+            logits = self._network(**batch.to(self._network.device))
         best, answer = float("-inf"), ""
         for place, (starts, ends) in enumerate(
-            zip(found.start_logits.double(), found.end_logits.double(), strict=True)
+            zip(logits.start_logits.double(), logits.end_logits.double(), strict=True)
         ):
-            inside = torch.tensor([number == 1 for number in read.sequence_ids(place)], device=starts.device)
+            inside = torch.tensor([number == 1 for number in batch.sequence_ids(place)], device=starts.device)
             sums = (starts[:, None] + ends[None, :]).masked_fill(~(inside[:, None] & inside[None, :]), float("-inf"))
             sums = sums.masked_fill(~torch.ones_like(sums).triu().tril(_LONGEST_ANSWER - 1).bool(), float("-inf"))
             first, last = divmod(int(sums.argmax()), len(starts))
@@ -141,12 +141,12 @@ class AnswerFinder:
         return answer
 
 
-def score_answer(given: str, expected: str) -> float:
+def score_answer(answer: str, expected: str) -> float:
     """Return 1 for a right answer, 0.5 for a partly right one (token F1 of 0.5 or more), else 0.
 
     Case, punctuation and articles are ignored.
     """
-    words, right = _normalized(given), _normalized(expected)
+    words, right = _normalized(answer), _normalized(expected)
     if words == right:
         return 1.0
     shared = (Counter(words) & Counter(right)).total()
@@ -155,14 +155,14 @@ def score_answer(given: str, expected: str) -> float:
 
 def _normalized(text: str) -> list[str]:
     """Return the words of an answer, as the evaluation script of SQuAD does."""
-    kept = "".join(character for character in text.lower() if character not in string.punctuation)
-    return _ARTICLES.sub(" ", kept).split()
+    letters = "".join(character for character in text.lower() if character not in string.punctuation)
+    return _ARTICLES.sub(" ", letters).split()
 
 
 QA = "qa"
 
 
-def answer_questions(job: Job, ours: Ours) -> tuple[Ours, list[str]]:
+def answer_questions(job: Job, means: RowMeans) -> tuple[RowMeans, list[str]]:
     """Answer the questions of the option `questions` from the summaries of all runs with the model `qa_model`.
 
     Returns:
@@ -175,7 +175,7 @@ def answer_questions(job: Job, ours: Ours) -> tuple[Ours, list[str]]:
     """
     path, name = Path(str(job.options["questions"])).expanduser(), str(job.options["qa_model"])
     questions, finder = read_questions(path), AnswerFinder(name)
-    scores, asked, notes = dict(ours.scores), set[str](), list[str]()
+    scores, ids, notes = dict(means.scores), set[str](), list[str]()
     runs = [record for row in job.rows for record in row.finished]
     for record in track(runs, "answering questions", len(runs), "runs"):
         try:
@@ -183,20 +183,20 @@ def answer_questions(job: Job, ours: Ours) -> tuple[Ours, list[str]]:
         except DataError as error:
             notes.append(f"{record.label}: {describe_problem(error)}.")
             continue
-        found = score_summaries(questions, summaries, finder)
-        if found.empty:
+        answers = score_summaries(questions, summaries, finder)
+        if answers.empty:
             raise DataError(f"no question is about an example that {record.label} summarized; correct the ids", path)
-        others = scores.get(record.run_id, pd.DataFrame()).drop(columns=QA, errors="ignore")
-        scores[record.run_id] = others.join(found, how="outer")
-        asked.update(map(str, found.index))
-    number = sum(question.id in asked for question in questions)
-    about = (
+        table = scores.get(record.run_id, pd.DataFrame()).drop(columns=QA, errors="ignore")
+        scores[record.run_id] = table.join(answers, how="outer")
+        ids.update(map(str, answers.index))
+    number = sum(question.id in ids for question in questions)
+    note = (
         f"Ours: {checkpoint_name(name)} reads each summary and answers {format_count(number, 'question')} about "
-        f"{format_count(len(asked), 'example')}. A right answer counts 1, a partly right one (token F1 of 0.5 or more) "
+        f"{format_count(len(ids), 'example')}. A right answer counts 1, a partly right one (token F1 of 0.5 or more) "
         "0.5. The number is the mean over the examples, in percent."
     )
-    groups = {key: _with_answers(group, scores) for key, group in ours.groups.items()}
-    return Ours(groups, scores), [about, *notes]
+    groups = {key: _with_answers(group, scores) for key, group in means.groups.items()}
+    return RowMeans(groups, scores), [note, *notes]
 
 
 def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
@@ -208,13 +208,13 @@ def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
 
 def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str], finder: AnswerFinder) -> pd.DataFrame:
     """Return `qa` of each summary, the mean score of its answers, 0–1; examples without questions are left out."""
-    found: dict[str, list[float]] = {}
+    scores_of: dict[str, list[float]] = {}
     for question in questions:
         if question.id in summaries:
             answer = finder.find(question.question, summaries[question.id])
-            found.setdefault(question.id, []).append(score_answer(answer, question.answer))
-    means = [sum(scores) / len(scores) for scores in found.values()]
-    return pd.DataFrame({QA: means}, index=pd.Index(list(found), name="id", dtype=object), dtype=float).sort_index()
+            scores_of.setdefault(question.id, []).append(score_answer(answer, question.answer))
+    means = [sum(scores) / len(scores) for scores in scores_of.values()]
+    return pd.DataFrame({QA: means}, index=pd.Index(list(scores_of), name="id", dtype=object), dtype=float).sort_index()
 
 
 def _with_answers(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
@@ -223,7 +223,7 @@ def _with_answers(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
 
 
 _RATING = "bws"
-_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *LEARNED_COLUMNS, "rating,\nprinted")
+_QUESTION_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *LEARNED_COLUMNS, "rating,\nprinted")
 _BY_FACTS = (
     "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
     "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
@@ -258,45 +258,47 @@ def questions_page(job: Job) -> Page:
         EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
     """
     check_questions(job)
-    ours = read_ours(job)
-    measure = PLANTED if ours.facts else QA
+    means = read_row_means(job)
+    measure = PLANTED if means.facts else QA
     if job.options["questions"]:
         measure = QA
-        ours, notes = answer_questions(job, ours)
+        means, notes = answer_questions(job, means)
     else:
-        notes = [_BY_FACTS if ours.facts else _NO_QUESTIONS]
-    asked = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.artifact.orderings)
-    verdicts = decide_claims(replace(job, artifact=msgspec.structs.replace(job.artifact, orderings=asked)), ours)
-    numbers = [one for dataset in job.artifact.datasets for one in _numbers(job, ours, measure, dataset)]
+        notes = [_BY_FACTS if means.facts else _NO_QUESTIONS]
+    orderings = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.paper_table.orderings)
+    paper_table = msgspec.structs.replace(job.paper_table, orderings=orderings)
+    verdicts = decide_claims(replace(job, paper_table=paper_table), means)
+    datasets = job.paper_table.datasets
+    numbers = [row for dataset in datasets for row in _qa_numbers(job, means, measure, dataset)]
     return Page(
-        blocks=tuple(_block(job, ours, measure, dataset, (*notes, _DIFFERENT)) for dataset in job.artifact.datasets),
-        numbers=long_table([*numbers, *ours.learned_numbers()], verdicts),
+        blocks=tuple(_qa_block(job, means, measure, dataset, (*notes, _DIFFERENT)) for dataset in datasets),
+        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
-        conditions=describe_conditions(job, ours),
+        conditions=describe_conditions(job, means),
     )
 
 
-def _block(job: Job, ours: Ours, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
+def _qa_block(job: Job, means: RowMeans, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
     """Return the table of a dataset: printed numbers, ours, and whether systems learned."""
     rows = []
-    for label in job.artifact.rows:
-        printed = find_printed_row(job.artifact, label, dataset)
+    for label in job.paper_table.rows:
+        printed = find_printed_row(job.paper_table, label, dataset)
         numbers = printed.numbers if printed else {}
-        found = ours.number(label, dataset, measure)
-        cells = [f"{found:.1f}" if found else "", *ours.learned_cells(label, dataset)]
+        estimate = means.number(label, dataset, measure)
+        cells = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
         rows.append([label, numbers.get(QA, ""), *cells, numbers.get(_RATING, "")])
-    block = Block(dataset, notes, _COLUMNS, "lrrlrrr", rows, footnotes=(LEARNED_NOTE, _PEOPLE))
+    block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=(LEARNED_NOTE, _PEOPLE))
     return block.without_empty_columns()
 
 
-def _numbers(job: Job, ours: Ours, measure: str, dataset: str) -> Iterator[TableNumber]:
+def _qa_numbers(job: Job, means: RowMeans, measure: str, dataset: str) -> Iterator[TableNumber]:
     """Yield the printed numbers of each row, then ours."""
-    for label in job.artifact.rows:
-        if printed := find_printed_row(job.artifact, label, dataset):
+    for label in job.paper_table.rows:
+        if printed := find_printed_row(job.paper_table, label, dataset):
             for name in (QA, _RATING):
                 value = float(printed.numbers[name])
                 yield TableNumber(PRINTED, dataset, label, name, value, source=printed.source)
-        if found := ours.number(label, dataset, measure):
-            number = ours.table_number(OURS, label, dataset, measure, found)
-            runs = [run.run_id for run in ours.groups[label, dataset].runs if run.run_id in ours.scores]
-            yield number._replace(n=int(ours.scores[runs[0]][measure].count())) if runs else number
+        if estimate := means.number(label, dataset, measure):
+            number = means.table_number(OURS, label, dataset, measure, estimate)
+            runs = [run.run_id for run in means.groups[label, dataset].runs if run.run_id in means.scores]
+            yield number._replace(n=int(means.scores[runs[0]][measure].count())) if runs else number

@@ -1,6 +1,6 @@
 """What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE.
 
-Settings that the paper does not give are in the artifact's `not_given`.
+Settings that the paper does not give are in the paper table's `not_given`.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,13 +11,13 @@ from longsumbench.core import RunConfig
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
-from longsumbench.papers.artifacts import PAPER
-from longsumbench.papers.numbers.printed import Ours
+from longsumbench.papers.numbers.printed import RowMeans
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER
+from longsumbench.papers.points import plan_paper_table
 
 # How each paper computes ROUGE: our mode (None: not named), and what the paper says
-_ROUGE = {
+_PAPER_ROUGE = {
     "liu2022pagesum": ("perl", "the Perl script (fn. 11)"),
     "you2019etads": ("perl", "the official script (Table 2), called from Python (§4.1)"),
     "liu2019hiersumm": (None, ""),
@@ -37,25 +37,25 @@ def compare_texts(job: Job, dataset: str) -> str:
 
 def describe_unread(job: Job) -> str:
     """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
-    unread = [dataset for dataset in job.artifact.datasets if dataset not in job.datasets]
+    unread = [dataset for dataset in job.paper_table.datasets if dataset not in job.datasets]
     return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
 
 
-def describe_conditions(job: Job, ours: Ours) -> tuple[str, ...]:
+def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
     """Return a sentence for each condition in which our finished runs differ from the paper's."""
-    if not ours.groups:
+    if not means.groups:
         return ()
     sentences = [
         describe_unread(job),
-        *(_texts(job, ours, dataset) for dataset in job.datasets),
+        *(_describe_texts(job, means, dataset) for dataset in job.datasets),
         *_describe_training(job),
     ]
-    return tuple(filter(None, [*sentences, _rouge(job, ours), _seeds(ours)]))
+    return tuple(filter(None, [*sentences, _describe_rouge(job, means), _describe_seeds(means)]))
 
 
-def _texts(job: Job, ours: Ours, dataset: str) -> str:
+def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
     """Describe our texts in the place of one of the paper's datasets."""
-    runs = [group.first for (_, name), group in ours.groups.items() if name == dataset]
+    runs = [group.first for (_, name), group in means.groups.items() if name == dataset]
     if not runs:
         return ""
     settings, first = job.datasets[dataset], runs[0]
@@ -82,26 +82,26 @@ def _describe_training(job: Job) -> list[str]:
         "They train for {}": (_describe_steps(configs), _describe_steps(planned)),
     }
     return [
-        sentence.format(ours) + (f" (scale=paper: {paper})." if paper not in ("", ours) else ".")
-        for sentence, (ours, paper) in described.items()
-        if ours
+        sentence.format(our_text) + (f" (scale=paper: {paper})." if paper not in ("", our_text) else ".")
+        for sentence, (our_text, paper) in described.items()
+        if our_text
     ]
 
 
 def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
     """Return the settings of these rows at the paper's scale."""
-    if PAPER not in job.artifact.scales or not rows:
+    if PAPER not in job.paper_table.scales or not rows:
         return []
-    artifact = structs.replace(job.artifact, rows={row.label: row.row for row in rows})
-    return [row.points[0].config for row in plan_artifact(artifact, PAPER, (), job.results).rows]
+    paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
+    return [row.points[0].config for row in plan_paper_table(paper_table, PAPER, (), job.results).rows]
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     """Return the numbers of weights of systems that do not start from a checkpoint."""
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
-    made = [config.model for config in configs if getattr(config.model, "init", "random") == "random"]
-    return {sum(count_parameters(settings).values()) for settings in made if hasattr(settings, "vocabulary_size")}
+    models = [config.model for config in configs if getattr(config.model, "init", "random") == "random"]
+    return {sum(count_parameters(settings).values()) for settings in models if hasattr(settings, "vocabulary_size")}
 
 
 def _describe_steps(configs: Sequence[RunConfig]) -> str:
@@ -116,22 +116,22 @@ def _range(numbers: Collection[int]) -> str:
     return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
 
 
-def _rouge(job: Job, ours: Ours) -> str:
+def _describe_rouge(job: Job, means: RowMeans) -> str:
     """Describe how ROUGE is computed, if the paper does it in another way or does not say how."""
-    wanted, named = _ROUGE.get(job.artifact.source, (None, ""))
-    runs = [run for group in ours.groups.values() for run in group.runs]
+    paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
+    runs = [run for group in means.groups.values() for run in group.runs]
     mode = runs[0].config["score"].get("mode", "google")
-    if mode == wanted:
+    if mode == paper_mode:
         return ""
-    own = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
+    our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
     return (
-        f"ROUGE: ours is computed {own}, the paper's by {named}."
-        if wanted
-        else (f"ROUGE: ours is computed {own}; the paper does not name its program.")
+        f"ROUGE: ours is computed {our_program}, the paper's by {program}."
+        if paper_mode
+        else (f"ROUGE: ours is computed {our_program}; the paper does not name its program.")
     )
 
 
-def _seeds(ours: Ours) -> str:
+def _describe_seeds(means: RowMeans) -> str:
     """Describe how many runs the numbers are means of; empty if nothing depends on a seed."""
-    seeds = _range({len(group.runs) for group in ours.groups.values() if group.first.seed is not None})
+    seeds = _range({len(group.runs) for group in means.groups.values() if group.first.seed is not None})
     return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""

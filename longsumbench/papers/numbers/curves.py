@@ -14,11 +14,11 @@ from longsumbench.papers.numbers.printed import (
     FACTS_HEADING,
     LEARNED_COLUMNS,
     LEARNED_NOTE,
-    Ours,
+    RowMeans,
     count_runs,
     decide_claims,
     measures_shown,
-    read_ours,
+    read_row_means,
 )
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.render.figures import TEXT, WIDTH, draw_series, plain_axes, render_picture
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LINES = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
+_LINES_NOTE = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
 _CHANCE = f"{PLANTED}_chance"
 _PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
 
@@ -46,45 +46,47 @@ _Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → poi
 
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
-    ours = read_ours(job)
-    measures, verdicts = measures_shown(job, ours), decide_claims(job, ours)
+    means = read_row_means(job)
+    measures, verdicts = measures_shown(job, means), decide_claims(job, means)
     numbers = [
-        ours.table_number(OURS, label, dataset, measure, group.numbers[measure])
-        for (label, dataset), group in ours.groups.items()
+        means.table_number(OURS, label, dataset, measure, group.numbers[measure])
+        for (label, dataset), group in means.groups.items()
         for measure in measures
         if measure in group.numbers
     ]
-    panels = _panels(job, ours)
-    drawn = [measure for measure in dict.fromkeys([job.artifact.measures[0], PLANTED]) if measure in measures]
+    panels = _panels(job, means)
+    main_measures = [
+        measure for measure in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if measure in measures
+    ]
     return Page(
-        blocks=_blocks(job, ours, measures),
-        numbers=long_table([*numbers, *ours.learned_numbers()], verdicts),
+        blocks=_panel_blocks(job, means, measures),
+        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
-        conditions=describe_conditions(job, ours),
-        pictures={f"{job.artifact.name}-curves.png": _draw(job, panels, drawn)} if panels else {},
+        conditions=describe_conditions(job, means),
+        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)} if panels else {},
     )
 
 
-def _blocks(job: Job, ours: Ours, measures: Sequence[str]) -> tuple[Block, ...]:
+def _panel_blocks(job: Job, means: RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
     """Return a table for each panel; the last has the sentences about the numbers."""
     panels: dict[str, list[RowRuns]] = {}
     for row in job.rows:
         panels.setdefault(_panel_name(job, row), []).append(row)
-    blocks = [_block(job, ours, rows, measures) for rows in panels.values()]
-    if ours.groups:
-        part = f"ROUGE {ROUGE_PARTS[job.artifact.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+    blocks = [_panel_block(job, means, rows, measures) for rows in panels.values()]
+    if means.groups:
+        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(blocks[-1], footnotes=(part, LEARNED_NOTE, _LINES, *filter(None, texts)))
+        blocks[-1] = replace(blocks[-1], footnotes=(part, LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
     return tuple(blocks)
 
 
-def _block(job: Job, ours: Ours, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
+def _panel_block(job: Job, means: RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
     """Return the points of a panel as a table."""
     cells = []
     for row in rows:
-        found = [ours.number(row.label, row.dataset, measure) for measure in measures]
-        numbers = [f"{number:.1f}" if number else "" for number in found]
-        learned = ours.learned_cells(row.label, row.dataset)
+        estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
+        numbers = [f"{number:.1f}" if number else "" for number in estimates]
+        learned = means.learned_cells(row.label, row.dataset)
         cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, count_runs(row)])
     return Block(
         _panel_name(job, rows[0]),
@@ -119,29 +121,29 @@ def _heading(measure: str) -> str:
     return FACTS_HEADING if measure == PLANTED else heading_of(measure)
 
 
-def _panels(job: Job, ours: Ours) -> _Panels:
+def _panels(job: Job, means: RowMeans) -> _Panels:
     """Return the finished points, by panel and line."""
-    found: dict[str, dict[str, list[_Point]]] = {}
+    panels: dict[str, dict[str, list[_Point]]] = {}
     for row in sorted(job.rows, key=lambda row: _x(job, row)):
-        if group := ours.groups.get((row.label, row.dataset)):
-            lines = found.setdefault(_panel_name(job, row), {})
+        if group := means.groups.get((row.label, row.dataset)):
+            lines = panels.setdefault(_panel_name(job, row), {})
             lines.setdefault(_line_name(row), []).append(_Point(_x(job, row), group))
-    return dict(sorted(found.items()))
+    return dict(sorted(panels.items()))
 
 
-def _draw(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
+def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     """Draw a column of plots for each panel and a row for each measure; return a PNG."""
     size = (max(WIDTH, _PANEL_WIDTH * len(panels)), _TITLE_HEIGHT + _PANEL_HEIGHT * len(measures))
 
     def draw_all(figure: "Figure") -> None:
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
-        title = f"{job.artifact.prints} of {job.artifact.citation}, at scale={job.scale}"
+        title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
         figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
         plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
         for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
-            row[0].set_ylabel(f"{_heading(measure)} {_part(job, measure)}".strip(), fontsize=TEXT)
+            row[0].set_ylabel(f"{_heading(measure)} {_part_heading(job, measure)}".strip(), fontsize=TEXT)
             for (panel, lines), plot in zip(panels.items(), row, strict=True):
-                _draw_panel(plot, lines, measure)
+                _draw_lines(plot, lines, measure)
                 if not number:
                     plot.set_title(panel, loc="left", fontsize=TEXT, fontweight="bold")
                     plot.legend(frameon=False, fontsize=TEXT - 2)
@@ -149,21 +151,21 @@ def _draw(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     return render_picture(size, draw_all)["png"]
 
 
-def _part(job: Job, measure: str) -> str:
-    return ROUGE_PARTS[job.artifact.part] if measure in ROUGE_HEADINGS else ""
+def _part_heading(job: Job, measure: str) -> str:
+    return ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
 
 
-def _draw_panel(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
+def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
     """Draw the lines of a panel, and the mean floor of its systems."""
     values = sorted({point.x for points in lines.values() for point in points})
     axis = Axis.of("", [f"{value:g}" for value in values])
     styles = system_styles([points[0].group.first.model for points in lines.values()])
     for (name, points), style in zip(lines.items(), styles, strict=True):
-        known = [point for point in points if measure in point.group.numbers]
-        places = [axis.places[f"{point.x:g}"] for point in known]
-        numbers = [point.group.numbers[measure] for point in known]
+        line_points = [point for point in points if measure in point.group.numbers]
+        places = [axis.places[f"{point.x:g}"] for point in line_points]
+        numbers = [point.group.numbers[measure] for point in line_points]
         draw_series(plot, places, numbers, {**style, "label": name})
-        for place, number, point in zip(places, numbers, known, strict=True):
+        for place, number, point in zip(places, numbers, line_points, strict=True):
             if not point.group.learned.comparable:
                 hollow = {**style, "markeredgecolor": style["color"], "markerfacecolor": "white", "zorder": 4}
                 plot.plot([place], [number.mean], **hollow)

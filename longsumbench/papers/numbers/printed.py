@@ -1,7 +1,7 @@
 """The numbers that a paper prints in a table, those of our runs, and whether the paper's claims hold in ours.
 
     published.csv --read_printed_table--> printed numbers
-    Job --read_ours--> Ours: a group of seeds for each row and dataset, and whether it learned
+    Job --read_row_means--> RowMeans: a group of seeds for each row and dataset, and whether it learned
 
 Before a test, each row passes a gate: its system has learned to summarize, and has three seeds. Each claim is tested
 once on each dataset, on the paper's measure.
@@ -33,15 +33,15 @@ from longsumbench.leaderboards.seed_groups import (
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, PaperClaim
 from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
+from longsumbench.papers.paper_tables import AlikeRows, PaperClaim, PaperRow, PaperTable
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
-_SHARES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
+_SHARE_MEASURES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
 UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
 OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
 
@@ -50,9 +50,9 @@ class PrintedRow(NamedTuple):
     """A row of a paper's table on one dataset.
 
     Attributes:
-        label: of the artifact's row, or system, variant and input tokens.
+        label: of the paper table's row, or system, variant and input tokens.
         dataset, system, variant, input_tokens: as in `published.csv`; the last two may be empty.
-        how: empty for the paper's own number; "quoted" or "re-run" for others.
+        origin: empty for the paper's own number; "quoted" or "re-run" for others.
         numbers: column ("R-1", "R-L sentence", or a measure's name) → number, as printed.
         doubted: True if another publication or table contradicts a number.
     """
@@ -62,21 +62,21 @@ class PrintedRow(NamedTuple):
     system: str
     variant: str
     input_tokens: str
-    how: str
+    origin: str
     numbers: Mapping[str, str]
     doubted: bool
 
     @property
     def source(self) -> str:
         """How the paper got the numbers: "own", "quoted" or "re-run"; † if they are doubted."""
-        return (self.how or "own") + (_DOUBTED if self.doubted else "")
+        return (self.origin or "own") + (_DOUBTED if self.doubted else "")
 
 
-def read_printed_table(artifact: Artifact) -> pd.DataFrame:
-    """Return the numbers of the artifact's table: of ROUGE those of its part, and all others."""
+def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
+    """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
     table = read_published_table()
-    here = (table["source_key"] == artifact.source) & (table["source_table"] == artifact.prints)
-    part = (table["statistic"] == artifact.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
+    here = (table["source_key"] == paper_table.source) & (table["source_table"] == paper_table.prints)
+    part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
     return table[here & part]
 
 
@@ -85,45 +85,45 @@ def column_of(measure: str) -> str:
     return OUR_COLUMNS.get(measure, measure)
 
 
-def find_printed_row(artifact: Artifact, label: str, dataset: str) -> PrintedRow | None:
-    """Return what a table prints for a row of an artifact on one of the paper's datasets; None if it prints nothing."""
-    found = _rows(_selected(read_printed_table(artifact), artifact.rows[label], dataset), {}, label)
-    return found[0] if found else None
+def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> PrintedRow | None:
+    """Return what a paper table prints for a row on one of the paper's datasets; None if it prints nothing."""
+    rows = _printed_rows(_selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label)
+    return rows[0] if rows else None
 
 
-def read_other_rows(artifact: Artifact, datasets: Collection[str]) -> list[PrintedRow]:
-    """Return the other printed rows of a table: those of other systems, and the artifact's rows on other datasets.
+def read_other_rows(paper_table: PaperTable, datasets: Collection[str]) -> list[PrintedRow]:
+    """Return the other printed rows of a table: those of other systems, and the paper table's rows on other datasets.
 
     Args:
-        artifact: the table.
-        datasets: the paper's names of the datasets on which the artifact's own rows are left out.
+        paper_table: the table.
+        datasets: the paper's names of the datasets on which the paper table's own rows are left out.
     """
-    table = read_printed_table(artifact)
+    table = read_printed_table(paper_table)
     labels: dict[Hashable, str] = {}
-    for label, row in artifact.rows.items():
-        for dataset in row.datasets or artifact.datasets:
-            own = _selected(table, row, dataset)
-            labels |= dict.fromkeys(own.index, label)
+    for label, row in paper_table.rows.items():
+        for dataset in row.datasets or paper_table.datasets:
+            lines = _selected(table, row, dataset)
+            labels |= dict.fromkeys(lines.index, label)
             if dataset in datasets:
-                table = table.drop(index=own.index)
-    return _rows(table, labels)
+                table = table.drop(index=lines.index)
+    return _printed_rows(table, labels)
 
 
-def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | None:
+def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Block | None:
     """Return the block of printed rows for which there are no runs; None if there are none."""
     if not rows:
         return None
     columns = list(dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)]))
-    numbers = [[row.numbers.get(one, "") for one in columns] for row in rows]
+    numbers = [[row.numbers.get(column, "") for column in columns] for row in rows]
     cells = [
-        [row.dataset, row.system, row.variant, row.input_tokens, *found, row.source]
-        for row, found in zip(rows, numbers, strict=True)
+        [row.dataset, row.system, row.variant, row.input_tokens, *row_numbers, row.source]
+        for row, row_numbers in zip(rows, numbers, strict=True)
     ]
     doubts = any(row.doubted for row in rows)
     return Block(
-        f"Other rows of {artifact.prints}, as printed",
+        f"Other rows of {paper_table.prints}, as printed",
         (),
-        ("dataset", "system", "variant", "input\ntokens", *(one.replace(" ", "\n") for one in columns), "source"),
+        ("dataset", "system", "variant", "input\ntokens", *(column.replace(" ", "\n") for column in columns), "source"),
         "lllr" + "r" * len(columns) + "l",
         cells,
         optional=("input\ntokens", "variant"),
@@ -133,10 +133,10 @@ def printed_block(artifact: Artifact, rows: Collection[PrintedRow]) -> Block | N
 
 def _in_our_unit(column: str, value: str) -> tuple[str, str]:
     """Return a printed number by the name of our measure, and in its unit."""
-    return (_SHARES[column], f"{PERCENT * float(value):.2f}") if column in _SHARES else (column, value)
+    return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
 
 
-def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFrame:
+def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
     if not row.published:
         return table.iloc[:0]
     for column, value in {"dataset": dataset, **row.published}.items():
@@ -144,18 +144,18 @@ def _selected(table: pd.DataFrame, row: ArtifactRow, dataset: str) -> pd.DataFra
     return table
 
 
-def _rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
+def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
     """Return the printed rows of a table; their labels are by line of `published.csv`, or all the same."""
-    found = []
+    rows = []
     for names, cells in table.groupby(list(_ROW), sort=False):
         system, variant, dataset, _, input_tokens, provenance = map(str, names)
         tokens = f"{input_tokens} tokens" if input_tokens else ""
-        named = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
+        row_label = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
         columns = cells["column"].where(cells["column"] != "", cells["metric"])
         numbers = dict(map(_in_our_unit, columns, cells["value"]))
-        how, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
-        found.append(PrintedRow(named, dataset, system, variant, input_tokens, how, numbers, doubted))
-    return found
+        origin, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
+        rows.append(PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted))
+    return rows
 
 
 FACTS_HEADING = "facts stated right, %"  # heading of planted facts
@@ -166,13 +166,13 @@ LEARNED_NOTE = (
 )
 
 
-class Ours(NamedTuple):
-    """The finished runs of an artifact's rows.
+class RowMeans(NamedTuple):
+    """The finished runs of a paper table's rows.
 
     Attributes:
         groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
-            artifact's part, but for the latter.
-        scores: run id → per-example scores, 0–1, of the runs that have them; the artifact's part of ROUGE is in the
+            paper table's part, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's part of ROUGE is in the
             columns of F1.
     """
 
@@ -211,17 +211,17 @@ class Ours(NamedTuple):
         return any(PLANTED in group.numbers for group in self.groups.values())
 
 
-def read_ours(job: Job) -> Ours:
+def read_row_means(job: Job) -> RowMeans:
     """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
     rows = [row for row in job.rows if row.finished]
     records = {run.run_id: run for row in rows for run in row.finished}
     scores = read_all_scores(job.results, records.values())
     learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
-    if job.artifact.part != "f":
-        taken, scores = take_part_as_f(records.values(), job.artifact.part, scores)
-        records = {run.run_id: run for run in taken}
-    groups = {(row.label, row.dataset): _average(row, records, scores) for row in rows}
-    return Ours({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
+    if job.paper_table.part != "f":
+        runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
+        records = {run.run_id: run for run in runs}
+    groups = {(row.label, row.dataset): _average_row(row, records, scores) for row in rows}
+    return RowMeans({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
 
 
 def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -229,22 +229,22 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
     members: dict[object, dict[str, SeedGroup]] = {}
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
-    return {key: found for rows in members.values() for key, found in judge_learning([*rows.values()], scores).items()}
+    return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
 
 
-def _average(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
+def _average_row(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
     return average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
 
 
 def count_runs(row: RowRuns) -> str:
     """Return the number of finished runs, "3"; if some are missing, "1 of 3"."""
-    finished, wanted = len(row.finished), len(row.records)
-    return str(finished) if finished == wanted else f"{finished} of {wanted}"
+    finished, total = len(row.finished), len(row.records)
+    return str(finished) if finished == total else f"{finished} of {total}"
 
 
-def measures_shown(job: Job, ours: Ours) -> list[str]:
-    """Return the artifact's measures; also planted facts, if the runs measured them."""
-    return list(dict.fromkeys([*job.artifact.measures, *([PLANTED] if ours.facts else [])]))
+def measures_shown(job: Job, means: RowMeans) -> list[str]:
+    """Return the paper table's measures; also planted facts, if the runs measured them."""
+    return list(dict.fromkeys([*job.paper_table.measures, *([PLANTED] if means.facts else [])]))
 
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
@@ -252,45 +252,45 @@ _FEWEST_SEEDS = 3  # of a test of systems with seeds
 _GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
 
 
-def decide_claims(job: Job, ours: Ours) -> tuple[Verdict, ...]:
+def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
     """Return a verdict for each claim of the paper on each dataset.
 
     Args:
-        job: the artifact and its runs.
-        ours: the numbers of its runs. A kind can add columns to `ours.scores`, to test other measures.
+        job: the paper table and its runs.
+        means: the numbers of its runs. A kind can add columns to `means.scores`, to test other measures.
     """
     claims = {
-        (paper.claim, paper.on, dataset): _compare_rows(job, ours, paper, dataset)
-        for paper in job.artifact.claims
-        for dataset in paper.datasets or job.artifact.datasets
-        if dataset in job.datasets and all(_prints(job.artifact, label, dataset) for label in paper.rows)
+        (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
+        for paper in job.paper_table.claims
+        for dataset in paper.datasets or job.paper_table.datasets
+        if dataset in job.datasets and all(_prints(job.paper_table, label, dataset) for label in paper.rows)
     }
     return judge_claims([*claims.values()])
 
 
-def _prints(artifact: Artifact, label: str, dataset: str) -> bool:
+def _prints(paper_table: PaperTable, label: str, dataset: str) -> bool:
     """Return True if the paper has a row on a dataset."""
-    named = artifact.rows[label].datasets
-    return not named or dataset in named
+    datasets = paper_table.rows[label].datasets
+    return not datasets or dataset in datasets
 
 
-def _compare_rows(job: Job, ours: Ours, paper: PaperClaim, dataset: str) -> Claim:
+def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:
     """Return a claim with the differences of its rows, or with the reason why it is not tested."""
     if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
         return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
-    groups = {label: ours.groups[label, dataset] for label in paper.rows}
+    groups = {label: means.groups[label, dataset] for label in paper.rows}
     runs = [run for group in groups.values() for run in group.runs]
     claim = Claim(paper, dataset, runs=runs, facts=_compare_facts([*groups.values()], paper))
     if unlike := _incomparable(runs):
         return claim._replace(obstacle=NOT_TESTED, reason=f"not comparable: {unlike}")
-    pairs = [compare_groups(*pair, paper.on, ours.scores) for pair in combinations(groups.values(), 2)]
+    pairs = [compare_groups(*pair, paper.on, means.scores) for pair in combinations(groups.values(), 2)]
     comparisons = [pair for pair in pairs if pair]
     if len(comparisons) < len(pairs):
         reason = f"the runs have no {heading_of(paper.on)} of each example"
         return claim._replace(obstacle=NOT_TESTED, reason=reason)
     claim = claim._replace(comparisons=comparisons)
     if isinstance(paper, AlikeRows):
-        claim = claim._replace(margin=_margin(job.artifact, paper, dataset))
+        claim = claim._replace(margin=_margin(job.paper_table, paper, dataset))
         if not claim.margin:
             reason = "prints equal numbers" if claim.margin == 0 else f"prints no {heading_of(paper.on)} of all rows"
             return claim._replace(obstacle=NOT_TESTED, reason=f"the paper {reason}, which gives no margin")
@@ -324,11 +324,11 @@ def _compare_facts(groups: Sequence[SeedGroup], paper: PaperClaim) -> float | No
     return facts[0] - facts[1] if len(facts) == 2 else max(facts) - min(facts)
 
 
-def _margin(artifact: Artifact, paper: AlikeRows, dataset: str) -> float | None:
+def _margin(paper_table: PaperTable, paper: AlikeRows, dataset: str) -> float | None:
     """Return the stated margin, or the largest difference of the printed numbers; None if a row prints none."""
     if paper.margin is not None:
         return paper.margin
-    printed = [find_printed_row(artifact, label, dataset) for label in paper.rows]
+    printed = [find_printed_row(paper_table, label, dataset) for label in paper.rows]
     texts = [row.numbers.get(column_of(paper.on)) for row in printed if row]
     numbers = [float(text) for text in texts if text]
     return round(max(numbers) - min(numbers), 4) if len(numbers) == len(paper.rows) else None

@@ -13,7 +13,6 @@ from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.claims import (
     OURS,
     PRINTED,
@@ -25,14 +24,15 @@ from longsumbench.papers.claims import (
     long_table,
 )
 from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.reachable import ReadableDataset, options_named, read_datasets
 from longsumbench.render.tables import Block
 
 _PRINTED_ON = "WikiSum"
 _PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}  # ranker → system in published.csv
-_FEWEST = 2  # examples of a test
+_FEWEST_TESTED = 2  # examples of a test
 _RANKER = "ranker."  # options with this prefix are settings of learned rankers
-_COLUMNS = ("ranker", "", *(f"best {kept}" for kept in KEPT))
+_RECALL_COLUMNS = ("ranker", "", *(f"best {num_best}" for num_best in KEPT))
 
 
 def rank_recall_page(job: Job) -> Page:
@@ -40,7 +40,7 @@ def rank_recall_page(job: Job) -> Page:
 
     The options `rank`, `unit`, `seed`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers.
 
-    Claims of the artifact name two rankers. Each is tested for each number of paragraphs, on examples with more
+    Claims of the paper table name two rankers. Each is tested for each number of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
 
     Raises:
@@ -48,19 +48,19 @@ def rank_recall_page(job: Job) -> Page:
         EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged, or a dataset has no training split.
     """
-    reached = read_datasets(job)
+    readable = read_datasets(job)
     settings = build_settings(RankRecallSettings, dict(options_named(job, "rank", "unit", "seed", "device")), "")
-    typed = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
+    options = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
     inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
-    ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **typed}, _RANKER)
+    ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
     blocks, numbers, claims = [], list[TableNumber](), list[Claim]()
-    for dataset in reached.datasets:
-        found = rank_recall(dataset.settings, settings, ranker)
-        printed = _printed() if dataset.name == _PRINTED_ON else {}
-        recalls = _Recalls(dataset, found, printed, f"{job.artifact.source} {job.artifact.prints}")
+    for dataset in readable.datasets:
+        result = rank_recall(dataset.settings, settings, ranker)
+        printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
+        recalls = _Recalls(dataset, result, printed, f"{job.paper_table.source} {job.paper_table.prints}")
         blocks.append(recalls.block())
         numbers += recalls.numbers()
-        claims += [claim for ordering in job.artifact.orderings for claim in recalls.claims(ordering)]
+        claims += [claim for ordering in job.paper_table.orderings for claim in recalls.claims(ordering)]
     verdicts = judge_claims(claims)
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
@@ -69,21 +69,21 @@ def rank_recall_page(job: Job) -> Page:
         numbers=long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=(
-            *reached.conditions,
+            *readable.conditions,
             "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
             f"{training}, with {sizes}. The paper gives neither steps nor batch.",
         ),
     )
 
 
-def _printed() -> dict[str, dict[int, str]]:
+def _printed_recalls() -> dict[str, dict[int, str]]:
     """Return ranker → number of paragraphs → printed recall, 0–100."""
-    found = {name.partition(" (liu2019hiersumm")[0]: recalls for name, recalls in read_rank_recalls(_PRINTED_ON)}
-    return {ranker: found[system] for ranker, system in _PRINTED_AS.items()}
+    by_system = {name.partition(" (liu2019hiersumm")[0]: recalls for name, recalls in read_rank_recalls(_PRINTED_ON)}
+    return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
 
-def _measure(kept: int) -> str:
-    return f"ROUGE-L recall of the best {kept}"
+def _measure_name(num_best: int) -> str:
+    return f"ROUGE-L recall of the best {num_best}"
 
 
 @dataclass(frozen=True)
@@ -92,61 +92,61 @@ class _Recalls:
 
     Attributes:
         dataset: the dataset.
-        found: our recalls of each example.
+        result: our recalls of each example.
         printed: ranker → number of paragraphs → recall, 0–100; empty on a dataset that the paper does not name.
         source: the table with the printed recalls.
     """
 
     dataset: ReadableDataset
-    found: RankRecall
+    result: RankRecall
     printed: Mapping[str, Mapping[int, str]]
     source: str
 
     @cached_property
-    def ours(self) -> dict[tuple[str, int], Estimate]:
+    def estimates(self) -> dict[tuple[str, int], Estimate]:
         """(ranker, number of paragraphs) → recall, 0–100."""
-        rows = self.found.table().itertuples(index=False)
-        return {(name, kept): Estimate(mean, low, high) for name, kept, mean, low, high in rows}
+        rows = self.result.table().itertuples(index=False)
+        return {(name, num_best): Estimate(mean, low, high) for name, num_best, mean, low, high in rows}
 
     def block(self) -> Block:
         """Return printed and ours, a line for each ranker."""
         cells = []
-        for name in self.found.recalls:
+        for name in self.result.recalls:
             label = f"{name} (order of the text)" if name == UNRANKED else name
             if name in self.printed:
                 printed = f"printed on {self.dataset.name}"
-                cells.append([_PRINTED_AS[name], printed, *(self.printed[name][kept] for kept in KEPT)])
-            ours = f"ours on {self.dataset.settings.name}"
-            cells.append([label, ours, *(f"{self.ours[name, kept]:.2f}" for kept in KEPT)])
-        return Block(self.dataset.label, tuple(self.found.notes()), _COLUMNS, "ll" + "r" * len(KEPT), cells)
+                cells.append([_PRINTED_AS[name], printed, *(self.printed[name][num_best] for num_best in KEPT)])
+            our_label = f"ours on {self.dataset.settings.name}"
+            cells.append([label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)])
+        return Block(self.dataset.label, tuple(self.result.notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
 
-    def _have_more(self, kept: int) -> NDArray[np.bool_]:
+    def _have_more(self, num_best: int) -> NDArray[np.bool_]:
         """Return [examples], True for those of whose paragraphs a ranker leaves some out."""
-        return self.found.texts_of_each > kept
+        return self.result.texts_of_each > num_best
 
     def numbers(self) -> Iterator[TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
-        size = len(self.found.texts_of_each)
-        for (name, kept), number in self.ours.items():
-            named = self.dataset.name, name, _measure(kept)
+        size = len(self.result.texts_of_each)
+        for (name, num_best), number in self.estimates.items():
+            labels = self.dataset.name, name, _measure_name(num_best)
             if name in self.printed:
-                yield TableNumber(PRINTED, *named, float(self.printed[name][kept]), source=self.source)
-            yield TableNumber(OURS, *named, *number, n=size)
+                yield TableNumber(PRINTED, *labels, float(self.printed[name][num_best]), source=self.source)
+            yield TableNumber(OURS, *labels, *number, n=size)
 
     def claims(self, ordering: Ordering) -> Iterator[Claim]:
         """Yield a claim about two rankers for each number of paragraphs, tested on the examples with more."""
         higher, lower = ordering.rows
-        lacking = [name for name in ordering.rows if name not in self.found.recalls]
+        missing = [name for name in ordering.rows if name not in self.result.recalls]
         trained = "one trained ranker, one seed; " if any(map(learned_ranker, ordering.rows)) else ""
-        for place, kept in enumerate(KEPT):
-            paper = structs.replace(ordering, on=_measure(kept))
-            more, wanted = self._have_more(kept), f"more than {kept} {self.found.unit}s"
-            comparison, reason = None, f"{trained}those of {len(more):,} with {wanted}"
-            if lacking:
-                reason = f"rank= does not name {' and '.join(lacking)}"
-            elif (num := int(more.sum())) < _FEWEST:
-                reason = f"{num or 'no'} example has {wanted}"
+        for place, num_best in enumerate(KEPT):
+            paper = structs.replace(ordering, on=_measure_name(num_best))
+            more, condition = self._have_more(num_best), f"more than {num_best} {self.result.unit}s"
+            comparison, reason = None, f"{trained}those of {len(more):,} with {condition}"
+            if missing:
+                reason = f"rank= does not name {' and '.join(missing)}"
+            elif (num := int(more.sum())) < _FEWEST_TESTED:
+                reason = f"{num or 'no'} example has {condition}"
             else:
-                gaps = self.found.recalls[higher][more, place] - self.found.recalls[lower][more, place]
+                gaps = self.result.recalls[higher][more, place] - self.result.recalls[lower][more, place]
                 comparison = compare_examples(PERCENT * gaps[:, None])
             yield claim_about_texts(paper, self.dataset.name, comparison, reason)

@@ -1,4 +1,4 @@
-"""The datasets of an artifact: which can be read on this machine, and which of them are not the paper's."""
+"""The datasets of a paper table: which can be read on this machine, and which of them are not the paper's."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from longsumbench.papers.points import texts_problem
 
 
 class ReadableDataset(NamedTuple):
-    """A dataset of an artifact.
+    """A dataset of a paper table.
 
     Attributes:
         name: the paper's name.
@@ -34,7 +34,7 @@ class ReadableDataset(NamedTuple):
 
     def picture_name(self, job: Job) -> str:
         """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
-        return picture_name(job.artifact, self.name)
+        return picture_name(job.paper_table, self.name)
 
 
 class ReachableDatasets(NamedTuple):
@@ -45,33 +45,33 @@ class ReachableDatasets(NamedTuple):
 
 
 def read_datasets(job: Job) -> ReachableDatasets:
-    """Read the datasets of an artifact; those that cannot be read are left out, unless their files are typed.
+    """Read the datasets of a paper table; those that cannot be read are left out, unless their files are typed.
 
     Raises:
         UsageError: typed files cannot be used, or no dataset can be read.
         EnvironmentProblem: no dataset can be read.
         DataError: a file is damaged.
     """
-    found, problems = [], dict[str, SuiteError]()
+    datasets, problems = [], dict[str, SuiteError]()
     for name, settings in job.datasets.items():
         try:
-            found.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
+            datasets.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
         except (EnvironmentProblem, UsageError) as error:
             if settings.path is not None:
                 raise
             problems[name] = texts_problem(settings) or error
-    if problems and not found:
+    if problems and not datasets:
         raise next(iter(problems.values()))
     unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
-    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in found)]
-    return ReachableDatasets(tuple(found), tuple(filter(None, sentences)))
+    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in datasets)]
+    return ReachableDatasets(tuple(datasets), tuple(filter(None, sentences)))
 
 
 def typed_option(job: Job, name: str) -> bool:
-    """Return whether an option has another value than the artifact's default."""
-    return job.options.get(name) != job.artifact.options_at(job.scale).get(name)
+    """Return whether an option has another value than the paper table's default."""
+    return job.options.get(name) != job.paper_table.options_at(job.scale).get(name)
 
 
 def options_named(job: Job, *names: str) -> Mapping[str, str | int | float | None]:
-    """Return those of the options that the artifact has."""
+    """Return those of the options that the paper table has."""
     return {name: job.options[name] for name in names if name in job.options}

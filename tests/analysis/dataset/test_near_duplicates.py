@@ -87,14 +87,16 @@ def test_as_comparing_all_with_all(seed: int) -> None:
         }
         sides = [len({pair[side] for pair in pairs}) for side in (0, 1)]
         expected[one.name, other.name] = (len(pairs), *sides), pairs
-    assert {(one.one, one.other): (one.pairs, one.of_one, one.of_other) for one in found.overlaps()} == {
+    assert {(row.first, row.second): (row.pairs, row.of_first, row.of_second) for row in found.overlaps()} == {
         names: counts for names, (counts, _) in expected.items()
     }
     assert sum(counts[0] for counts, _ in expected.values()) > 5
     highest = sorted((s for _, pairs in expected.values() for s in pairs.values()), reverse=True)[:NEAREST]
     assert [pair.similarity for pair in found.nearest()] == pytest.approx(highest)
     for pair in found.nearest():
-        assert expected[pair.one[0], pair.other[0]][1][pair.one[1], pair.other[1]] == pytest.approx(pair.similarity)
+        assert expected[pair.first[0], pair.second[0]][1][pair.first[1], pair.second[1]] == pytest.approx(
+            pair.similarity
+        )
 
 
 def test_similarity_is_a_share() -> None:

@@ -220,7 +220,7 @@ def test_ledgers_add_up() -> None:
     reading = WhatIsRead("x", has_tokens=True)
     reading.see_source(LEDGER)
     reading.see_source(Truncation(7, 7))
-    assert (reading.sources, reading.whole) == (2, 1)
+    assert (reading.sources, reading.num_whole) == (2, 1)
     assert ledger_entries(reading.source) == [("seen", 37, 21), ("b", 60, 31), ("a", 10, 5)]
     reading.see_target(Truncation(9, 9, (Cut("decode_length", 4, 4),)))
     reading.see_target(Truncation(2, 2))
@@ -229,7 +229,7 @@ def test_ledgers_add_up() -> None:
     silent = WhatIsRead("y")
     silent.see_source(None)
     silent.see_target(None)
-    assert (silent.whole, silent.target, silent.sources, silent.targets) == (None, None, 1, 0)
+    assert (silent.num_whole, silent.target, silent.sources, silent.targets) == (None, None, 1, 0)
 
 
 def test_what_runs_have_recorded() -> None:

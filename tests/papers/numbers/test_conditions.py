@@ -9,53 +9,53 @@ from support.run_records import TRAINED
 
 from longsumbench.core import DatasetSettings, Truncation
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow
 from longsumbench.papers.numbers.conditions import describe_conditions, describe_unread
-from longsumbench.papers.numbers.printed import read_ours
+from longsumbench.papers.numbers.printed import read_row_means
 from longsumbench.papers.page import Job
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER, PaperRow, PaperTable
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.runs.results import Results
 
-SEAL = Artifact(
+SEAL = PaperTable(
     kind="scores",
     title="",
     default="probe",
     scales={PAPER: "scale=paper", "probe": "scale=probe"},
     datasets={"arXiv": {PAPER: "dataset=arxiv", "probe": "dataset=probe"}},
     rows={
-        "Trunc": ArtifactRow(run="model=trunc"),
-        "EA": ArtifactRow(
+        "Trunc": PaperRow(run="model=trunc"),
+        "EA": PaperRow(
             run="model=ea model.extractive_length=128", at={PAPER: "model.extractive_length=1024", "probe": ""}
         ),
-        "Lead": ArtifactRow(run="model=lead"),
+        "Lead": PaperRow(run="model=lead"),
     },
     name="seal-table2",
     source="zhao2020seal",
 )
 
 
-def planned_job(folder: Path, artifact: Artifact = SEAL, scale: str = "probe", words: Sequence[str] = ()) -> Job:
-    """The points of an artifact as they are planned, each with a finished run."""
+def planned_job(folder: Path, paper_table: PaperTable = SEAL, scale: str = "probe", words: Sequence[str] = ()) -> Job:
+    """The points of a paper table as they are planned, each with a finished run."""
     results = Results(folder)
-    job = plan_artifact(artifact, scale, words, results)
+    job = plan_paper_table(paper_table, scale, words, results)
     rows = []
     for number, row in enumerate(job.rows):
         model = row.points[0].config.model.name
         fit = {} if model == "lead" else {"fit": TRAINED}
         rows.append(row._replace(records=(finished_run(results, model, [0.3, 0.4], run_id=f"run{number}", **fit),)))
-    return Job(artifact, job.scale, job.datasets, tuple(rows), {}, (), results)
+    return Job(paper_table, job.scale, job.datasets, tuple(rows), {}, (), results)
 
 
 def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(tmp_path: Path) -> None:
     """The weights and steps of trained systems are said, and those of the paper's scale; settings are not listed."""
     job = planned_job(tmp_path)
-    weights, steps = describe_conditions(job, read_ours(job))[-4:-2]
+    weights, steps = describe_conditions(job, read_row_means(job))[-4:-2]
     assert steps == (
         "They train for 1,500 steps of batches of 2,048 source words, 4 to 64 examples "
         "(scale=paper: 200,000 steps of 256 examples)."
     )
     assert weights == "Our systems have 5 weights (scale=paper: 35,717,120 to 37,559,297)."
-    texts = " ".join(describe_conditions(job, read_ours(job)))
+    texts = " ".join(describe_conditions(job, read_row_means(job)))
     assert not any(word in texts for word in ("vocabulary", "adam", "eval_steps", "extractive_length"))
 
 
@@ -70,13 +70,15 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -
         }.items()
     ):
         job = planned_job(tmp_path / str(number), scale=PAPER, words=words)
-        assert sentence in describe_conditions(job, read_ours(job))
+        assert sentence in describe_conditions(job, read_row_means(job))
 
 
 def test_nothing_is_said_about_the_training_of_baselines(tmp_path: Path) -> None:
     """A table of systems without weights and steps names neither."""
-    job = planned_job(tmp_path, structs.replace(SEAL, rows={"Lead": ArtifactRow(run="model=lead")}))
-    assert not any(word in text for text in describe_conditions(job, read_ours(job)) for word in ("weights", "steps"))
+    job = planned_job(tmp_path, structs.replace(SEAL, rows={"Lead": PaperRow(run="model=lead")}))
+    assert not any(
+        word in text for text in describe_conditions(job, read_row_means(job)) for word in ("weights", "steps")
+    )
 
 
 def test_the_texts_are_described(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_the_texts_are_described(tmp_path: Path) -> None:
     run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], **changes)
     settings = DatasetSettings("my_texts", path="texts")
     job = paper_job(structs.replace(SEAL, scales={}), tmp_path, {"EA": [run]}, settings=settings)
-    assert describe_conditions(job, read_ours(job))[0] == (
+    assert describe_conditions(job, read_row_means(job))[0] == (
         "arXiv: ours are 2 examples of the validation split of my_texts (local files), with 1,200 words on average and "
         "references of 38 words; 60 examples to train on."
     )
@@ -110,12 +112,12 @@ def test_rouge_is_compared_with_the_program_of_the_paper(tmp_path: Path) -> None
     for number, ((source, mode), sentences) in enumerate(expected.items()):
         run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], run_id=f"r{number}", config={"score": {"mode": mode}})
         job = paper_job(structs.replace(SEAL, scales={}, source=source), tmp_path, {"EA": [run]})
-        assert [text for text in describe_conditions(job, read_ours(job)) if text.startswith("ROUGE")] == sentences
+        assert [text for text in describe_conditions(job, read_row_means(job)) if text.startswith("ROUGE")] == sentences
 
 
 def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
     """Rows may have different numbers of seeds; a single one is said as such, and no seed not at all."""
-    results, artifact = Results(tmp_path), structs.replace(SEAL, scales={})
+    results, paper_table = Results(tmp_path), structs.replace(SEAL, scales={})
     runs = [finished_run(results, "ea", [0.3, 0.4], seed) for seed in (1, 2, 3)]
     lead = finished_run(results, "lead", [0.3, 0.4], None)
     expected = {
@@ -124,13 +126,13 @@ def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
         "Our numbers are of one seed.": {"EA": runs[:1]},
     }
     for sentence, rows in expected.items():
-        job = paper_job(artifact, tmp_path, rows)
-        assert describe_conditions(job, read_ours(job))[-1] == sentence
-    job = paper_job(artifact, tmp_path, {"Lead": [lead]})
-    assert "seed" not in describe_conditions(job, read_ours(job))[-1]
+        job = paper_job(paper_table, tmp_path, rows)
+        assert describe_conditions(job, read_row_means(job))[-1] == sentence
+    job = paper_job(paper_table, tmp_path, {"Lead": [lead]})
+    assert "seed" not in describe_conditions(job, read_row_means(job))[-1]
 
 
 def test_without_finished_runs_there_are_no_conditions(tmp_path: Path) -> None:
     """Nothing is compared before a run is finished."""
     job = paper_job(SEAL, tmp_path, {"EA": [None]})
-    assert describe_conditions(job, read_ours(job)) == ()
+    assert describe_conditions(job, read_row_means(job)) == ()

@@ -10,9 +10,9 @@ from support.paper_jobs import finished_run, paper_job
 from support.run_records import measured
 
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering
 from longsumbench.papers.numbers.curves import curves_page
 from longsumbench.papers.page import ONE_SEED, REPRODUCED, Job
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -26,7 +26,7 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
     places += [("(a) Trunc", "Trunc", 32, 0.3)]
     for number, (panel, line, x, level) in enumerate(places):
         label = f"{line} {x}"
-        rows[label] = ArtifactRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
+        rows[label] = PaperRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
         values = [level - 0.02, level, level + 0.02, level, level, level, level - number / 100, level + number / 100]
         measured = {"facts": [0.5, 1.0] * 4} if facts else {}
         model = "trunc" if line == "Trunc" else "ea"
@@ -34,8 +34,8 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
         runs[label] = [None if label == missing else run]
     orderings = (Ordering("Trunc 64 > Trunc 32", source="Figure 4(a)"),)
     about = {"name": "seal-figure4", "prints": "Figure 4", "citation": "SEAL", "source": "zhao2020seal"}
-    artifact = Artifact("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, orderings=orderings, **about)
-    return paper_job(artifact, folder, runs)
+    paper_table = PaperTable("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, orderings=orderings, **about)
+    return paper_job(paper_table, folder, runs)
 
 
 def test_each_panel_is_a_table_of_its_points(tmp_path: Path) -> None:

@@ -3,18 +3,18 @@
 from pathlib import Path
 
 import pytest
-from support.artifacts import toy_artifact
+from support.paper_tables import toy_paper_table
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 
-from longsumbench.papers.artifacts import ArtifactRow
 from longsumbench.papers.numbers.scores import PRINTED_DIMENSIONS, dimensions_page
 from longsumbench.papers.page import Job
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PaperRow
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.runs.results import Results
 
 TEXT = SHARED / "papers" / "seal.txt"
-TABLE4 = toy_artifact(
+TABLE4 = toy_paper_table(
     kind="dimensions",
     default="paper",
     scales={"paper": "scale=paper", "probe": "scale=probe"},
@@ -23,13 +23,13 @@ TABLE4 = toy_artifact(
         "PubMed": {"paper": "dataset=pubmed"},
         "Search2Wiki": {"paper": "dataset=search2wiki"},
     },
-    rows={"CA": ArtifactRow("model=ca"), "EA": ArtifactRow("model=ea"), "SEAL": ArtifactRow("model=seal")},
+    rows={"CA": PaperRow("model=ca"), "EA": PaperRow("model=ea"), "SEAL": PaperRow("model=seal")},
 )
 
 
 def planned(folder: Path, *words: str, scale: str = "paper") -> Job:
     """Plan Table 4."""
-    return plan_artifact(TABLE4, scale, words, Results(folder))
+    return plan_paper_table(TABLE4, scale, words, Results(folder))
 
 
 def test_planned_dimensions_are_those_of_the_paper(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from support.run_records import TRAINED
 from longsumbench.leaderboards.learned import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference
 from longsumbench.metrics.statistics import holm
-from longsumbench.papers.artifacts import AlikeRows, Artifact, ArtifactRow, Ordering
 from longsumbench.papers.claims import long_table
-from longsumbench.papers.numbers.printed import decide_claims, read_ours
+from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -29,6 +28,7 @@ from longsumbench.papers.page import (
     Job,
     Verdict,
 )
+from longsumbench.papers.paper_tables import AlikeRows, Ordering, PaperRow, PaperTable
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -46,16 +46,16 @@ def runs_of(results: Results, model: str, better: float = 0.0, seeds: Sequence[i
     return [finished_run(results, model, values(better), seed) for seed in seeds]
 
 
-def table(*claims: str, **changes: Any) -> Artifact:
+def table(*claims: str, **changes: Any) -> PaperTable:
     """A table with the rows a, b and c."""
-    rows = {label: ArtifactRow() for label in "abc"}
+    rows = {label: PaperRow() for label in "abc"}
     orderings = tuple(Ordering(claim) for claim in claims)
     settings = {"datasets": {"arXiv": {}}, "rows": rows, "orderings": orderings, **changes}
-    return Artifact("scores", "", "probe", {}, **settings)
+    return PaperTable("scores", "", "probe", {}, **settings)
 
 
 def decide(job: Job) -> tuple[Verdict, ...]:
-    return decide_claims(job, read_ours(job))
+    return decide_claims(job, read_row_means(job))
 
 
 def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
@@ -86,13 +86,13 @@ def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
     assert first.reason == "40 examples, 3 seeds"
 
 
-def test_p_values_are_corrected_over_the_whole_artifact(tmp_path: Path) -> None:
+def test_p_values_are_corrected_over_the_whole_paper_table(tmp_path: Path) -> None:
     """The p-values are those of the test of two rows, corrected for all orderings of the table."""
     results = Results(tmp_path)
     systems = (("a", "ea", 0.02), ("b", "ca", 0.01), ("c", "trunc", 0.0))
     runs = {label: runs_of(results, model, better) for label, model, better in systems}
     job = paper_job(table("a > b", "b > c", "a > c"), tmp_path, runs)
-    ours = read_ours(job)
+    ours = read_row_means(job)
     groups = {label: ours.groups[label, "arXiv"] for label in "abc"}
     alone = [difference(groups[one], groups[two], "rouge1", ours.scores) for one, two in ("ab", "bc", "ac")]
     expected = holm([one.p for one in alone if one]).tolist()
@@ -186,7 +186,7 @@ def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
 
 
 SEAL = {"prints": "Table 2", "source": "zhao2020seal"}  # prints CA 42.3 and EA 43.0 on arXiv
-SEAL_ROWS = {name: ArtifactRow(published={"system": name}) for name in ("CA", "EA")}
+SEAL_ROWS = {name: PaperRow(published={"system": name}) for name in ("CA", "EA")}
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_the_margin_is_the_printed_spread(shift: float, outcome: str, tmp_path: 
         ]
         for row, (label, model, moved) in enumerate((("CA", "ca", shift), ("EA", "ea", 0.0)))
     }
-    artifact = table(rows=SEAL_ROWS, alike=(AlikeRows(("CA", "EA"), says="they are similar"),), **SEAL)
-    (verdict,) = decide(paper_job(artifact, tmp_path, runs))
+    paper_table = table(rows=SEAL_ROWS, alike=(AlikeRows(("CA", "EA"), says="they are similar"),), **SEAL)
+    (verdict,) = decide(paper_job(paper_table, tmp_path, runs))
     assert (verdict.claim, verdict.outcome, verdict.says) == ("CA ~ EA", outcome, "they are similar")
     assert verdict.reason == "40 examples, 3 seeds; margin 0.7"
 
@@ -221,7 +221,7 @@ def test_a_margin_is_needed(tmp_path: Path) -> None:
         NOT_TESTED,
         "40 examples, 3 seeds; the paper prints no R-1 of all rows, which gives no margin",
     )
-    equal = {label: ArtifactRow(published={"system": "CA"}) for label in "ab"}
+    equal = {label: PaperRow(published={"system": "CA"}) for label in "ab"}
     (verdict,) = decide(paper_job(table(rows=equal, alike=(alike,), **SEAL), tmp_path, runs))
     assert verdict.reason.endswith("the paper prints equal numbers, which gives no margin")
     (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b"), margin=30.0),)), tmp_path, runs))
@@ -266,9 +266,9 @@ def test_runs_of_older_code_are_not_used(tmp_path: Path) -> None:
 
 def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
     """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
-    rows = {"a": ArtifactRow(), "b": ArtifactRow(), "c": ArtifactRow(datasets=("PubMed",))}
-    artifact = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
-    verdicts = decide(paper_job(artifact, tmp_path, {}))
+    rows = {"a": PaperRow(), "b": PaperRow(), "c": PaperRow(datasets=("PubMed",))}
+    paper_table = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
+    verdicts = decide(paper_job(paper_table, tmp_path, {}))
     assert [(one.claim, one.dataset) for one in verdicts] == [("a > b", "arXiv")]
 
 

@@ -3,23 +3,23 @@
 from msgspec import structs
 
 from longsumbench.leaderboards.published import read_published_table
-from longsumbench.papers.artifacts import Artifact, ArtifactRow
 from longsumbench.papers.numbers.printed import find_printed_row, printed_block, read_other_rows, read_printed_table
+from longsumbench.papers.paper_tables import PaperRow, PaperTable
 
-SEAL = Artifact(
+SEAL = PaperTable(
     kind="scores",
     title="",
     default="probe",
     scales={"probe": ""},
     datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}},
-    rows={name: ArtifactRow(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
+    rows={name: PaperRow(published={"system": name}) for name in ("Trunc", "CA", "EA", "SEAL")},
     prints="Table 2",
     source="zhao2020seal",
 )
 
 
-def pagesum(**rows: ArtifactRow) -> Artifact:
-    return Artifact("scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum")
+def pagesum(**rows: PaperRow) -> PaperTable:
+    return PaperTable("scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum")
 
 
 def test_numbers_of_a_table() -> None:
@@ -42,12 +42,12 @@ def test_numbers_of_a_row_are_those_of_the_paper() -> None:
 
 def test_a_row_without_printed_numbers_has_none() -> None:
     """A row that the paper does not print has no numbers, nor has a dataset that its table lacks."""
-    assert find_printed_row(pagesum(ours=ArtifactRow()), "ours", "arXiv") is None
+    assert find_printed_row(pagesum(ours=PaperRow()), "ours", "arXiv") is None
     assert find_printed_row(SEAL, "SEAL", "CNN/DailyMail") is None
 
 
 def test_every_number_of_a_table_is_shown_once() -> None:
-    """The rows of the artifact and the other rows together have all numbers of the table."""
+    """The rows of the paper table and the other rows together have all numbers of the table."""
     table = read_published_table()
     numbers = len(table[(table["source_key"] == "zhao2020seal") & (table["source_table"] == "Table 2")])
     for datasets in ([], ["arXiv"], list(SEAL.datasets)):
@@ -58,14 +58,14 @@ def test_every_number_of_a_table_is_shown_once() -> None:
 
 def test_other_rows_name_who_got_the_numbers() -> None:
     """Quoted numbers, re-run ones and the paper's own are told apart; those that are contradicted are marked."""
-    rows = read_other_rows(pagesum(PageSum=ArtifactRow(published={"system": "PageSum"})), ["arXiv"])
+    rows = read_other_rows(pagesum(PageSum=PaperRow(published={"system": "PageSum"})), ["arXiv"])
     primera = [row for row in rows if (row.system, row.dataset) == ("PRIMERA", "arXiv")]
     assert [(row.source, row.numbers["R-1"]) for row in primera] == [("quoted", "47.60"), ("re-run †", "47.65")]
     assert ("PageSum", "arXiv") not in [(row.system, row.dataset) for row in rows]
 
 
 def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
-    """The artifact's rows on other datasets follow as printed, under their labels."""
+    """The paper table's rows on other datasets follow as printed, under their labels."""
     rows = read_other_rows(SEAL, ["arXiv"])
     assert {row.dataset for row in rows if row.label == "SEAL"} == {"PubMed", "Search2Wiki"}
     assert "GLC (Xiao & Carenini 2019)" in {row.label for row in rows}
@@ -74,16 +74,16 @@ def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
 def test_a_selector_can_name_who_got_the_numbers() -> None:
     """LED with 16,384 tokens is printed twice, quoted and re-run; a row selects one of them."""
     chosen = {"system": "LED", "input_tokens": "16384", "provenance": "reproduced-by"}
-    found = find_printed_row(pagesum(LED=ArtifactRow(published=chosen)), "LED", "arXiv")
+    found = find_printed_row(pagesum(LED=PaperRow(published=chosen)), "LED", "arXiv")
     assert found
     assert found.numbers == {"R-1": "48.10", "R-2": "19.78", "R-L summary": "43.08"}
 
 
 def test_a_table_of_precision_has_only_precision() -> None:
     """ETADS prints precision in Table 5 and recall in Table 6; ROUGE-L of an unstated kind has its own column."""
-    row = ArtifactRow(published={"variant": "saliency-selection on layers 1-4"})
+    row = PaperRow(published={"variant": "saliency-selection on layers 1-4"})
     options = {"prints": "Table 5", "source": "you2019etads", "part": "p"}
-    table5 = Artifact("scores", "", "probe", {}, {"CNN/DailyMail": {}}, {"1–4": row}, **options)  # type: ignore[arg-type]
+    table5 = PaperTable("scores", "", "probe", {}, {"CNN/DailyMail": {}}, {"1–4": row}, **options)  # type: ignore[arg-type]
     found = find_printed_row(table5, "1–4", "CNN/DailyMail")
     assert found
     assert found.numbers == {"R-1": "43.06", "R-2": "20.85", "R-L unstated": "40.12"}

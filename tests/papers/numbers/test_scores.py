@@ -9,20 +9,20 @@ from support.paper_jobs import finished_run, paper_job
 
 from longsumbench.core import DatasetSettings
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
-from longsumbench.papers.artifacts import Artifact, ArtifactRow, Ordering, find_artifact
 from longsumbench.papers.numbers.scores import scores_page
 from longsumbench.papers.page import Page
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable, find_paper_table
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.results import Results
 
 SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
 
 
-def seal(**changes: Any) -> Artifact:
+def seal(**changes: Any) -> PaperTable:
     """Table 2 of SEAL with two of its rows."""
-    rows = {name: ArtifactRow(published={"system": name}) for name in ("EA", "SEAL")}
+    rows = {name: PaperRow(published={"system": name}) for name in ("EA", "SEAL")}
     settings = {"datasets": {"arXiv": {}, "PubMed": {}}, "prints": "Table 2", "source": "zhao2020seal", "rows": rows}
-    return Artifact("scores", "", "probe", {}, **{**settings, **changes})
+    return PaperTable("scores", "", "probe", {}, **{**settings, **changes})
 
 
 def row_of(block: Block, label: str) -> dict[str, str]:
@@ -31,10 +31,10 @@ def row_of(block: Block, label: str) -> dict[str, str]:
     return {name.replace("\n", " "): cell for name, cell in zip(block.columns, cells, strict=True)}
 
 
-def page(folder: Path, artifact: Artifact, **changes: Any) -> Page:
+def page(folder: Path, paper_table: PaperTable, **changes: Any) -> Page:
     """The page of a table whose row SEAL has a run."""
     run = finished_run(Results(folder), "seal", SCORES, **changes)
-    return scores_page(paper_job(artifact, folder, {"EA": [None], "SEAL": [run]}))
+    return scores_page(paper_job(paper_table, folder, {"EA": [None], "SEAL": [run]}))
 
 
 def test_the_difference_is_ours_minus_printed(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ def test_kinds_of_rouge_l_never_share_a_column(tmp_path: Path) -> None:
 
 def test_rouge_l_of_an_unstated_kind_has_no_difference(tmp_path: Path) -> None:
     """The Hierarchical Transformer's R-L is shown in its own column, without ours."""
-    rows = {"SEAL": ArtifactRow(published={"system": "HT", "variant": "+ Similarity Graph"})}
-    artifact = seal(rows=rows, datasets={"WikiSum": {}}, source="liu2019hiersumm")
+    rows = {"SEAL": PaperRow(published={"system": "HT", "variant": "+ Similarity Graph"})}
+    paper_table = seal(rows=rows, datasets={"WikiSum": {}}, source="liu2019hiersumm")
     run = finished_run(Results(tmp_path), "seal", SCORES)
-    found = scores_page(paper_job(artifact, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum")))
+    found = scores_page(paper_job(paper_table, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum")))
     cells = row_of(found.blocks[0], "SEAL")
     assert cells["R-L unstated printed"] == "35.08"
     assert not {"R-L unstated ours", "R-L unstated difference", "R-L sentence difference"} & cells.keys()
@@ -94,7 +94,7 @@ def test_rows_without_runs_are_as_printed(tmp_path: Path) -> None:
 
 
 def test_rows_on_datasets_that_are_not_read_follow_as_printed(tmp_path: Path) -> None:
-    """The last block has the paper's other systems, and the artifact's rows on PubMed."""
+    """The last block has the paper's other systems, and the paper table's rows on PubMed."""
     found = page(tmp_path, seal())
     assert [block.heading for block in found.blocks] == ["arXiv", "Other rows of Table 2, as printed"]
     others = {(row[0], row[1]) for row in found.blocks[1].rows}
@@ -112,8 +112,8 @@ def test_planted_facts_have_a_column_if_they_were_measured(tmp_path: Path) -> No
 def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
     """ETADS prints precision in Table 5, so ours is precision as well, in the verdicts too."""
     rows = {
-        "[1-4]": ArtifactRow(published={"variant": "saliency-selection on layers 1-4"}),
-        "-": ArtifactRow(published={"variant": "saliency-selection on none (basic)"}),
+        "[1-4]": PaperRow(published={"variant": "saliency-selection on layers 1-4"}),
+        "-": PaperRow(published={"variant": "saliency-selection on none (basic)"}),
     }
     changes = {
         "prints": "Table 5",
@@ -122,10 +122,10 @@ def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
         "datasets": {"CNN/DailyMail": {}},
         "part": "p",
     }
-    artifact = seal(**changes, orderings=(Ordering("[1-4] > -"),))
+    paper_table = seal(**changes, orderings=(Ordering("[1-4] > -"),))
     results = Results(tmp_path)
     runs = {"[1-4]": [finished_run(results, "etads", SCORES)], "-": [finished_run(results, "ea", [0.2] * 4)]}
-    found = scores_page(paper_job(artifact, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail")))
+    found = scores_page(paper_job(paper_table, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail")))
     cells = row_of(found.blocks[0], "[1-4]")
     assert (cells["R-1 printed"], cells["R-1 ours"][:6], cells["R-1 difference"][:5]) == ("43.06", "50.00 ", "+6.94")
     assert "ROUGE precision" in found.blocks[0].footnotes[0]
@@ -177,8 +177,8 @@ def test_the_parameters_of_a_table(tmp_path: Path) -> None:
     An encoder layer has four projections, two of the feed-forward network, and two norms. A decoder layer has four
     projections and a norm more, and the decoder a bias for each of 50,000 words.
     """
-    artifact = find_artifact("etads-table4")
-    numbers = scores_page(paper_job(artifact, tmp_path, {}, "CNN/DailyMail")).numbers
+    paper_table = find_paper_table("etads-table4")
+    numbers = scores_page(paper_job(paper_table, tmp_path, {}, "CNN/DailyMail")).numbers
     found = numbers[numbers["measure"] == "parameters"].set_index(["kind", "row"])["value"]
     width, inner, words = 512, 2048, 50_000
     attention, norm = 4 * (width * width + width), 2 * width

@@ -1,4 +1,4 @@
-"""PageSum's Figure 4 as an artifact: summaries that join neighbours, and summaries that join the ends of a text."""
+"""PageSum's Figure 4 as a paper table: summaries that join neighbours, and summaries that join the ends of a text."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 from support.analysis_jobs import analysis_job, write_texts
 
 from longsumbench.core import DatasetSettings
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.fusions import fusions_page
 
 CLAIM = Ordering("near > far")

@@ -1,4 +1,4 @@
-"""The Hierarchical Transformer's Table 1 as an artifact: printed recalls, ours, and the claimed ordering."""
+"""The Hierarchical Transformer's Table 1 as a paper table: printed recalls, ours, and the claimed ordering."""
 
 import random
 from pathlib import Path
@@ -10,8 +10,8 @@ from support.analysis_jobs import analysis_job, write_texts
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.rank_recall import rank_recall_page
 
 CLAIM = Ordering("lstm > tfidf")

@@ -1,4 +1,4 @@
-"""PageSum's Figure 1 as an artifact: texts whose neighbours share words, and texts whose distant sentences do."""
+"""PageSum's Figure 1 as a paper table: texts whose neighbours share words, and texts whose distant sentences do."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from transformers import BertModel
 
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.artifacts import Ordering
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
+from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.texts.similarity import similarity_page
 
 OPTIONS = {"encoder": None, "sample": None, "device": "cpu"}

@@ -1,4 +1,4 @@
-"""Tables of sizes as artifacts: printed numbers, counted lengths, and the tokenizer that counts."""
+"""Tables of sizes as paper tables: printed numbers, counted lengths, and the tokenizer that counts."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def test_without_a_tokenizer_words_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The artifact's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
+    """The paper table's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("longsumbench.modeling.tokenizer.unreachable", lambda: "no network")
     datasets, options = {"arXiv": texts(tmp_path / "texts")}, {**OPTIONS, "tokenizer": "someone/no-such-bart"}

@@ -1,6 +1,6 @@
-"""The tables and figures of the papers ("artifacts"), read from `conf/paper/*.yaml`.
+"""The tables and figures of the papers ("paper tables"), read from `conf/paper/*.yaml`.
 
-conf/paper/seal.yaml --read_artifacts--> Artifact --points--> runs --kinds--> Page --write--> results/papers/
+conf/paper/seal.yaml --read_paper_tables--> PaperTable --points--> runs --kinds--> Page --write--> results/papers/
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ PAPER = "paper"  # the scale with the paper's sizes and data
 Option = str | int | float | None
 
 
-class ArtifactRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PaperRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of a table, or one point of a curve: a system with its settings.
 
     Attributes:
@@ -89,11 +89,11 @@ class AlikeRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 PaperClaim = Ordering | AlikeRows
 
 
-class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table or figure of a paper.
 
     Attributes:
-        kind: what is computed and shown, a key of `longsumbench.papers.page.ARTIFACT_KINDS`.
+        kind: what is computed and shown, a key of `longsumbench.papers.page.PAPER_TABLE_KINDS`.
         title: what it shows.
         default: the scale if none is typed.
         scales: scale → overrides of all rows, as typed after `longsumbench run -m`.
@@ -103,7 +103,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         measures: the columns of numbers.
         part: part of ROUGE: "f", "p" (precision) or "r" (recall).
         orderings, alike: what the paper claims.
-        options: setting of this kind of artifact → default, or scale → default; typed on the command line as
+        options: setting of this kind of paper table → default, or scale → default; typed on the command line as
             `KEY=VALUE`.
         not_given: settings that the paper does not give, and what is used; one sentence each.
         notes: other sentences below the table.
@@ -115,7 +115,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default: str
     scales: Mapping[str, str]
     datasets: Mapping[str, Mapping[str, str]]
-    rows: Mapping[str, ArtifactRow] = {}
+    rows: Mapping[str, PaperRow] = {}
     measures: tuple[str, ...] = ("rouge1", "rouge2", "rougeL")
     part: str = "f"
     orderings: tuple[Ordering, ...] = ()
@@ -139,7 +139,7 @@ class Artifact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of `conf/paper`: one paper with its artifacts ("table2" → artifact)."""
+    """A file of `conf/paper`: one paper with its paper tables ("table2" → paper table)."""
 
     source: str
     citation: str
@@ -147,35 +147,35 @@ class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def read_artifacts() -> Mapping[str, Artifact]:
-    """Return name → artifact, in the order of the papers.
+def read_paper_tables() -> Mapping[str, PaperTable]:
+    """Return name → paper table, in the order of the papers.
 
     Raises:
         DataError: a file of `conf/paper` is invalid.
     """
-    found: dict[str, Artifact] = {}
+    paper_tables: dict[str, PaperTable] = {}
     for path in sorted((CONF / "paper").glob("*.yaml")):
         try:
             paper = msgspec.convert(OmegaConf.to_container(OmegaConf.load(path)), _Paper)
             for short, content in paper.artifacts.items():
-                about = {"name": f"{path.stem}-{short}", "prints": _printed_name(short)}
-                about |= {"source": paper.source, "citation": paper.citation}
-                found[about["name"]] = msgspec.convert({**content, **about}, Artifact)
+                facts = {"name": f"{path.stem}-{short}", "prints": _printed_name(short)}
+                facts |= {"source": paper.source, "citation": paper.citation}
+                paper_tables[facts["name"]] = msgspec.convert({**content, **facts}, PaperTable)
         except (msgspec.ValidationError, ValueError) as error:
             raise DataError(f"not a list of tables and figures ({error})", Path(path.name)) from error
-    return found
+    return paper_tables
 
 
-def find_artifact(name: str) -> Artifact:
-    """Return an artifact by name.
+def find_paper_table(name: str) -> PaperTable:
+    """Return a paper table by name.
 
     Raises:
         UnknownName: there is none.
     """
-    artifacts = read_artifacts()
-    if name not in artifacts:
-        raise UnknownName("table or figure", name, artifacts)
-    return artifacts[name]
+    paper_tables = read_paper_tables()
+    if name not in paper_tables:
+        raise UnknownName("table or figure", name, paper_tables)
+    return paper_tables[name]
 
 
 def _printed_name(short: str) -> str:

@@ -7,15 +7,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longsumbench.papers import artifacts, make, stored_pages
-from longsumbench.papers.artifacts import Artifact, ArtifactRow
+from longsumbench.papers import make, paper_tables, stored_pages
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
+from longsumbench.papers.paper_tables import PaperRow, PaperTable
 from longsumbench.render.tables import Block
 
 TOYS = {"Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}}
 
 
-def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
+def toy_paper_table(name: str = "toy-table1", **changes: Any) -> PaperTable:
     """Return a table with the rows Lead and Random on the dataset "Toys", which is read from `path.toys=`."""
     about: dict[str, Any] = {
         "kind": "scores",
@@ -23,20 +23,20 @@ def toy_artifact(name: str = "toy-table1", **changes: Any) -> Artifact:
         "default": "probe",
         "scales": {"probe": "seed=1,2", "paper": "score.resamples=100"},
         "datasets": TOYS,
-        "rows": {"Lead": ArtifactRow("model=lead"), "Random": ArtifactRow("model=random")},
+        "rows": {"Lead": PaperRow("model=lead"), "Random": PaperRow("model=random")},
         "name": name,
         "prints": "Table 1",
         "source": "zhao2020seal",
         "citation": "Nobody 2020, TOY",
     }
-    return Artifact(**{**about, **changes})
+    return PaperTable(**{**about, **changes})
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, *offered: Artifact) -> None:
-    """Let the suite have these artifacts only, with a page that lists the runs."""
-    found = {artifact.name: artifact for artifact in offered}
-    for module in (artifacts, make, stored_pages):
-        monkeypatch.setattr(module, "read_artifacts", lambda: found)
+def offer(monkeypatch: pytest.MonkeyPatch, *offered: PaperTable) -> None:
+    """Let the suite have these paper tables only, with a page that lists the runs."""
+    found = {paper_table.name: paper_table for paper_table in offered}
+    for module in (paper_tables, make, stored_pages):
+        monkeypatch.setattr(module, "read_paper_tables", lambda: found)
     kind = ModuleType("longsumbench.papers.numbers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, kind.__name__, kind)
@@ -57,4 +57,4 @@ def runs_page(job: Job) -> Page:
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
     blocks = (Block("Rows", (), ("row", "dataset", "runs"), "lll", rows),)
-    return Page(blocks, numbers, verdicts, ("Other texts: <toys>.",), {f"{job.artifact.name}-a.png": b"png"})
+    return Page(blocks, numbers, verdicts, ("Other texts: <toys>.",), {f"{job.paper_table.name}-a.png": b"png"})

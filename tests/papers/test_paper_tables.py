@@ -19,13 +19,13 @@ from longsumbench.core import RunConfig
 from longsumbench.errors import UnknownName
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
-from longsumbench.papers.artifacts import PAPER, Artifact, ArtifactRow, find_artifact, read_artifacts
-from longsumbench.papers.points import plan_artifact
+from longsumbench.papers.paper_tables import PAPER, PaperRow, PaperTable, find_paper_table, read_paper_tables
+from longsumbench.papers.points import plan_paper_table
 from longsumbench.runs.results import Results
 from longsumbench.runs.typed_overrides import override_key
 
-ARTIFACTS = read_artifacts()
-NAMES = list(ARTIFACTS)
+PAPER_TABLES = read_paper_tables()
+NAMES = list(PAPER_TABLES)
 KINDS = (
     *("scores", "curves", "dimensions", "sizes", "similarity", "fusions", "rank_recall"),
     *("evidence", "examples", "case_study", "questions"),
@@ -39,27 +39,27 @@ TEXTS = {  # source → its text in the shared folder
 ABOUT_TEXTS = ("similarity", "fusions", "rank_recall", "evidence")  # kinds whose claims name no rows
 NOT_IN_A_TABLE = {
     ("zhao2020seal", "§6 text"): "seal-figure5"
-}  # numbers in the text → the artifact whose notes have them
+}  # numbers in the text → the paper table whose notes have them
 RELEASED = "released outputs"  # scored here, not printed
 
 Points = dict[tuple[str, str], list[RunConfig]]  # label, the paper's dataset → one for each seed
 
 
-def rows_at(artifact: Artifact, scale: str) -> Iterator[tuple[str, str, ArtifactRow]]:
+def rows_at(paper_table: PaperTable, scale: str) -> Iterator[tuple[str, str, PaperRow]]:
     """Yield dataset, label and row of all that exists at a scale."""
-    for dataset, at in artifact.datasets.items():
-        for label, row in artifact.rows.items():
+    for dataset, at in paper_table.datasets.items():
+        for label, row in paper_table.rows.items():
             if scale in at and (not row.at or scale in row.at) and (not row.datasets or dataset in row.datasets):
                 yield dataset, label, row
 
 
 @cache
 def planned(name: str, scale: str) -> Points:
-    """Return the configurations of an artifact; a checkpoint's card on the hub is not read."""
+    """Return the configurations of a paper table; a checkpoint's card on the hub is not read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Seq2SeqConfig, "usual_decoding", lambda self: None)
         patch.setattr(Seq2SeqConfig, "usual_prefix", lambda self: "")
-        job = plan_artifact(ARTIFACTS[name], scale, (), Results(Path("no such folder")))
+        job = plan_paper_table(PAPER_TABLES[name], scale, (), Results(Path("no such folder")))
     assert not job.unreachable
     return {(row.label, row.dataset): [point.config for point in row.points] for row in job.rows}
 
@@ -70,9 +70,9 @@ def read_table() -> pd.DataFrame:
     return table[table["source_key"].isin(list(TEXTS))]
 
 
-def selected(artifact: Artifact, row: ArtifactRow, dataset: str) -> pd.DataFrame:
+def selected(paper_table: PaperTable, row: PaperRow, dataset: str) -> pd.DataFrame:
     """Return the published numbers of a row on one of the paper's datasets."""
-    wanted = {"source_key": artifact.source, "source_table": artifact.prints, "dataset": dataset, **row.published}
+    wanted = {"source_key": paper_table.source, "source_table": paper_table.prints, "dataset": dataset, **row.published}
     table = read_table()
     for column, value in wanted.items():
         table = table[table[column] == value]
@@ -88,18 +88,18 @@ def settings(config: RunConfig, names: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in NAMES for scale in ARTIFACTS[name].scales])
+@pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in NAMES for scale in PAPER_TABLES[name].scales])
 def test_nothing_is_set_twice(name: str, scale: str) -> None:
     """Of a row's scale, dataset, system and settings at the scale, no two set the same."""
-    artifact = ARTIFACTS[name]
-    for dataset, _, row in rows_at(artifact, scale):
-        line = [artifact.scales[scale], artifact.datasets[dataset][scale], row.run, row.at.get(scale, "")]
+    paper_table = PAPER_TABLES[name]
+    for dataset, _, row in rows_at(paper_table, scale):
+        line = [paper_table.scales[scale], paper_table.datasets[dataset][scale], row.run, row.at.get(scale, "")]
         keys = [override_key(word) for part in line for word in shlex.split(part)]
         assert sorted(set(keys)) == sorted(keys)
 
 
 def one_each(name: str, scale: str, names: str) -> dict[tuple[str, str], list[Any]]:
-    """Return some settings of all rows of an artifact, whose points differ in their seeds."""
+    """Return some settings of all rows of a paper table, whose points differ in their seeds."""
     return {place: settings(config, names) for place, (config, *_) in planned(name, scale).items()}
 
 
@@ -113,45 +113,45 @@ def test_all_tables_and_figures() -> None:
     }
     assert sorted(NAMES) == sorted(f"{paper}-{short}" for paper, several in expected.items() for short in several)
     assert len(NAMES) == 27
-    assert ARTIFACTS["pagesum-figure3"].prints == "Figure 3"
+    assert PAPER_TABLES["pagesum-figure3"].prints == "Figure 3"
 
 
 def test_a_misspelt_name() -> None:
     """The nearest name is suggested."""
     with pytest.raises(UnknownName, match="did you mean 'seal-table2'"):
-        find_artifact("seal-tabel2")
+        find_paper_table("seal-tabel2")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_artifact_is_complete(name: str) -> None:
+def test_an_paper_table_is_complete(name: str) -> None:
     """It has a known kind, the paper's scale, a miniature, and only names that exist."""
-    artifact = ARTIFACTS[name]
-    assert artifact.kind in KINDS
-    assert artifact.title
-    assert not artifact.title.endswith(".")
-    assert artifact.default in artifact.scales
-    assert PAPER in artifact.scales
-    assert len(artifact.scales) > 1
-    for dataset, at in artifact.datasets.items():
+    paper_table = PAPER_TABLES[name]
+    assert paper_table.kind in KINDS
+    assert paper_table.title
+    assert not paper_table.title.endswith(".")
+    assert paper_table.default in paper_table.scales
+    assert PAPER in paper_table.scales
+    assert len(paper_table.scales) > 1
+    for dataset, at in paper_table.datasets.items():
         assert dataset in PUBLISHED_AS
-        assert at.keys() <= artifact.scales.keys()
+        assert at.keys() <= paper_table.scales.keys()
         assert at[PAPER] == f"dataset={PUBLISHED_AS[dataset]}"
-    for scale in artifact.scales:
-        assert any(scale in at for at in artifact.datasets.values()), f"no dataset at scale={scale}"
-    for row in artifact.rows.values():
-        assert set(row.datasets) <= artifact.datasets.keys()
-        assert row.at.keys() <= artifact.scales.keys()
+    for scale in paper_table.scales:
+        assert any(scale in at for at in paper_table.datasets.values()), f"no dataset at scale={scale}"
+    for row in paper_table.rows.values():
+        assert set(row.datasets) <= paper_table.datasets.keys()
+        assert row.at.keys() <= paper_table.scales.keys()
         assert PAPER in row.at or not row.at
-        assert bool(row.panel) == bool(row.line) == bool(row.x) == (artifact.kind == "curves")
+        assert bool(row.panel) == bool(row.line) == bool(row.x) == (paper_table.kind == "curves")
         assert not row.x or row.x.keys() == row.at.keys()
-    for claim in artifact.claims:
+    for claim in paper_table.claims:
         assert len(claim.rows) > 1
-        assert artifact.kind in ABOUT_TEXTS or set(claim.rows) <= artifact.rows.keys(), claim.claim
-        assert set(claim.datasets) <= artifact.datasets.keys()
+        assert paper_table.kind in ABOUT_TEXTS or set(claim.rows) <= paper_table.rows.keys(), claim.claim
+        assert set(claim.datasets) <= paper_table.datasets.keys()
         assert claim.source
         assert 1 < len(claim.says.split()) <= 20
         assert not claim.says.endswith(".")
-    for sentence in (*artifact.not_given, *artifact.notes):
+    for sentence in (*paper_table.not_given, *paper_table.notes):
         assert sentence.endswith(".")
         assert "\n" not in sentence
 
@@ -159,25 +159,25 @@ def test_an_artifact_is_complete(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_row_has_its_printed_numbers(name: str) -> None:
     """The selector of a row matches numbers of its table, at most one for each measure and dataset."""
-    artifact = ARTIFACTS[name]
-    for label, row in artifact.rows.items():
+    paper_table = PAPER_TABLES[name]
+    for label, row in paper_table.rows.items():
         if row.published:
-            found = {dataset: selected(artifact, row, dataset) for dataset in row.datasets or artifact.datasets}
+            found = {dataset: selected(paper_table, row, dataset) for dataset in row.datasets or paper_table.datasets}
             assert any(len(table) for table in found.values()), f"nothing is printed for {label}"
             for dataset, table in found.items():
                 measures = list(table[["metric", "statistic"]].itertuples(index=False))
                 assert len(set(measures)) == len(measures), f"{label} on {dataset} has several rows"
 
 
-@pytest.mark.parametrize("name", [name for name, one in ARTIFACTS.items() if one.kind == "scores"])
+@pytest.mark.parametrize("name", [name for name, one in PAPER_TABLES.items() if one.kind == "scores"])
 def test_every_ordering_agrees_with_the_printed_numbers(name: str) -> None:
     """What a paper claims to be better has the greater printed number, wherever the table prints both."""
-    artifact = ARTIFACTS[name]
+    paper_table = PAPER_TABLES[name]
     measure = {"coherence": "coherence_nsp"}
-    for ordering in artifact.orderings:
-        for dataset in ordering.datasets or artifact.datasets:
+    for ordering in paper_table.orderings:
+        for dataset in ordering.datasets or paper_table.datasets:
             values = [
-                selected(artifact, artifact.rows[label], dataset).set_index("metric")["value"].astype(float)
+                selected(paper_table, paper_table.rows[label], dataset).set_index("metric")["value"].astype(float)
                 for label in ordering.rows
             ]
             metric = measure.get(ordering.on, ordering.on)
@@ -198,27 +198,27 @@ ALIKE = {  # what the papers find alike, and the difference of the printed numbe
 
 def test_claims_that_rows_are_alike() -> None:
     """There are nine; the difference of the printed numbers, from which the margin comes, is that of the paper."""
-    claims = {name: artifact.alike for name, artifact in ARTIFACTS.items() if artifact.alike}
+    claims = {name: paper_table.alike for name, paper_table in PAPER_TABLES.items() if paper_table.alike}
     assert {name: [one.claim for one in alike] for name, alike in claims.items()} == {
         name: [claim for claim, _ in expected] for name, expected in ALIKE.items()
     }
     for name, expected in ALIKE.items():
         for alike, (claim, spread) in zip(claims[name], expected, strict=True):
             if spread is not None:
-                dataset = next(iter(alike.datasets or ARTIFACTS[name].datasets))
-                rows = [selected(ARTIFACTS[name], ARTIFACTS[name].rows[label], dataset) for label in alike.rows]
+                dataset = next(iter(alike.datasets or PAPER_TABLES[name].datasets))
+                rows = [selected(PAPER_TABLES[name], PAPER_TABLES[name].rows[label], dataset) for label in alike.rows]
                 values = [float(row.set_index("metric")["value"][alike.on]) for row in rows]
                 assert max(values) - min(values) == pytest.approx(spread), claim
 
 
-def test_every_published_number_belongs_to_an_artifact() -> None:
-    """A table of a paper in `published.csv` is one of the artifacts, or its numbers are in the notes of one."""
-    tables = {(one.source, one.prints): one for one in ARTIFACTS.values()}
+def test_every_published_number_belongs_to_a_paper_table() -> None:
+    """A table of a paper in `published.csv` is one of the paper tables, or its numbers are in the notes of one."""
+    tables = {(one.source, one.prints): one for one in PAPER_TABLES.values()}
     for (source, place), numbers in read_table().groupby(["source_key", "source_table"]):
         if str(place).startswith(RELEASED):
-            assert "59.36 / 26.59 / 56.53" in " ".join(ARTIFACTS["pagesum-table2"].notes)
+            assert "59.36 / 26.59 / 56.53" in " ".join(PAPER_TABLES["pagesum-table2"].notes)
         elif (source, place) in NOT_IN_A_TABLE:
-            notes = " ".join(ARTIFACTS[NOT_IN_A_TABLE[source, place]].notes)
+            notes = " ".join(PAPER_TABLES[NOT_IN_A_TABLE[source, place]].notes)
             assert all(value in notes for value in numbers["value"])
         else:
             assert set(numbers["dataset"]) <= tables[source, place].datasets.keys()
@@ -282,9 +282,9 @@ def test_published_numbers_equal_those_of_the_papers(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [(name, scale) for name, one in ARTIFACTS.items() for scale in one.scales if one.rows]
+    ("name", "scale"), [(name, scale) for name, one in PAPER_TABLES.items() for scale in one.scales if one.rows]
 )
-def test_every_artifact_can_be_planned(name: str, scale: str) -> None:
+def test_every_paper_table_can_be_planned(name: str, scale: str) -> None:
     """All rows of a scale make valid configurations, which have this scale's sizes."""
     configs = [config for points in planned(name, scale).values() for config in points]
     assert configs
@@ -354,9 +354,9 @@ def figure4(scale: str) -> dict[str, list[list[Any]]]:
         "(a)": "model.name model.input_length model.decode_length",
         "(b)": "model.name model.extractive_length model.decode_length",
     }
-    artifact, found = ARTIFACTS["seal-figure4"], dict[str, list[list[Any]]]()
+    paper_table, found = PAPER_TABLES["seal-figure4"], dict[str, list[list[Any]]]()
     for (label, _), (config, *_) in planned("seal-figure4", scale).items():
-        row = artifact.rows[label]
+        row = paper_table.rows[label]
         panel = row.panel[:3]
         longer = "model.name model.extractive_length model.segment_length model.decode_length"
         found.setdefault(panel, []).append(settings(config, names.get(panel, longer)))
@@ -406,7 +406,7 @@ SEARCH = {  # beams, length penalty, least and most tokens: of the authors' code
 }
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pagesum") and ARTIFACTS[name].rows])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pagesum") and PAPER_TABLES[name].rows])
 def test_pagesum_is_trained_as_in_the_paper(name: str) -> None:
     """From BART by Eq. 11, with ROUGE of the Perl script (§5.1, footnote 11)."""
     training = "model.init train.optimizer train.schedule train.learning_rate train.warmup_steps train.max_steps"
@@ -484,7 +484,7 @@ def test_pagesum_analyses_share_runs(scale: str) -> None:
 def test_pagesum_in_miniature() -> None:
     """Short reports, small PageSum from random weights, three seeds: eight pages, or pages of 16 to 128 tokens."""
     common = "dataset.document_length decode.limit train.batch_words model.init train.max_steps"
-    for name in (name for name in NAMES if name.startswith("pagesum") and ARTIFACTS[name].rows):
+    for name in (name for name in NAMES if name.startswith("pagesum") and PAPER_TABLES[name].rows):
         for config in (config for points in planned(name, "probe").values() for config in points):
             steps = 4000 if name == "pagesum-table6" else 2000
             assert settings(config, common) == [128, 200, 1024, "random", steps]
@@ -554,7 +554,7 @@ def test_etads_at_paper_scale(number: int) -> None:
     ]
     assert all(settings(config, ETADS_TRAINING) == expected for config in points)
     assert {config.score.mode for config in points} == {"perl"}  # "the official ROUGE script" (Table 2)
-    assert ARTIFACTS[f"etads-table{number}"].part == {5: "p", 6: "r"}.get(number, "f")
+    assert PAPER_TABLES[f"etads-table{number}"].part == {5: "p", 6: "r"}.get(number, "f")
 
 
 def test_etads_in_miniature() -> None:
@@ -642,7 +642,7 @@ def test_hierarchical_in_miniature() -> None:
 
 def test_a_paragraph_ranker_is_that_of_the_paper() -> None:
     """Table 1 compares tf-idf with LSTMs of 256 (§4)."""
-    options = ARTIFACTS["hierarchical-table1"].options_at(PAPER)
+    options = PAPER_TABLES["hierarchical-table1"].options_at(PAPER)
     assert (options["rank"], options["ranker.dimension"], options["ranker.vocabulary_size"]) == (
         "tfidf,lstm",
         256,
