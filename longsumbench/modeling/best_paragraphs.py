@@ -10,8 +10,8 @@ import datasets
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import RANKABLE_UNITS, Example, Split
 from longsumbench.modeling.collate import stored_rows
+from longsumbench.modeling.neural_config import RankedConfig
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
-from longsumbench.modeling.ranked_systems import RankedConfig
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Units, group_units, pack_sentences, prepend_query
 from longsumbench.progress import track

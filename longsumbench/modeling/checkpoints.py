@@ -17,11 +17,17 @@ from copy import deepcopy
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    NetworkClass: TypeAlias = type[PreTrainedModel | AutoModel]  # or another of the library's Auto classes
 
 _FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
@@ -149,7 +155,9 @@ def model_signature(name: str | None, setting: str) -> str:
     return f"{Path(name or '').name}@{model_digest(model_folder(name, setting))}"
 
 
-def load_network(kind: Any, folder: Path, named: str, config: Any = None, **options: Any) -> LoadedNetwork:
+def load_network(
+    kind: "NetworkClass", folder: Path, named: str, config: "PreTrainedConfig | None" = None, **options: Any
+) -> LoadedNetwork:
     """Load a network from the folder of a checkpoint.
 
     Args:
@@ -178,7 +186,7 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
     return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
-def load_config(kind: Any, folder: Path, named: str) -> Any:
+def load_config(kind: "NetworkClass", folder: Path, named: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
@@ -251,7 +259,7 @@ def check_complete(missing: Iterable[str], named: str) -> None:
         raise DataError(f"{named}: weights are missing or have another shape: {', '.join(names[:3])}; {FETCH_AGAIN}")
 
 
-def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
+def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, named: str) -> None:
     """Check that a network has an embedding for every token of a tokenizer that texts use.
 
     Mask and additional special tokens may lack one, because texts rarely contain them.
@@ -278,7 +286,7 @@ def check_finite(values: Iterable[float], named: str) -> None:
         raise DataError(f"{named}: the model returns numbers that are not finite; {FETCH_AGAIN}")
 
 
-def check_weights(network: Any, named: str) -> None:
+def check_weights(network: "nn.Module", named: str) -> None:
     """Check that the weights of a network are finite.
 
     Raises:

@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers.initialization import no_init_weights
 
 from longsumbench.core import Document, Example, Section, registry
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
@@ -43,7 +44,9 @@ class ForwardCount(NamedTuple):
     decoder_layers: int
 
 
-def count_forward(settings: Any, source_words: int, target_words: int, multi_document: bool = False) -> ForwardCount:
+def count_forward(
+    settings: NeuralConfig, source_words: int, target_words: int, multi_document: bool = False
+) -> ForwardCount:
     """Count the FLOPs of a neural system's network on one made text.
 
     The text has paragraphs of 100 words and sections of 1,000; with several documents, every section is a document. One
@@ -73,7 +76,7 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     return ForwardCount(parameters, cost.flops, tokens, len(labels), cost.saved_bytes, layers)
 
 
-def count_parameters(settings: Any, multi_document: bool = False) -> dict[str, int]:
+def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
     """Return name → size of each parameter of a neural system's network, which is built without its numbers."""
     network = registry.systems.load(settings.name)(_without_other_models(settings)).network
     with torch.device("meta"), no_init_weights():
@@ -82,7 +85,7 @@ def count_parameters(settings: Any, multi_document: bool = False) -> dict[str, i
     return {name: parameter.numel() for name, parameter in model.named_parameters()}
 
 
-def _without_other_models(settings: Any) -> Any:
+def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
     return dataclasses.replace(settings, **dict.fromkeys(names, "none"))

@@ -1,7 +1,6 @@
 """How a neural system's network is built, and how it starts from a checkpoint (`model.init`)."""
 
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from longsumbench.modeling.checkpoints import (
     load_network,
     model_digest,
 )
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
 
@@ -36,8 +36,9 @@ class Network:
 
     Model: ClassVar[type[PreTrainedModel]]
     free_entries: ClassVar[frozenset[str]] = frozenset()
+    config: NeuralConfig
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: NeuralConfig) -> None:
         self.config = config
 
     @property
@@ -68,8 +69,7 @@ class Network:
             multi_document: True if the training texts have several documents each.
         """
         kind: Any = self.Model.config_class
-        dimension = getattr(self.config, "dimension", partial(getattr, self.config))
-        pad, start, end = special
+        dimension, (pad, start, end) = self.config.dimension, special
         library: Any = next(base for base in kind.__mro__ if base.__module__.startswith("transformers."))
         own = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
         entries = {name: value for name in own if (value := getattr(self.config, name, None)) is not None}

@@ -38,6 +38,7 @@ from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode, supports_penalties
 from longsumbench.modeling.network import Network
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.processes import (
     announce_build,
     build_together,
@@ -73,7 +74,7 @@ class NeuralSystem(System):
     model: PreTrainedModel
     checkpoint: Path
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)
         self.reader, self.network = self.Reader(config, self.version), self.Network(config)
         self.supports_length_norms = supports_penalties(self.Network.Model)

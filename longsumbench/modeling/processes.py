@@ -72,7 +72,7 @@ class _Launch:
             reason = str(error).splitlines()[0]
             raise EnvironmentProblem(f"{size} processes cannot meet at {where}: {reason}") from error
 
-    def broadcast(self, value: Any = None) -> Any:
+    def broadcast(self, value: object = None) -> Any:
         """Return the first process's value, which is JSON, in all processes."""
         import torch
         from torch import distributed
@@ -202,7 +202,7 @@ def share_run(folder: Path, device: str) -> Iterator[None]:
         yield
 
 
-def from_first_process(value: Any = None) -> Any:
+def from_first_process(value: object = None) -> Any:
     """Return the first process's value, which is JSON, in all processes."""
     return _launch().broadcast(value) if process_count() > 1 else value
 

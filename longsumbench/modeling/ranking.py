@@ -1,19 +1,35 @@
-"""Rankers of paragraphs: by similarity with the title (tf-idf, word counts), or with one another (LexRank).
+"""Rankers of paragraphs, by similarity with the title or with one another (LexRank); the order in which a system reads.
 
-A ranker is a function (title, paragraphs) → one score per paragraph, higher is better. `rank` turns scores into an
-order. `longsumbench.core.registry.rankers` lists rankers by name.
+A ranker is a function (title, paragraphs) → one score per paragraph, higher is better. A learned one is a class: it is
+fitted once for the same texts and settings, cached as the stage "ranker", and then called like a function. `rank` turns
+scores into an order. `longsumbench.core.registry.rankers` lists rankers by name. Imports no torch.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from longsumbench.core import Scores
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
+    UNRANKED,
+    Example,
+    FitContext,
+    LearnedRanker,
+    Ranker,
+    RankerSettings,
+    Recipe,
+    Scores,
+    Split,
+    learned_ranker,
+    registry,
+)
 from longsumbench.errors import UsageError
 
 _WORD = re.compile(r"\w+")  # words of one letter count too
@@ -176,3 +192,134 @@ def _cosine_with_first(vectors: Any) -> Scores:
 
     similar: Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
     return similar
+
+
+def find_ranker(
+    name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+) -> Ranker:
+    """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
+
+    Raises:
+        UnknownName: no ranker has this name.
+        DataError: the ranker is learned, and there is no training split.
+    """
+    if kind := learned_ranker(name):
+        return kind.fitted(train, validation, settings, stages)
+    ranker: Ranker = registry.rankers.load(name)
+    return ranker
+
+
+def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
+    """Return the indices of an example's texts from the best to the worst; arguments as in `score_by`."""
+    return rank(score_by(ranker, example, texts, setting))
+
+
+def score_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> Scores:
+    """Return the scores of an example's texts.
+
+    Args:
+        ranker: scores the texts.
+        example: gives the topic.
+        texts: the texts to score.
+        setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
+
+    Raises:
+        UsageError: the ranker needs a title or a query, and the example has neither.
+    """
+    try:
+        return ranker(example.topic, texts)
+    except UsageError as problem:
+        if example.topic is not None:
+            raise
+        missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
+        choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
+        raise UsageError(f"{missing}: {choices}") from problem
+
+
+class Ranking:
+    """The order of an example's texts by the setting `rank`; with "none", the order of the source.
+
+    A learned ranker is fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
+
+    Attributes:
+        name: "none", or a registered ranker.
+        ranker_settings: returns the settings of a learned ranker.
+        ranker: set by `prepare` and `load`; a plain one by its first use.
+    """
+
+    def __init__(self, name: str, ranker_settings: Callable[[], RankerSettings]) -> None:
+        self.name, self.ranker_settings = name, ranker_settings
+        self.ranker: Ranker | None = None
+
+    @property
+    def learned(self) -> LearnedRanker | None:
+        """The fitted ranker if it learns, else None."""
+        return self.ranker if isinstance(self.ranker, LearnedRanker) else None
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that every example has the title or query that a plain ranker needs.
+
+        Raises:
+            UsageError: an example has neither.
+        """
+        if self.name != UNRANKED and not learned_ranker(self.name):
+            for example in examples:
+                if example.topic is None:
+                    self.order(example, ["any text"])
+
+    def prepare(self, context: FitContext) -> None:
+        """Load the ranker; fit a learned one."""
+        if self.name != UNRANKED:
+            settings = self.settings(context.recipe)
+            self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
+
+    def settings(self, recipe: Recipe) -> RankerSettings:
+        """Return the settings of a learned ranker, with the seed and the device of a recipe."""
+        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
+
+    def order(self, example: Example, texts: Sequence[str]) -> list[int]:
+        """Return the indices of an example's texts from the best to the worst.
+
+        Raises:
+            UsageError: the ranker needs a title or a query, and the example has neither.
+        """
+        return rank(self.scores(example, texts))
+
+    def scores(self, example: Example, texts: Sequence[str]) -> Scores:
+        """Return the scores of an example's texts: [texts], higher is better; errors are those of `order`."""
+        if self.name == UNRANKED:
+            return -np.arange(len(texts), dtype=np.float64)
+        if self.ranker is None:
+            if learned_ranker(self.name):
+                raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
+            self.ranker = registry.rankers.load(self.name)
+        return score_by(self.ranker, example, texts, f"model.rank={self.name}")
+
+    def use_device(self, device: str) -> None:
+        """Set where a learned ranker runs ("auto", "cpu", "cuda")."""
+        if self.learned:
+            self.learned.device = device
+
+    def identity(self) -> dict[str, Any]:
+        """Return the version of a learned ranker, fitted or not."""
+        kind = learned_ranker(self.name)
+        return {"ranker": kind and kind.version}
+
+    def fitted_identity(self) -> dict[str, Any]:
+        """Return the identity of a learned ranker that is fitted."""
+        return {"ranker": self.learned.identity} if self.learned else {}
+
+    def save(self, folder: Path) -> None:
+        """Save a learned ranker in the folder `ranker/` of a checkpoint."""
+        if self.learned:
+            (folder / "ranker").mkdir(exist_ok=True)
+            self.learned.save(folder / "ranker")
+
+    def load(self, folder: Path) -> None:
+        """Load what `save` wrote.
+
+        Raises:
+            DataError: a file is damaged or missing.
+        """
+        if kind := learned_ranker(self.name):
+            self.ranker = kind.load(folder / "ranker")

@@ -12,7 +12,8 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation, settings_deciding
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
-from longsumbench.modeling.ranked_systems import Ranking
+from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.progress import track
 
@@ -35,12 +36,13 @@ class UnitReader(ABC):
     """
 
     Collator: ClassVar[type[UnitCollator]] = UnitCollator
+    config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
-    def __init__(self, config: Any, version: int = 1) -> None:
+    def __init__(self, config: NeuralConfig, version: int = 1) -> None:
         self.config, self.version = config, version
         self.state: Mapping[str, Any] = {}
-        self.ranking = Ranking(config)
+        self.ranking = Ranking(config.rank, config.ranker_settings)
 
     @abstractmethod
     def units(self, example: Example) -> Units:

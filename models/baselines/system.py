@@ -29,8 +29,7 @@ from longsumbench.modeling.extraction import (
     mean_target_words,
 )
 from longsumbench.modeling.paragraphs import paragraphs_of
-from longsumbench.modeling.ranked_systems import Ranking
-from longsumbench.modeling.ranking import lexrank, rank
+from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.models.baselines.config import (
     LeadConfig,
     LexRankConfig,
@@ -95,7 +94,7 @@ class RankedBaseline(FixedLength):
 
     def __init__(self, config: LeadConfig | RankedExtractConfig) -> None:
         super().__init__(config)
-        self.ranking = Ranking(config)
+        self.ranking = Ranking(config.rank, config.ranker_settings)
         if learned_ranker(config.rank):
             self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
 

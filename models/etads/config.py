@@ -13,14 +13,14 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 
 
 @dataclass
-class EtadsConfig:
+class EtadsConfig(NeuralConfig):
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
     name: Text = setting("etads", "name of the system")
@@ -39,7 +39,7 @@ class EtadsConfig:
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def __post_init__(self) -> None:
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
+        super().__post_init__()
         self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
         self.saliency_layers = _layer_numbers(
             "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers

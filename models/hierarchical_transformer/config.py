@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, check_network, setting
+from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranked_systems import RankedConfig
+from longsumbench.modeling.neural_config import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
 _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
@@ -28,7 +28,7 @@ class TransformerConfig(RankedConfig):
     fidelity: _Fidelity = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
 
     def __post_init__(self) -> None:
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
+        super().__post_init__()
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
 

@@ -14,7 +14,11 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded_attention
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+    TransformerConfig,
+)
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
 from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
 from longsumbench.models.hierarchical_transformer.readers import FlatReader, HierarchicalReader
@@ -24,6 +28,7 @@ class HierarchicalNetwork(Network):
     """The network with global layers."""
 
     Model = HierarchicalTransformerForConditionalGeneration
+    config: TransformerConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return whether it is as in the released code."""

@@ -14,10 +14,10 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
     "base": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 6, "decoder_layers": 6},
@@ -36,7 +36,7 @@ PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
 @dataclass
-class PageSumConfig:
+class PageSumConfig(NeuralConfig):
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
     name: Text = setting("pagesum", "name of the system")
@@ -67,6 +67,7 @@ class PageSumConfig:
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
     tokenizer: Text = setting("trained", "of init=random: trained (byte-level BPE) | words | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries")
+    sizes = SIZES
 
     def __post_init__(self) -> None:
         sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
@@ -78,8 +79,7 @@ class PageSumConfig:
         else:
             self._settle_sentences()
         if self.init == "random":
-            width, heads = self.dimension("d_model"), self.dimension("num_heads")
-            check_network(width, heads, self.tokenizer, self.vocabulary_size)
+            super().__post_init__()
         elif self.size != "large":
             raise UsageError(f"model.size={self.size} goes with model.init=random: a checkpoint fixes the size")
 
@@ -111,8 +111,3 @@ class PageSumConfig:
         if self.split == "tokens":
             return (self.max_input_tokens or _MAX_INPUT_TOKENS) // (self.page_size or _PAGE_SIZE)
         return self.max_pages if self.num_pages is None else self.num_pages
-
-    def dimension(self, name: str) -> int:
-        """Return a width or depth of a randomly initialized network: the field if it is given, else that of `size`."""
-        given: int | None = getattr(self, name)
-        return SIZES[self.size][name] if given is None else given

@@ -18,10 +18,10 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 # SEAL §4: "stated" is as in the text (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m" is
@@ -38,7 +38,7 @@ _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 
 
 @dataclass
-class FamilyConfig:
+class FamilyConfig(NeuralConfig):
     """Settings that the systems of the family share."""
 
     name: Text = setting("", "name of the system")
@@ -58,15 +58,7 @@ class FamilyConfig:
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
-
-    def __post_init__(self) -> None:
-        width, heads = self.dimension("d_model"), self.dimension("num_heads")
-        check_network(width, heads, self.tokenizer, self.vocabulary_size)
-
-    def dimension(self, name: Text) -> int:
-        """Return a width or depth: the field if it is given, else that of `size`."""
-        given: int | None = getattr(self, name)
-        return _SIZES[self.size][name] if given is None else given
+    sizes = _SIZES
 
 
 @dataclass

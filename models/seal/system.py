@@ -40,6 +40,7 @@ class CANetwork(TruncNetwork):
     """CA's network."""
 
     Model = CAForConditionalGeneration
+    config: CAConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of vectors of a group."""
@@ -51,6 +52,7 @@ class EANetwork(TruncNetwork):
     """EA's network; it embeds documents if texts have several."""
 
     Model = EAForConditionalGeneration
+    config: EAConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of embedded documents."""

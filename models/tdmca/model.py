@@ -221,7 +221,7 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
     def added_loss(
         self,
-        decoded: Any,
+        decoded: Decoded,
         reading: Prefix,
         labels: Tensor,
         num_source_tokens: Tensor | int | None = None,

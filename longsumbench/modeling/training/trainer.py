@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import datasets
 import psutil
 import torch
 import transformers
@@ -74,8 +75,8 @@ class Objective:
 
 def train(
     model: PreTrainedModel,
-    rows: Any,
-    validation: Any,
+    rows: datasets.Dataset,
+    validation: datasets.Dataset | None,
     collator: Collate,
     recipe: Recipe,
     folder: Path,
@@ -130,8 +131,8 @@ class _Training:
     """A training in progress; arguments as in `train`."""
 
     model: PreTrainedModel
-    rows: Any
-    validation: Any
+    rows: datasets.Dataset
+    validation: datasets.Dataset | None
     collator: Collate
     recipe: Recipe
     folder: Path
@@ -193,7 +194,7 @@ class _Training:
             yield from batches
             epoch, done = epoch + 1, 0
 
-    def _loader(self, rows: Any, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
+    def _loader(self, rows: datasets.Dataset, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
         collated, workers = _CollatedSteps(rows, self.collator), self.recipe.workers
         return DataLoader(collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu)
 
@@ -322,7 +323,7 @@ class _Training:
 class _CollatedSteps(Dataset[list[Batch]]):
     """Collates the batches of a step; leaves out empty ones."""
 
-    def __init__(self, rows: Any, collate: Collate) -> None:
+    def __init__(self, rows: datasets.Dataset, collate: Collate) -> None:
         self.rows, self.collate = rows, collate
 
     def __getitem__(self, step: Step) -> list[Batch]:
