@@ -298,12 +298,12 @@ class System(ABC):
         system.state = content["state"]
         return system
 
-    def try_out(self, device: str, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
+    def try_out(self, device: str, shown_as: str) -> None:  # noqa: B027 - most have nothing that can be damaged
         """Check after loading that the system can write a summary. The default checks nothing.
 
         Args:
             device: where it will run.
-            named: what messages call the checkpoint.
+            shown_as: what messages call the checkpoint.
 
         Raises:
             DataError: the checkpoint is damaged.

@@ -20,7 +20,7 @@ from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
-_WORD = "word"  # one token
+_MADE_WORD = "word"  # one token
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
 
 
@@ -99,17 +99,17 @@ def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
     sections = [
-        Section(_WORD, tuple(tuple(_texts(words, _SENTENCE)) for words in _sizes(size, _PARAGRAPH)))
-        for size in _sizes(source_words, _SECTION)
+        Section(_MADE_WORD, tuple(tuple(_made_texts(words, _SENTENCE)) for words in _part_sizes(size, _PARAGRAPH)))
+        for size in _part_sizes(source_words, _SECTION)
     ]
     groups = [(section,) for section in sections] if multi_document else [tuple(sections)]
     documents = tuple(Document(None, group) for group in groups)
-    return Example("made", _WORD, None, documents, (tuple(_texts(target_words, _SENTENCE)),))
+    return Example("made", _MADE_WORD, None, documents, (tuple(_made_texts(target_words, _SENTENCE)),))
 
 
-def _texts(words: int, longest: int) -> Iterator[str]:
-    return (" ".join([_WORD] * size) for size in _sizes(words, longest))
+def _made_texts(words: int, longest: int) -> Iterator[str]:
+    return (" ".join([_MADE_WORD] * size) for size in _part_sizes(words, longest))
 
 
-def _sizes(total: int, longest: int) -> Iterator[int]:
+def _part_sizes(total: int, longest: int) -> Iterator[int]:
     return (min(longest, total - start) for start in range(0, total, longest))

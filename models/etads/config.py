@@ -46,18 +46,18 @@ class EtadsConfig(NeuralConfig):
         )
 
 
-def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
+def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: int) -> list[int]:
     """Return sorted layer numbers of a stack, counted from 1; None means all.
 
     Raises:
         UsageError: there is no such layer, or one is named twice.
     """
-    if given is None:
+    if layers is None:
         return list(range(1, depth + 1))
-    listed = f"{key}=[{','.join(map(str, given))}]"
-    if odd := [layer for layer in given if not 1 <= layer <= depth]:
+    listed = f"{key}=[{','.join(map(str, layers))}]"
+    if odd := [layer for layer in layers if not 1 <= layer <= depth]:
         has = f"the {stack} has {depth} layers, counted from 1 (model.{stack}_layers)"
         raise UsageError(f"{listed} names layer {odd[0]}, but {has}")
-    if len(set(given)) < len(given):
+    if len(set(layers)) < len(layers):
         raise UsageError(f"{listed} names a layer twice")
-    return sorted(given)
+    return sorted(layers)

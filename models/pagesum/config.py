@@ -30,8 +30,8 @@ SPECIAL_TOKENS = 2  # of a page: its start and its end
 _Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
 Decoder = Annotated[str, OneOf("page", "global")]
 _Split = Annotated[str, OneOf("sentences", "tokens")]
-_Fidelity = Annotated[str, OneOf("default", "official")]
-_Size = Annotated[str, OneOf(*SIZES)]
+_Released = Annotated[str, OneOf("default", "official")]
+_BartSize = Annotated[str, OneOf(*SIZES)]
 PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
@@ -56,9 +56,9 @@ class PageSumConfig(NeuralConfig):
         None, "of split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
     )
     decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
-    fidelity: _Fidelity = setting("default", "default | official: as the released code, see the card", decides="units")
+    fidelity: _Released = setting("default", "default | official: as the released code, see the card", decides="units")
     init: Text = setting("facebook/bart-large-cnn", "a BART checkpoint: hub name or folder; or random")
-    size: _Size = setting("large", "base | large, of init=random; a width or depth given below has priority")
+    size: _BartSize = setting("large", "base | large, of init=random; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
     num_heads: Heads | None = setting(None, "of every attention", "heads")
@@ -91,13 +91,13 @@ class PageSumConfig(NeuralConfig):
             raise UsageError(f"model.num_pages goes with split=sentences; split=tokens makes {pages}")
         self.max_input_tokens = self.max_input_tokens or _MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
-            given = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
-            raise UsageError(f"{given}: no page would fit; choose a smaller model.page_size")
+            limit = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
+            raise UsageError(f"{limit}: no page would fit; choose a smaller model.page_size")
 
     def _settle_sentences(self) -> None:
         if self.max_input_tokens is not None:
-            given = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
-            raise UsageError(f"{given}; here page_size and num_pages (or max_pages) limit the input")
+            limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
+            raise UsageError(f"{limit}; here page_size and num_pages (or max_pages) limit the input")
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
 
     @property

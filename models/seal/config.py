@@ -30,8 +30,8 @@ _SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
-_Size = Annotated[str, OneOf(*_SIZES)]
-_Norm = Annotated[str, OneOf("pre", "post")]
+_SealSize = Annotated[str, OneOf(*_SIZES)]
+_NormPosition = Annotated[str, OneOf("pre", "post")]
 Documents = Annotated[int, Between(1, 10**6)]
 Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
 _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
@@ -47,14 +47,14 @@ class FamilyConfig(NeuralConfig):
     decode_length: TargetTokens = setting(
         768, "longest target and output", "tokens", "SEAL, Table 4: arXiv", decides="units"
     )
-    size: _Size = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
+    size: _SealSize = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
     num_heads: Heads | None = setting(None, "of every attention", "heads")
     encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
     decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="SEAL §4")
-    norm: _Norm = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
+    norm: _NormPosition = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
