@@ -38,7 +38,6 @@ from .config import (
     check_folder_name as check_folder_name,
     check_lengths as check_lengths,
     check_minimum as check_minimum,
-    check_network as check_network,
     describe_card as describe_card,
     resolve_config as resolve_config,
     settings_without_effect as settings_without_effect,
@@ -86,6 +85,7 @@ from .ranker import (
 from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,
+    Settings as Settings,
     names_deciding as names_deciding,
     outcome_settings as outcome_settings,
     setting as setting,

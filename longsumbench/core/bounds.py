@@ -34,7 +34,7 @@ class Bound(ABC):
     secret: ClassVar[bool] = False
 
     @abstractmethod
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message; None if the value is allowed."""
 
 
@@ -47,7 +47,7 @@ class Between(Bound):
     open_low: bool = False
     open_high: bool = False
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message; NaN is an error."""
         if not isinstance(value, int | float):
             return " is not a number"
@@ -75,13 +75,13 @@ class OneOf(Bound):
     ) -> None:
         self.names, self.more, self.number_of, self.least = names, more, number_of, least
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message, which lists the names and suggests the nearest."""
         choices = (*self.names, *(self.more() if self.more else ()))
         if value in choices:
             return None
         short = str(value).isdecimal() and len(str(value)) < len(str(_MAX_COUNT))
-        if self.number_of and short and int(value) >= self.least:
+        if self.number_of and short and int(str(value)) >= self.least:
             return None
         number = f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
         return f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
@@ -91,7 +91,7 @@ class OneOf(Bound):
 class FreeText(Bound):
     """A name or a path without control characters; it need not exist."""
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message for control characters, lone surrogates and texts that are too long."""
         if not isinstance(value, str):
             return " is not a text"
@@ -107,7 +107,7 @@ class VariableName(Bound):
 
     secret = True
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message."""
         if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", str(value)):
             return None
@@ -118,7 +118,7 @@ class VariableName(Bound):
 class Date(Bound):
     """A month ("2019-10") or a day ("2019-10-29")."""
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return the end of the error message."""
         day = f"{value}-01" if len(str(value)) == len("2019-10") else str(value)
         try:
@@ -154,7 +154,7 @@ Text = Annotated[str, FreeText()]
 ReleaseDate = Annotated[str, Date()]
 
 
-def check_value(key: str, value: Any, bound: Bound | None) -> None:
+def check_value(key: str, value: object, bound: Bound | None) -> None:
     """Check a value, each item of a list, or each key of a dictionary; None is allowed, and without a bound any value.
 
     Raises:
@@ -180,7 +180,7 @@ def _bound_in(hint: Any) -> Bound | None:
     return next((bound for bound in inner if bound is not None), None)
 
 
-def shorten(value: Any) -> str:
+def shorten(value: object) -> str:
     """Return a value for an error message: on one line, cut after 60 characters."""
     text = str(value)
     text = text if text.isprintable() else ascii(text)

@@ -34,7 +34,7 @@ from longsumbench.core.bounds import (
     check_value,
     shorten,
 )
-from longsumbench.core.settings import setting
+from longsumbench.core.settings import Settings, setting
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.files import digest
 
@@ -334,12 +334,12 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
     return config
 
 
-def _within_limits(model: Any) -> dict[str, Any]:
+def _within_limits(model: Settings) -> dict[str, Any]:
     usual, limit = dict(usual_decoding(model) or {}), getattr(model, "decode_length", math.inf)
     return usual | {name: min(usual[name], limit) for name in _LENGTHS if name in usual}
 
 
-def usual_decoding(model: Any) -> Mapping[str, Any] | None:
+def usual_decoding(model: Settings) -> Mapping[str, Any] | None:
     """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
     values: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
     return values
@@ -375,7 +375,7 @@ def settings_without_effect(config: RunConfig) -> set[str]:
     return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in of_model)}
 
 
-def check_lengths(model: Any, decode: Decoding) -> None:
+def check_lengths(model: Settings, decode: Decoding) -> None:
     """Check that `decode` does not request longer outputs than a system can write.
 
     Raises:
@@ -435,20 +435,6 @@ def _type_name(kind: Any) -> str:
     if type(None) in get_args(kind):
         return " | ".join(_type_name(part) for part in get_args(kind))
     return {type(None): "None"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)
-
-
-def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) -> None:
-    """Check the settings of a network that is trained from scratch, with sinusoidal positions.
-
-    Raises:
-        UsageError: a value is invalid.
-    """
-    if tokenizer in TRAINED_TOKENIZERS:
-        check_minimum("model.vocabulary_size", vocabulary_size, TRAINED_TOKENIZERS[tokenizer])
-    if width % heads:
-        raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
-    if width % 2:
-        raise UsageError(f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines")
 
 
 def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:

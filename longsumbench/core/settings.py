@@ -21,8 +21,8 @@ The bounds are in the type (`longsumbench.core.bounds`). What a setting decides 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
-from typing import Any, Literal
+from dataclasses import Field, asdict, field, fields
+from typing import Any, ClassVar, Literal, Protocol
 
 _Outcome = Literal["run", "units", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
@@ -30,8 +30,14 @@ SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing
 SAME_RUN: tuple[Decides, ...] = ("measures", "evidence", "nothing")  # leave summaries and ROUGE as they are
 
 
+class Settings(Protocol):
+    """A dataclass of settings, such as `System.Config`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
 def setting(
-    default: Any, help: str, unit: str = "", source: str = "", decides: Decides = "run", later: bool = False
+    default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run", later: bool = False
 ) -> Any:
     """Return a dataclass field that describes itself.
 
@@ -49,25 +55,25 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
-def names_deciding(settings: Any, *outcomes: Decides) -> frozenset[str]:
+def names_deciding(settings: Settings | type[Settings], *outcomes: Decides) -> frozenset[str]:
     """Return the names of the settings of a dataclass, or of an instance, that decide one of `outcomes`."""
     return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in outcomes)
 
 
-def settings_deciding(settings: Any, *outcomes: Decides) -> dict[str, Any]:
+def settings_deciding(settings: Settings, *outcomes: Decides) -> dict[str, Any]:
     """Return name → plain value of the settings of an instance that decide one of `outcomes`."""
     names = names_deciding(settings, *outcomes)
     return {name: value for name, value in asdict(settings).items() if name in names}
 
 
-def outcome_settings(settings: Any) -> dict[str, Any]:
+def outcome_settings(settings: Settings) -> dict[str, Any]:
     """Return name → plain value of the settings that decide the outcome of a run; part of its id."""
     same = names_deciding(settings, *SAME_RUN)
     values = {name: value for name, value in asdict(settings).items() if name not in same}
     return without_later_defaults(settings, values)
 
 
-def without_later_defaults(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def without_later_defaults(settings: Settings | type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return name → value without the settings that were added later and have their default.
 
     Args:

@@ -13,7 +13,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core.config import Decoding, Recipe, build_settings
 from longsumbench.core.documents import Example, Truncation
 from longsumbench.core.registry import systems
-from longsumbench.core.settings import outcome_settings
+from longsumbench.core.settings import Settings, outcome_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 
@@ -207,8 +207,8 @@ class System(ABC):
     trains_scorer: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
-    def __init__(self, config: Any) -> None:
-        self.config = config
+    def __init__(self, config: Settings) -> None:
+        self.config: Any = config  # an instance of `Config`
         self.state: dict[str, Any] = {}
 
     def check_examples(self, examples: Iterable[Example]) -> None:  # noqa: B027 - most can summarize anything
@@ -298,12 +298,12 @@ class System(ABC):
         system.state = content["state"]
         return system
 
-    def try_out(self, device: str, checkpoint: str) -> None:  # noqa: B027 - most have nothing that can be damaged
+    def try_out(self, device: str, shown_as: str) -> None:  # noqa: B027 - most have nothing that can be damaged
         """Check after loading that the system can write a summary. The default checks nothing.
 
         Args:
             device: where it will run.
-            checkpoint: what messages call it.
+            shown_as: what messages call the checkpoint.
 
         Raises:
             DataError: the checkpoint is damaged.

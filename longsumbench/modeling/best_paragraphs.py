@@ -10,8 +10,8 @@ import datasets
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import RANKABLE_UNITS, Example, Split
 from longsumbench.modeling.collate import stored_rows
+from longsumbench.modeling.neural_config import RankedConfig
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
-from longsumbench.modeling.ranked_systems import RankedConfig
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Units, group_units, pack_sentences, prepend_query
 from longsumbench.progress import track
@@ -86,8 +86,8 @@ class BestParagraphs(UnitReader):
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
         units = best_paragraphs(title, [encoded[index] for index in order], documents, limits)
-        chosen = ranked[: len(units.ids) - 1]
-        return replace(units, spans=((0, 0), *(paragraph.span for paragraph in chosen))), chosen
+        fitting = ranked[: len(units.ids) - 1]
+        return replace(units, spans=((0, 0), *(paragraph.span for paragraph in fitting))), fitting
 
     def paragraphs(self, example: Example, snippet_length: int) -> tuple[list[Paragraph], list[EncodedSentence]]:
         """Return the paragraphs, sections or snippets to rank, and their tokens.
@@ -95,13 +95,13 @@ class BestParagraphs(UnitReader):
         Snippets have at most `snippet_length` tokens, or are one longer sentence.
         """
         unit = self.config.unit
-        found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
-        sentences = self.encode([sentence for paragraph in found for sentence in paragraph.sentences])
+        paragraphs = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
+        sentences = self.encode([sentence for paragraph in paragraphs for sentence in paragraph.sentences])
         encoded, start = [], 0
-        for paragraph in found:
+        for paragraph in paragraphs:
             encoded.append(join_sentences(sentences[start : start + len(paragraph.sentences)]))
             start += len(paragraph.sentences)
-        return _packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
+        return _packed(paragraphs, encoded, snippet_length) if unit == "snippet" else (paragraphs, encoded)
 
 
 def _packed(
@@ -112,8 +112,8 @@ def _packed(
     for document, members in groupby(range(len(sentences)), key=lambda index: sentences[index].place[0]):
         indices = list(members)
         for number, span in enumerate(pack_sentences([encoded[index] for index in indices], length)):
-            own = [sentences[index] for index in indices[span]]
-            texts = tuple(text for sentence in own for text in sentence.sentences)
-            snippets.append(Paragraph((document, number), texts, (own[0].span[0], own[-1].span[1])))
+            group = [sentences[index] for index in indices[span]]
+            texts = tuple(text for sentence in group for text in sentence.sentences)
+            snippets.append(Paragraph((document, number), texts, (group[0].span[0], group[-1].span[1])))
             packed.append(join_sentences([encoded[index] for index in indices[span]]))
     return snippets, packed

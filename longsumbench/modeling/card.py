@@ -18,7 +18,7 @@ from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files, read_obj
 _log = logging.getLogger(__name__)
 
 _CONFIG, _GENERATION = "config.json", "generation_config.json"
-_SAME = {  # the library's name → ours
+_SAME_MEANING = {  # the library's name → ours
     "num_beams": "num_beams",
     "length_penalty": "length_penalty",
     "early_stopping": "early_stopping",
@@ -63,7 +63,7 @@ def card_decoding(name: str | None, setting: str, revision: str | None = None) -
         return {}
     folder = _card_folder(name, setting, revision)
     try:
-        values, ignored = _translate(_read(folder / _CONFIG), _read(folder / _GENERATION))
+        values, ignored = _translate(_read_card(folder / _CONFIG), _read_card(folder / _GENERATION))
         build_settings(Decoding, values, "")
     except (UsageError, TypeError, AttributeError) as problem:
         raise DataError(f"its generation settings are invalid ({problem}); {FETCH_AGAIN}", folder) from problem
@@ -76,10 +76,10 @@ def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tupl
     """Return the values of `decode.*`, and the names of settings that are not used."""
     task = (config.get("task_specific_params") or {}).get("summarization") or {}
     card = {key: value for layer in (task, config, generation) for key, value in layer.items() if value is not None}
-    values = {ours: card[key] - 1 for key, ours in _WITH_START.items() if card.get(key)}
-    values |= {ours: card[key] for key, ours in _SAME.items() if key in card}
+    values = {name: card[key] - 1 for key, name in _WITH_START.items() if card.get(key)}
+    values |= {name: card[key] for key, name in _SAME_MEANING.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME, *_WITH_START}
+    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME_MEANING, *_WITH_START}
     ignored = [key for key in card if key in unused and card[key] and not (key in _ONES and card[key] == 1)]
     if values.get("early_stopping") == "never":
         del values["early_stopping"]
@@ -92,12 +92,12 @@ def card_prefix(name: str | None, setting: str, revision: str | None = None) -> 
 
     Arguments and errors are those of `card_decoding`.
     """
-    config = _read(_card_folder(name, setting, revision) / _CONFIG) if name else {}
+    config = _read_card(_card_folder(name, setting, revision) / _CONFIG) if name else {}
     task = (config.get("task_specific_params") or {}).get("summarization") or {}
     return str(task.get("prefix") or config.get("prefix") or "").strip()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_card(path: Path) -> dict[str, Any]:
     try:
         return read_object(path)
     except FileNotFoundError:

@@ -17,13 +17,19 @@ from copy import deepcopy
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 
-_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    NetworkClass: TypeAlias = type[PreTrainedModel | AutoModel]  # or another of the library's Auto classes
+
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
@@ -33,7 +39,7 @@ _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder
 
 # Bounds of the numbers in a config.json. They catch damage only; `check_memory` checks whether a network fits.
 _MOST_LAYERS = 1_000
-_MOST = 100_000_000
+_MAX_SIZE = 100_000_000
 _AT_LEAST_ONE = frozenset(
     {"d_model", "hidden_size", "vocab_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"}
 )
@@ -77,15 +83,15 @@ def model_folder(
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = fetch_files(name, setting, _FILES, revision, more)
+        folder = fetch_files(name, setting, _MODEL_FILES, revision, more)
         if pickled and weights_format(folder) is None:
-            folder = fetch_files(name, setting, _FILES, revision, (_PICKLES,))
+            folder = fetch_files(name, setting, _MODEL_FILES, revision, (_PICKLES,))
     elif revision is not None:
-        named = f"{setting.rpartition('.')[0]}.revision={revision}"
-        raise UsageError(f"{named} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
+        revision_setting = f"{setting.rpartition('.')[0]}.revision={revision}"
+        raise UsageError(f"{revision_setting} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
     if not (folder / _CONFIG).is_file():
         raise UsageError(f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained")
-    if (found := weights_format(folder)) is None or (found == "bin" and not pickled):
+    if (weights := weights_format(folder)) is None or (weights == "bin" and not pickled):
         raise UsageError(f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained")
     check_files(folder)
     return folder
@@ -94,7 +100,7 @@ def model_folder(
 def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
     return next(
-        (name for name, found in (("safetensors", _SAFETENSORS), ("bin", _PICKLES)) if any(folder.glob(found))), None
+        (name for name, files in (("safetensors", _SAFETENSORS), ("bin", _PICKLES)) if any(folder.glob(files))), None
     )
 
 
@@ -116,9 +122,9 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
         name: the folder, or the name on the hub, as the user gave it.
         folder: the folder that `model_folder` found.
     """
-    given = Path(name or "").expanduser()
+    path = Path(name or "").expanduser()
     return {
-        "checkpoint": given.resolve().name if given.is_dir() else name,
+        "checkpoint": path.resolve().name if path.is_dir() else name,
         "revision": resolved_revision(folder),
         "weights": weights_format(folder),
     }
@@ -131,11 +137,11 @@ def model_digest(folder: Path) -> str:
         DataError: a path is not a regular file, or the list of shards is wrong.
     """
     check_files(folder)
-    whole, patterns = hashlib.sha256(), (*_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
+    sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         state = path.stat()
-        whole.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
-    return whole.hexdigest()[:8]
+        sha256.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
+    return sha256.hexdigest()[:8]
 
 
 @cache  # read gigabytes once, until size or time changes
@@ -149,13 +155,15 @@ def model_signature(name: str | None, setting: str) -> str:
     return f"{Path(name or '').name}@{model_digest(model_folder(name, setting))}"
 
 
-def load_network(kind: Any, folder: Path, named: str, config: Any = None, **options: Any) -> LoadedNetwork:
+def load_network(
+    kind: "NetworkClass", folder: Path, shown_as: str, config: "PreTrainedConfig | None" = None, **options: Any
+) -> LoadedNetwork:
     """Load a network from the folder of a checkpoint.
 
     Args:
         kind: a model class of transformers, or one of its Auto classes.
         folder: a folder written by `save_pretrained`.
-        named: the checkpoint in messages ("model.init=some/folder").
+        shown_as: the checkpoint in messages ("model.init=some/folder").
         config: the network's configuration; None: the checkpoint's.
         **options: more arguments of `from_pretrained`.
 
@@ -165,34 +173,34 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
         EnvironmentProblem: the network does not fit into memory.
     """
     if config is None:
-        config = load_config(kind, folder, named)
-    with reading_checkpoint(named):
+        config = load_config(kind, folder, shown_as)
+    with reading_checkpoint(shown_as):
         build = getattr(kind, "from_config", kind)
         if "device_map" not in options:  # else it may use the memory of several devices
-            check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), named)
+            check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
         reporting = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller reports what is missing
         options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
         network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
-    check_weights(network, named)
+    check_weights(network, shown_as)
     return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
-def load_config(kind: Any, folder: Path, named: str) -> Any:
+def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
     check_files(folder)
-    model_type, own = read_config(folder)["model_type"], getattr(kind, "config_class", None)
-    if own is not None and model_type != own.model_type:
-        raise UsageError(f"{named} is a checkpoint of '{model_type}', not of '{own.model_type}'")
-    if own is None and model_type not in CONFIG_MAPPING:
-        raise UsageError(f"{named} cannot be read: transformers has no model of type '{model_type}'; give another")
-    with reading_checkpoint(named):
-        return (own or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
+    model_type, config_class = read_config(folder)["model_type"], getattr(kind, "config_class", None)
+    if config_class is not None and model_type != config_class.model_type:
+        raise UsageError(f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'")
+    if config_class is None and model_type not in CONFIG_MAPPING:
+        raise UsageError(f"{shown_as} cannot be read: transformers has no model of type '{model_type}'; give another")
+    with reading_checkpoint(shown_as):
+        return (config_class or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
 
 
-def read_tokenizer(folder: Path, named: str) -> Any:
+def read_tokenizer(folder: Path, shown_as: str) -> Any:
     """Load the tokenizer in a folder.
 
     Raises:
@@ -204,7 +212,7 @@ def read_tokenizer(folder: Path, named: str) -> Any:
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
     check_files(folder)
-    with reading_checkpoint(named):
+    with reading_checkpoint(shown_as):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
             tokenizer("a text")  # some damage shows only in use
@@ -212,14 +220,14 @@ def read_tokenizer(folder: Path, named: str) -> Any:
             pieces = [path.name for path in folder.glob("*.model")]
             if pieces and not (is_protobuf_available() and is_sentencepiece_available()):
                 needs = f"{pieces[0]}, which is read with the packages sentencepiece and protobuf"
-                raise EnvironmentProblem(f"the tokenizer of {named} is {needs}: install them") from error
+                raise EnvironmentProblem(f"the tokenizer of {shown_as} is {needs}: install them") from error
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
-            raise UsageError(f"{named} has no tokenizer ({describe_error(error)})") from error
+            raise UsageError(f"{shown_as} has no tokenizer ({describe_error(error)})") from error
     return tokenizer
 
 
-def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
+def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
     """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
 
     Raises:
@@ -229,29 +237,29 @@ def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
     """
     from transformers import AutoModel
 
-    tokenizer = read_tokenizer(folder, named)
-    network, missing, _ = load_network(AutoModel, folder, named)
-    check_complete((name for name in missing if "pooler" not in name), named)
-    with reading_checkpoint(named):
-        check_vocabulary(tokenizer, network.config.vocab_size, named)
+    tokenizer = read_tokenizer(folder, shown_as)
+    network, missing, _ = load_network(AutoModel, folder, shown_as)
+    check_complete((name for name in missing if "pooler" not in name), shown_as)
+    with reading_checkpoint(shown_as):
+        check_vocabulary(tokenizer, network.config.vocab_size, shown_as)
     return tokenizer, network
 
 
-def check_complete(missing: Iterable[str], named: str) -> None:
+def check_complete(missing: Iterable[str], shown_as: str) -> None:
     """Check that a checkpoint has all weights of its network.
 
     Args:
         missing: names of weights that it lacks, or has in another shape.
-        named: the checkpoint in messages.
+        shown_as: the checkpoint in messages.
 
     Raises:
         DataError: there are any.
     """
     if names := sorted(missing):
-        raise DataError(f"{named}: weights are missing or have another shape: {', '.join(names[:3])}; {FETCH_AGAIN}")
+        raise DataError(f"{shown_as}: weights are missing or have another shape: {', '.join(names[:3])}; {FETCH_AGAIN}")
 
 
-def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
+def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_as: str) -> None:
     """Check that a network has an embedding for every token of a tokenizer that texts use.
 
     Mask and additional special tokens may lack one, because texts rarely contain them.
@@ -261,24 +269,24 @@ def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
     """
     ids = tokenizer.get_vocab()
     special = [getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")]
-    used = (ids.keys() - set(tokenizer.all_special_tokens)) | {token for token in special if token in ids}
-    if used and (largest := max(ids[token] for token in used)) >= entries:
+    tokens_of_texts = (ids.keys() - set(tokenizer.all_special_tokens)) | {token for token in special if token in ids}
+    if tokens_of_texts and (largest := max(ids[token] for token in tokens_of_texts)) >= entries:
         raise DataError(
-            f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
+            f"{shown_as}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
         )
 
 
-def check_finite(values: Iterable[float], named: str) -> None:
+def check_finite(values: Iterable[float], shown_as: str) -> None:
     """Check the numbers that a model returned in a trial.
 
     Raises:
         DataError: a number is infinite or NaN.
     """
     if not all(map(math.isfinite, values)):
-        raise DataError(f"{named}: the model returns numbers that are not finite; {FETCH_AGAIN}")
+        raise DataError(f"{shown_as}: the model returns numbers that are not finite; {FETCH_AGAIN}")
 
 
-def check_weights(network: Any, named: str) -> None:
+def check_weights(network: "nn.Module", shown_as: str) -> None:
     """Check that the weights of a network are finite.
 
     Raises:
@@ -286,10 +294,10 @@ def check_weights(network: Any, named: str) -> None:
     """
     for name, weight in network.named_parameters():
         if weight.is_floating_point() and weight.element_size() > 1 and not (weight.is_meta or weight.isfinite().all()):
-            raise DataError(f"{named}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}")
+            raise DataError(f"{shown_as}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}")
 
 
-def check_memory(build: Callable[[], Any], named: str) -> None:
+def check_memory(build: Callable[[], Any], shown_as: str) -> None:
     """Check that a network fits into the free memory; `build` runs on PyTorch's "meta" device, without weights.
 
     Raises:
@@ -303,20 +311,20 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
             network = build()
     except Exception as error:
         if as_suite_error(error):  # the number of bytes exceeds 64 bits
-            raise EnvironmentProblem(f"the weights of {named} fit into no memory: choose smaller ones") from error
+            raise EnvironmentProblem(f"the weights of {shown_as} fit into no memory: choose smaller ones") from error
         return  # the same error is raised again when the network is built with its weights
     tensors = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
-    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-    if needed > (free := psutil.virtual_memory().available):
-        sizes = f"{needed / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
-        raise EnvironmentProblem(f"the weights of {named} need {sizes}: choose smaller ones, or free some memory")
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    if size > (free := psutil.virtual_memory().available):
+        sizes = f"{size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
+        raise EnvironmentProblem(f"the weights of {shown_as} need {sizes}: choose smaller ones, or free some memory")
 
 
 @contextmanager
-def reading_checkpoint(named: str) -> Iterator[None]:
+def reading_checkpoint(shown_as: str) -> Iterator[None]:
     """Turn errors of the libraries while a checkpoint is read or tried into one line; silence their logs.
 
-    `named` is the checkpoint in messages.
+    `shown_as` is the checkpoint in messages.
 
     Raises:
         UsageError: the checkpoint is of another model type, or needs a package that is not installed.
@@ -331,9 +339,9 @@ def reading_checkpoint(named: str) -> Iterator[None]:
             raise
         if as_suite_error(error) or (isinstance(error, OSError) and error.errno):
             raise  # a problem of the machine; transformers' own errors have no errno
-        other = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
-        kind = UsageError if other else DataError
-        raise kind(f"{named} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
+        is_setting = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
+        kind = UsageError if is_setting else DataError
+        raise kind(f"{shown_as} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
 
 
 @contextmanager
@@ -369,7 +377,7 @@ def check_files(folder: Path) -> None:
     if not folder.is_dir():
         raise DataError(f"no such folder; {FETCH_AGAIN}", folder)
     for path in (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*")):
-        is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _FILES)
+        is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _MODEL_FILES)
         if not (path.is_file() or is_folder):
             raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
     listed = folder / _SHARDS[weights_format(folder) or "safetensors"]
@@ -415,9 +423,10 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
             raise DataError(f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path)
         if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
             continue
-        least, most = (1 if key in _AT_LEAST_ONE else -_MOST), (_MOST_LAYERS if "layer" in key else _MOST)
-        if not least <= value <= most:
-            raise DataError(f"{key}={value} is not between {least:,} and {most:,}; {FETCH_AGAIN}", path)
+        minimum = 1 if key in _AT_LEAST_ONE else -_MAX_SIZE
+        maximum = _MOST_LAYERS if "layer" in key else _MAX_SIZE
+        if not minimum <= value <= maximum:
+            raise DataError(f"{key}={value} is not between {minimum:,} and {maximum:,}; {FETCH_AGAIN}", path)
 
 
 def read_object(path: Path) -> dict[str, Any]:

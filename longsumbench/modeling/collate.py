@@ -94,7 +94,7 @@ class UnitCollator:
         for name in self.matrices:
             if name in rows[0]:
                 batch[name] = torch.zeros(len(rows), max(len(item[name]) for item in rows), lengths.shape[1])
-                for whole, item in zip(batch[name], rows, strict=True):
-                    for line, values in zip(whole, item[name], strict=False):
+                for matrix, item in zip(batch[name], rows, strict=True):
+                    for line, values in zip(matrix, item[name], strict=False):
                         line[: len(values)] = torch.as_tensor(values)
         return batch

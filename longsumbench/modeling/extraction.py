@@ -79,7 +79,7 @@ def chosen_sentences(example: Example, scored: ScoredSpans, length: int, redunda
     sentences = list(example.sentences())
     ranked = _ranked_with_redundancy(sentences, scored, redundancy) if redundancy else rank(scored.scores)
     order = chain.from_iterable(range(*scored.spans[index]) for index in ranked)
-    return _within(sentences, length, _without_copies(sentences, order))
+    return _within_length(sentences, length, _without_copies(sentences, order))
 
 
 def _ranked_with_redundancy(sentences: Sequence[str], scored: ScoredSpans, redundancy: float) -> Iterator[int]:
@@ -89,12 +89,12 @@ def _ranked_with_redundancy(sentences: Sequence[str], scored: ScoredSpans, redun
     cosines = similarities([" ".join(sentences[first:end]) for first, end in scored.spans])
     values = (1 - redundancy) * (scored.scores - scored.scores.min()) / (np.ptp(scored.scores) or 1.0)
     closest = np.zeros(len(values))  # cosine with the most similar chosen span
-    left = np.ones(len(values), np.bool_)
-    while left.any():
-        chosen = int(np.argmax(np.where(left, values - redundancy * closest, -np.inf)))
-        yield chosen
-        left[chosen] = False
-        closest = np.maximum(closest, cosines[chosen])
+    available = np.ones(len(values), np.bool_)
+    while available.any():
+        best = int(np.argmax(np.where(available, values - redundancy * closest, -np.inf)))
+        yield best
+        available[best] = False
+        closest = np.maximum(closest, cosines[best])
 
 
 def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[int]:
@@ -112,19 +112,19 @@ def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int
 
     With `order`, these are the first of some indices, in the order of `sentences`.
     """
-    return list(_within(sentences, length, range(len(sentences)) if order is None else order).values())
+    return list(_within_length(sentences, length, range(len(sentences)) if order is None else order).values())
 
 
-def _within(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
+def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
     """Return index → text of the first sentences of an order up to `length` words, sorted by index."""
-    taken: dict[int, str] = {}
+    selected: dict[int, str] = {}
     for index in order:
         if length <= 0:
             break
         words = sentences[index].split()
-        taken[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
+        selected[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
         length -= len(words)
-    return dict(sorted(taken.items()))
+    return dict(sorted(selected.items()))
 
 
 def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
@@ -171,16 +171,16 @@ def extracts(
     """
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
-        chosen = chosen_sentences(example, scores, length, decoding.redundancy)
-        shown = keeps_evidence and decoding.evidence != "none"
-        evidence = _evidence(example, scores, chosen) if shown else None
-        yield Summary(example.id, "\n".join(chosen.values()), scores.truncation, evidence=evidence)
+        selected = chosen_sentences(example, scores, length, decoding.redundancy)
+        has_evidence = keeps_evidence and decoding.evidence != "none"
+        evidence = _evidence(example, scores, selected) if has_evidence else None
+        yield Summary(example.id, "\n".join(selected.values()), scores.truncation, evidence=evidence)
 
 
-def _evidence(example: Example, scored: ScoredSpans, chosen: Mapping[int, str]) -> Evidence:
+def _evidence(example: Example, scored: ScoredSpans, selected: Mapping[int, str]) -> Evidence:
     sentences = list(example.sentences())
     texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
-    words = [sum(len(chosen.get(index, "").split()) for index in range(*span)) for span in scored.spans]
+    words = [sum(len(selected.get(index, "").split()) for index in range(*span)) for span in scored.spans]
     arrays: dict[str, NDArray[Any]] = {
         "scores": np.asarray(scored.scores)[None],
         "selected_words": np.array(words, np.int32)[None],

@@ -24,12 +24,12 @@ def is_trained(folder: Path) -> bool:
 
 def write_report(folder: Path, report: FitReport, rows: datasets.Dataset, special: int) -> None:
     """Write a report with the ledger of the training targets, which have `special` special tokens each."""
-    whole = rows["target_tokens"]
-    kept = [len(labels) - special for labels in rows["labels"]]
-    tokens_cut = sum(whole) - sum(kept)
+    lengths = rows["target_tokens"]
+    cut_lengths = [len(labels) - special for labels in rows["labels"]]
+    tokens_cut = sum(lengths) - sum(cut_lengths)
     cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
-    ledger = Truncation(sum(whole), sum(rows["target_words"]), cuts)
-    num_cut = sum(before > after for before, after in zip(whole, kept, strict=True))
+    ledger = Truncation(sum(lengths), sum(rows["target_words"]), cuts)
+    num_cut = sum(length > cut_length for length, cut_length in zip(lengths, cut_lengths, strict=True))
     content = {**asdict(report), "targets": asdict(ledger), "targets_cut": num_cut}
     write_atomically(folder / _REPORT, json.dumps(content))
 

@@ -14,12 +14,13 @@ from torch import Tensor
 from transformers.initialization import no_init_weights
 
 from longsumbench.core import Document, Example, Section, registry
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.unit_reader import UnitReader
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
-_WORD = "word"  # one token
+_MADE_WORD = "word"  # one token
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
 
 
@@ -43,7 +44,9 @@ class ForwardCount(NamedTuple):
     decoder_layers: int
 
 
-def count_forward(settings: Any, source_words: int, target_words: int, multi_document: bool = False) -> ForwardCount:
+def count_forward(
+    settings: NeuralConfig, source_words: int, target_words: int, multi_document: bool = False
+) -> ForwardCount:
     """Count the FLOPs of a neural system's network on one made text.
 
     The text has paragraphs of 100 words and sections of 1,000; with several documents, every section is a document. One
@@ -73,7 +76,7 @@ def count_forward(settings: Any, source_words: int, target_words: int, multi_doc
     return ForwardCount(parameters, cost.flops, tokens, len(labels), cost.saved_bytes, layers)
 
 
-def count_parameters(settings: Any, multi_document: bool = False) -> dict[str, int]:
+def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
     """Return name → size of each parameter of a neural system's network, which is built without its numbers."""
     network = registry.systems.load(settings.name)(_without_other_models(settings)).network
     with torch.device("meta"), no_init_weights():
@@ -82,7 +85,7 @@ def count_parameters(settings: Any, multi_document: bool = False) -> dict[str, i
     return {name: parameter.numel() for name, parameter in model.named_parameters()}
 
 
-def _without_other_models(settings: Any) -> Any:
+def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
     return dataclasses.replace(settings, **dict.fromkeys(names, "none"))
@@ -96,17 +99,17 @@ def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
     sections = [
-        Section(_WORD, tuple(tuple(_texts(words, _SENTENCE)) for words in _sizes(size, _PARAGRAPH)))
-        for size in _sizes(source_words, _SECTION)
+        Section(_MADE_WORD, tuple(tuple(_made_texts(words, _SENTENCE)) for words in _part_sizes(size, _PARAGRAPH)))
+        for size in _part_sizes(source_words, _SECTION)
     ]
     groups = [(section,) for section in sections] if multi_document else [tuple(sections)]
     documents = tuple(Document(None, group) for group in groups)
-    return Example("made", _WORD, None, documents, (tuple(_texts(target_words, _SENTENCE)),))
+    return Example("made", _MADE_WORD, None, documents, (tuple(_made_texts(target_words, _SENTENCE)),))
 
 
-def _texts(words: int, longest: int) -> Iterator[str]:
-    return (" ".join([_WORD] * size) for size in _sizes(words, longest))
+def _made_texts(words: int, longest: int) -> Iterator[str]:
+    return (" ".join([_MADE_WORD] * size) for size in _part_sizes(words, longest))
 
 
-def _sizes(total: int, longest: int) -> Iterator[int]:
+def _part_sizes(total: int, longest: int) -> Iterator[int]:
     return (min(longest, total - start) for start in range(0, total, longest))

@@ -95,11 +95,11 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
         """
         super().__init__(size, ids[:, :0].reshape(len(ids), 0))
         length = ids.shape[-1]
-        for found, units, masks in zip(self.generated_ngrams, ids, mask, strict=True):
+        for continuations, units, masks in zip(self.generated_ngrams, ids, mask, strict=True):
             for unit, unit_mask in zip(units.view(-1, length), masks.view(-1, length), strict=True):
                 tokens = unit[unit_mask.bool()].tolist()
                 for ngram in zip(*(tokens[start:] for start in range(size)), strict=False):
-                    found.setdefault(ngram[:-1], []).append(ngram[-1])
+                    continuations.setdefault(ngram[:-1], []).append(ngram[-1])
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
@@ -122,20 +122,20 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContext
     if decoding.num_beams == 1 or penalties.of_the_library:
         return nullcontext()
     if not isinstance(model, RankedGeneration):
-        wanted = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
-        raise UsageError(f"{wanted}: {type(model).__name__} supports length_norm=power coverage=none only")
+        search = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
+        raise UsageError(f"{search}: {type(model).__name__} supports length_norm=power coverage=none only")
     return model.ranked_by(penalties)
 
 
 @contextmanager
 def without_defaults(model: PreTrainedModel) -> Iterator[None]:
     """Hide a checkpoint's generation settings within the context: `generate` would use them where ours are None."""
-    kept = model.generation_config
+    usual_config = model.generation_config
     model.generation_config = GenerationConfig()
     try:
         yield
     finally:
-        model.generation_config = kept
+        model.generation_config = usual_config
 
 
 @torch.inference_mode()

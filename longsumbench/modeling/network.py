@@ -1,7 +1,6 @@
 """How a neural system's network is built, and how it starts from a checkpoint (`model.init`)."""
 
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from longsumbench.modeling.checkpoints import (
     load_network,
     model_digest,
 )
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
 
@@ -36,12 +36,13 @@ class Network:
 
     Model: ClassVar[type[PreTrainedModel]]
     free_entries: ClassVar[frozenset[str]] = frozenset()
+    config: NeuralConfig
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: NeuralConfig) -> None:
         self.config = config
 
     @property
-    def named(self) -> str:
+    def shown_as(self) -> str:
         """The initial checkpoint in messages."""
         return f"model.init={self.config.init}"
 
@@ -68,11 +69,10 @@ class Network:
             multi_document: True if the training texts have several documents each.
         """
         kind: Any = self.Model.config_class
-        dimension = getattr(self.config, "dimension", partial(getattr, self.config))
-        pad, start, end = special
+        dimension, (pad, start, end) = self.config.dimension, special
         library: Any = next(base for base in kind.__mro__ if base.__module__.startswith("transformers."))
-        own = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
-        entries = {name: value for name in own if (value := getattr(self.config, name, None)) is not None}
+        own_entries = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
+        entries = {name: value for name in own_entries if (value := getattr(self.config, name, None)) is not None}
         for stack in ("encoder", "decoder"):
             entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = dimension("d_ff"), dimension(f"{stack}_layers")
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
@@ -80,8 +80,8 @@ class Network:
         entries["scale_embedding"] = True
         entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
         entries["decoder_start_token_id"] = pad if start is None else start
-        made: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})
-        return made
+        model_config: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})
+        return model_config
 
     def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
         """Return the network without a tokenizer and with any weights, to count what it costs; as `model_config`."""
@@ -124,11 +124,11 @@ class Network:
 
     def _first_difference(self, model: PreTrainedModel, initial: PreTrainedModel) -> str:
         """Describe the first setting that differs between two models; empty if none does."""
-        wanted, found = model.config.to_dict(), initial.config.to_dict()
+        entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
         free = names_deciding(self.config, "labels", "use") | self.free_entries | _FREE
-        for key in sorted((set(wanted) & set(found)) - free):
-            if wanted[key] != found[key]:
-                return f"{key} is {found[key]} there and {wanted[key]} here"
+        for key in sorted((set(entries) & set(initial_entries)) - free):
+            if entries[key] != initial_entries[key]:
+                return f"{key} is {initial_entries[key]} there and {entries[key]} here"
         return ""
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
@@ -165,13 +165,13 @@ class Network:
             DataError: a file is damaged.
         """
         read_checkpoint(folder, type(self.config))
-        named = f"the checkpoint {folder}"
-        model, missing, unexpected = load_network(self.Model, folder, named)
+        shown_as = f"the checkpoint {folder}"
+        model, missing, unexpected = load_network(self.Model, folder, shown_as)
         if different := missing | unexpected:
             names = ", ".join(sorted(different)[:3])
             raise UsageError(f"the weights in {folder} are not those of the network in its config.json: {names} …")
         if model.config.decoder_start_token_id is None:
-            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
+            raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
-        check_vocabulary(tokenizer, model.config.vocab_size, named)
+        check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
         return tokenizer, model

@@ -38,6 +38,7 @@ from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode, supports_penalties
 from longsumbench.modeling.network import Network
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.processes import (
     announce_build,
     build_together,
@@ -73,7 +74,7 @@ class NeuralSystem(System):
     model: PreTrainedModel
     checkpoint: Path
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)
         self.reader, self.network = self.Reader(config, self.version), self.Network(config)
         self.supports_length_norms = supports_penalties(self.Network.Model)
@@ -103,8 +104,8 @@ class NeuralSystem(System):
                 self.state["trained_only"] = recipe.only
             rows = self.reader.labelled_rows(train, len(train), stages)
             watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
-            read = self.reader.rows if recipe.only == "all" else self.reader.labelled_rows
-            validation_rows = read(validation, watched, stages) if validation and watched else None
+            read_rows = self.reader.rows if recipe.only == "all" else self.reader.labelled_rows
+            validation_rows = read_rows(validation, watched, stages) if validation and watched else None
         not_trained = names_deciding(self.config, "summaries")
         inputs = {
             "config": {key: value for key, value in self.identity().items() if key not in not_trained},
@@ -164,7 +165,7 @@ class NeuralSystem(System):
                 set_seed(recipe.seed)
                 self.model = self.network.initial_model(self.reader)
                 if self.network.initial_folder():
-                    self.try_out("cpu", self.network.named)
+                    self.try_out("cpu", self.network.shown_as)
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
@@ -174,8 +175,8 @@ class NeuralSystem(System):
                 return
             self._save_ready(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
-                kept = weights_folder(trainer_folder, step)
-                self.model = load_network(self.network.Model, kept, f"the checkpoint {kept}").network
+                step_folder = weights_folder(trainer_folder, step)
+                self.model = load_network(self.network.Model, step_folder, f"the checkpoint {step_folder}").network
                 self._save_ready(kept_folder(folder, number))
             write_report(folder, report, rows, special=len(self.reader.target([])))
         shutil.rmtree(trainer_folder, ignore_errors=True)
@@ -208,8 +209,8 @@ class NeuralSystem(System):
         else:
             summaries = self._write_summaries(examples, decoding)
         for example, summary in zip(examples, summaries, strict=True):
-            read = None if decoding.keep_inputs == "none" else self._text_read(example)
-            yield replace(summary, read=read)
+            text_read = None if decoding.keep_inputs == "none" else self._text_read(example)
+            yield replace(summary, read=text_read)
 
     def _text_read(self, example: Example) -> str:
         """Return the text of an example's units with special tokens; a line before each of several units names it."""
@@ -221,34 +222,34 @@ class NeuralSystem(System):
 
     def _write_summaries(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         summaries = self.write_batch(examples, decoding)
-        texts = self.tokenizer.batch_decode([written.ids for written in summaries], skip_special_tokens=True)
+        texts = self.tokenizer.batch_decode([output.ids for output in summaries], skip_special_tokens=True)
         shows = self.keeps_evidence and decoding.evidence != "none"
-        for example, written, text in zip(examples, summaries, texts, strict=True):
+        for example, output, text in zip(examples, summaries, texts, strict=True):
             evidence = None
             if shows:
                 reference = self.reader.reference(example)[1].ids if decoding.reference_evidence else None
-                evidence = self.evidence(replace(written, reference=reference))
-            cut = written.units.truncation
-            yield Summary(example.id, text.strip(), cut, written.complete, len(written.ids), evidence)
+                evidence = self.evidence(replace(output, reference=reference))
+            cut = output.units.truncation
+            yield Summary(example.id, text.strip(), cut, output.complete, len(output.ids), evidence)
 
     def write_batch(self, examples: Sequence[Example], decoding: Decoding) -> list[Written]:
         """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
         if decoding.temperature and len(examples) > 1:
-            return [written for example in examples for written in self.write_batch([example], decoding)]
-        read = [self.reader.units(example) for example in examples]
+            return [output for example in examples for output in self.write_batch([example], decoding)]
+        units = [self.reader.units(example) for example in examples]
         seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
-        outputs, complete = decode(self.model, self.reader.collate(read), seeded, self.config.decode_length)
-        return [Written(*parts) for parts in zip(read, outputs, complete, strict=True)]
+        outputs, complete = decode(self.model, self.reader.collate(units), seeded, self.config.decode_length)
+        return [Written(*parts) for parts in zip(units, outputs, complete, strict=True)]
 
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
         """Yield the scores of every example's sentences: the mean `span_weights` of a summary that is written first.
 
         Systems that score sentences without writing override this.
         """
-        for example, written in zip(examples, self.write_batch(examples, decoding), strict=True):
-            yield score_spans(*self.span_weights(example, written), written.units.truncation)
+        for example, output in zip(examples, self.write_batch(examples, decoding), strict=True):
+            yield score_spans(*self.span_weights(example, output), output.units.truncation)
 
-    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+    def span_weights(self, example: Example, output: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
         """Return parts of the source, and how much the network looked at each in every step.
 
         Systems with `extracts` override this or `score_source`.
@@ -265,29 +266,29 @@ class NeuralSystem(System):
         """
         return None
 
-    def evidence(self, written: Written) -> Evidence:
+    def evidence(self, output: Written) -> Evidence:
         """Return what the network looked at while it wrote a summary; systems with `keeps_evidence` override this."""
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
-    def batch(self, written: Written) -> dict[str, Tensor]:
+    def batch(self, output: Written) -> dict[str, Tensor]:
         """Return the batch of one text on the model's device."""
-        return {name: value.to(self.model.device) for name, value in self.reader.collate([written.units]).items()}
+        return {name: value.to(self.model.device) for name, value in self.reader.collate([output.units]).items()}
 
     @torch.inference_mode()
-    def decode_again(self, written: Written) -> None:
+    def decode_again(self, output: Written) -> None:
         """Run the network over a text and its output, with all steps in one pass; hooks see what decoding saw."""
-        fed = torch.tensor([[self.model.config.decoder_start_token_id, *written.ids[:-1]]])
-        self.model.eval()(**self.batch(written), decoder_input_ids=fed.to(self.model.device))
+        fed = torch.tensor([[self.model.config.decoder_start_token_id, *output.ids[:-1]]])
+        self.model.eval()(**self.batch(output), decoder_input_ids=fed.to(self.model.device))
 
-    def try_out(self, device: str, named: str) -> None:
+    def try_out(self, device: str, shown_as: str) -> None:
         """Check that the loaded system can summarize; some damage shows only in use.
 
-        `named` is the checkpoint in messages.
+        `shown_as` is the checkpoint in messages.
 
         Raises:
             DataError: the checkpoint is damaged.
         """
-        with reading_checkpoint(named):
+        with reading_checkpoint(shown_as):
             list(self.summarize([_SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
 
     def save(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from longsumbench.core import Cut, Example, Sentences, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 
-_Place = tuple[int, int]  # a paragraph's document, and its number in that document
+_ParagraphPlace = tuple[int, int]  # a paragraph's document, and its number in that document
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Paragraph:
         span: its sentences, first and last + 1, as indices of all sentences of the example.
     """
 
-    place: _Place
+    place: _ParagraphPlace
     sentences: Sentences
     span: tuple[int, int]
 
@@ -42,8 +42,8 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
     paragraphs = []  # in the order of `places`: blank sentences are skipped, all others are in one of them
     for index, document in enumerate(example.documents):
         for number, sentences in enumerate(document.texts(unit)):
-            own = list(islice(places, sum(bool(sentence.strip()) for sentence in sentences)))
-            paragraphs.append(Paragraph((index, number), sentences, (own[0], own[-1] + 1)))
+            indices = list(islice(places, sum(bool(sentence.strip()) for sentence in sentences)))
+            paragraphs.append(Paragraph((index, number), sentences, (indices[0], indices[-1] + 1)))
     return paragraphs
 
 
@@ -61,13 +61,13 @@ class Limits:
         num_paragraphs: maximum number of paragraphs; None: as many as fit.
         paragraph_length: maximum tokens of a paragraph.
         input_length: maximum tokens of all, the title included.
-        taken: tokens of `input_length` reserved before each paragraph.
+        reserved: tokens of `input_length` reserved before each paragraph.
     """
 
     num_paragraphs: int | None
     paragraph_length: int
     input_length: int
-    taken: int = 0
+    reserved: int = 0
 
 
 def best_paragraphs(
@@ -85,21 +85,21 @@ def best_paragraphs(
         limits: the limits of the input.
     """
     first = title or EncodedSentence([], 0)
-    chosen = ranked[: limits.num_paragraphs]
-    heads = [first, *(paragraph.head(limits.paragraph_length) for paragraph in chosen)]
+    best = ranked[: limits.num_paragraphs]
+    heads = [first, *(paragraph.head(limits.paragraph_length) for paragraph in best)]
     fitting, room = [], limits.input_length
     for head in heads:
-        fitting.append(head.head(max(0, room - limits.taken)))
-        room -= len(fitting[-1].ids) + limits.taken * bool(fitting[-1].ids)
+        fitting.append(head.head(max(0, room - limits.reserved)))
+        room -= len(fitting[-1].ids) + limits.reserved * bool(fitting[-1].ids)
     while len(fitting) > 1 and not fitting[-1].ids:
         fitting.pop()
-    stages = [[first, *ranked], [first, *chosen], heads, fitting]
+    stages = [[first, *ranked], [first, *best], heads, fitting]
     counts = [tokens_and_words(stage) for stage in stages]
     causes = ("num_paragraphs", "paragraph_length", "input_length")
     cuts = tuple(
-        Cut(cause, before[0] - after[0], before[1] - after[1])
-        for cause, before, after in zip(causes, counts, counts[1:], strict=False)
-        if before[0] > after[0]
+        Cut(cause, count[0] - next_count[0], count[1] - next_count[1])
+        for cause, count, next_count in zip(causes, counts, counts[1:], strict=False)
+        if count[0] > next_count[0]
     )
     unit_documents = (documents[0] if documents else 0, *documents)
     ids, words = tuple(list(unit.ids) for unit in fitting), tuple(unit.words for unit in fitting)

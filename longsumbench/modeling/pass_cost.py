@@ -37,7 +37,7 @@ class PassCost:
 def counting(cost: PassCost, network: nn.Module | None = None) -> Iterator[None]:
     """Count a pass that has no numbers, and add its cost. It changes neither random numbers nor a `network` in use."""
     parts = () if network is None else network.modules()
-    before = [(part, dict(vars(part)), dict(part._buffers)) for part in parts]  # some keep tables for the next pass
+    states = [(part, dict(vars(part)), dict(part._buffers)) for part in parts]  # some keep tables for the next pass
     saved: dict[int, tuple[Tensor, int]] = {}  # where its one number is → a tensor, and the most bytes of its views
 
     def save(tensor: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def counting(cost: PassCost, network: nn.Module | None = None) -> Iterator[None]
         ):
             yield
     finally:
-        for part, attributes, buffers in before:
+        for part, attributes, buffers in states:
             vars(part).update(attributes)
             part._buffers.update(buffers)
     cost.flops += counter.get_total_flops()
@@ -75,7 +75,7 @@ class _FusedAttention(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is not F.scaled_dot_product_attention or kwargs.get("dropout_p"):  # with dropout CPUs do not fuse it
             return func(*args, **kwargs)
-        with saved_tensors_hooks(lambda _: None, lambda kept: kept):
+        with saved_tensors_hooks(lambda _: None, lambda tensor: tensor):
             output = func(*args, **kwargs)
         for tensor in (*args[:3], output):
             self._save(tensor)

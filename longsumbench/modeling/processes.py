@@ -25,9 +25,9 @@ from typing import Any
 from longsumbench.cache.artifacts import Build
 from longsumbench.errors import INTERRUPTED, Bug, EnvironmentProblem, UsageError, as_suite_error
 
-_PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+_RANK_KEYS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _STARTING = timedelta(minutes=10)  # from the start of the first process to that of the last one
-_LONGEST = timedelta(days=20)  # of a wait for another process; gloo's limit is 24 days
+_WAIT_LIMIT = timedelta(days=20)  # of a wait for another process; gloo's limit is 24 days
 
 _log = logging.getLogger(__name__)
 
@@ -66,13 +66,13 @@ class _Launch:
         rank, size = self.rank, self.size
         try:
             store, *_ = next(distributed.rendezvous("env://", rank, size, timeout=_STARTING))  # type: ignore[attr-defined]
-            distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_LONGEST)
+            distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_WAIT_LIMIT)
         except (RuntimeError, ValueError) as error:
-            where = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
+            address = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
             reason = str(error).splitlines()[0]
-            raise EnvironmentProblem(f"{size} processes cannot meet at {where}: {reason}") from error
+            raise EnvironmentProblem(f"{size} processes cannot meet at {address}: {reason}") from error
 
-    def broadcast(self, value: Any = None) -> Any:
+    def broadcast(self, value: object = None) -> Any:
         """Return the first process's value, which is JSON, in all processes."""
         import torch
         from torch import distributed
@@ -115,9 +115,9 @@ class _Launch:
 def _launch() -> _Launch:
     """Read the launcher's environment variables, and hide them from libraries and from processes started here."""
     launch = _Launch()
-    if all(os.environ.get(name) for name in (*_PLACE, "MASTER_ADDR", "MASTER_PORT")):
-        launch.rank, launch.size, launch.local_rank, launch.local_size = (int(os.environ[name]) for name in _PLACE)
-    for name in (*_PLACE, "PMI_SIZE"):
+    if all(os.environ.get(name) for name in (*_RANK_KEYS, "MASTER_ADDR", "MASTER_PORT")):
+        launch.rank, launch.size, launch.local_rank, launch.local_size = (int(os.environ[name]) for name in _RANK_KEYS)
+    for name in (*_RANK_KEYS, "PMI_SIZE"):
         os.environ.pop(name, None)
     return launch
 
@@ -202,7 +202,7 @@ def share_run(folder: Path, device: str) -> Iterator[None]:
         yield
 
 
-def from_first_process(value: Any = None) -> Any:
+def from_first_process(value: object = None) -> Any:
     """Return the first process's value, which is JSON, in all processes."""
     return _launch().broadcast(value) if process_count() > 1 else value
 

@@ -1,23 +1,39 @@
-"""Rankers of paragraphs: by similarity with the title (tf-idf, word counts), or with one another (LexRank).
+"""Rankers of paragraphs, by similarity with the title or with one another (LexRank); the order in which a system reads.
 
-A ranker is a function (title, paragraphs) → one score per paragraph, higher is better. `rank` turns scores into an
-order. `longsumbench.core.registry.rankers` lists rankers by name.
+A ranker is a function (title, paragraphs) → one score per paragraph, higher is better. A learned one is a class: it is
+fitted once for the same texts and settings, cached as the stage "ranker", and then called like a function. `rank` turns
+scores into an order. `longsumbench.core.registry.rankers` lists rankers by name. Imports no torch.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from longsumbench.core import Scores
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import (
+    UNRANKED,
+    Example,
+    FitContext,
+    LearnedRanker,
+    Ranker,
+    RankerSettings,
+    Recipe,
+    Scores,
+    Split,
+    learned_ranker,
+    registry,
+)
 from longsumbench.errors import UsageError
 
-_WORD = re.compile(r"\w+")  # words of one letter count too
-_BLANKS = {code: " " for code in range(128) if not _WORD.match(chr(code))}  # ASCII characters between words
+_WORD_PATTERN = re.compile(r"\w+")  # words of one letter count too
+_BLANKS = {code: " " for code in range(128) if not _WORD_PATTERN.match(chr(code))}  # ASCII characters between words
 _DAMPING = 0.85  # Erkan & Radev 2004, as in PageRank
 _TOLERANCE = 1e-12  # LexRank stops when a step changes the scores (sum 1) by at most this in total
 _DIGITS = 10  # decimals of LexRank's scores: rounding makes scores equal that differ by floating-point error only
@@ -119,7 +135,7 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
     Returns:
         A sparse matrix [paragraphs, words], the words in alphabetical order; only weights above 0 are stored.
     """
-    counts = _counts(paragraphs)
+    counts = _count_words(paragraphs)
     return _weighted(counts, among=counts)
 
 
@@ -131,12 +147,12 @@ def rank(scores: Sequence[float] | Scores) -> list[int]:
 def _counts_with_title(title: str | None, paragraphs: Sequence[str]) -> Any:
     if title is None:
         raise UsageError("this ranker compares paragraphs with the title, and the example has none: choose another")
-    return _counts([title, *paragraphs])
+    return _count_words([title, *paragraphs])
 
 
-def _counts(texts: Sequence[str]) -> Any:
+def _count_words(texts: Sequence[str]) -> Any:
     """As scikit-learn's CountVectorizer, in less than half its time."""
-    words = [_words(text.lower()) for text in texts]
+    words = [_split_words(text.lower()) for text in texts]
     columns = {word: index for index, word in enumerate(sorted(set(chain.from_iterable(words))))}
     indices = np.fromiter(map(columns.__getitem__, chain.from_iterable(words)), np.int32)
     ends = np.cumsum([0, *map(len, words)])
@@ -145,9 +161,9 @@ def _counts(texts: Sequence[str]) -> Any:
     return counts
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     # Most paragraphs are ASCII, for which `translate` takes a third of the time.
-    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+    return text.translate(_BLANKS).split() if text.isascii() else _WORD_PATTERN.findall(text)
 
 
 def _weighted(counts: Any, among: Any) -> Any:
@@ -176,3 +192,134 @@ def _cosine_with_first(vectors: Any) -> Scores:
 
     similar: Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
     return similar
+
+
+def find_ranker(
+    name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+) -> Ranker:
+    """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
+
+    Raises:
+        UnknownName: no ranker has this name.
+        DataError: the ranker is learned, and there is no training split.
+    """
+    if kind := learned_ranker(name):
+        return kind.fitted(train, validation, settings, stages)
+    ranker: Ranker = registry.rankers.load(name)
+    return ranker
+
+
+def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
+    """Return the indices of an example's texts from the best to the worst; arguments as in `score_by`."""
+    return rank(score_by(ranker, example, texts, setting))
+
+
+def score_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> Scores:
+    """Return the scores of an example's texts.
+
+    Args:
+        ranker: scores the texts.
+        example: gives the topic.
+        texts: the texts to score.
+        setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
+
+    Raises:
+        UsageError: the ranker needs a title or a query, and the example has neither.
+    """
+    try:
+        return ranker(example.topic, texts)
+    except UsageError as problem:
+        if example.topic is not None:
+            raise
+        missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
+        choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
+        raise UsageError(f"{missing}: {choices}") from problem
+
+
+class Ranking:
+    """The order of an example's texts by the setting `rank`; with "none", the order of the source.
+
+    A learned ranker is fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
+
+    Attributes:
+        name: "none", or a registered ranker.
+        ranker_settings: returns the settings of a learned ranker.
+        ranker: set by `prepare` and `load`; a plain one by its first use.
+    """
+
+    def __init__(self, name: str, ranker_settings: Callable[[], RankerSettings]) -> None:
+        self.name, self.ranker_settings = name, ranker_settings
+        self.ranker: Ranker | None = None
+
+    @property
+    def learned(self) -> LearnedRanker | None:
+        """The fitted ranker if it learns, else None."""
+        return self.ranker if isinstance(self.ranker, LearnedRanker) else None
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that every example has the title or query that a plain ranker needs.
+
+        Raises:
+            UsageError: an example has neither.
+        """
+        if self.name != UNRANKED and not learned_ranker(self.name):
+            for example in examples:
+                if example.topic is None:
+                    self.order(example, ["any text"])
+
+    def prepare(self, context: FitContext) -> None:
+        """Load the ranker; fit a learned one."""
+        if self.name != UNRANKED:
+            settings = self.settings(context.recipe)
+            self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
+
+    def settings(self, recipe: Recipe) -> RankerSettings:
+        """Return the settings of a learned ranker, with the seed and the device of a recipe."""
+        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
+
+    def order(self, example: Example, texts: Sequence[str]) -> list[int]:
+        """Return the indices of an example's texts from the best to the worst.
+
+        Raises:
+            UsageError: the ranker needs a title or a query, and the example has neither.
+        """
+        return rank(self.scores(example, texts))
+
+    def scores(self, example: Example, texts: Sequence[str]) -> Scores:
+        """Return the scores of an example's texts: [texts], higher is better; errors are those of `order`."""
+        if self.name == UNRANKED:
+            return -np.arange(len(texts), dtype=np.float64)
+        if self.ranker is None:
+            if learned_ranker(self.name):
+                raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
+            self.ranker = registry.rankers.load(self.name)
+        return score_by(self.ranker, example, texts, f"model.rank={self.name}")
+
+    def use_device(self, device: str) -> None:
+        """Set where a learned ranker runs ("auto", "cpu", "cuda")."""
+        if self.learned:
+            self.learned.device = device
+
+    def identity(self) -> dict[str, Any]:
+        """Return the version of a learned ranker, fitted or not."""
+        kind = learned_ranker(self.name)
+        return {"ranker": kind and kind.version}
+
+    def fitted_identity(self) -> dict[str, Any]:
+        """Return the identity of a learned ranker that is fitted."""
+        return {"ranker": self.learned.identity} if self.learned else {}
+
+    def save(self, folder: Path) -> None:
+        """Save a learned ranker in the folder `ranker/` of a checkpoint."""
+        if self.learned:
+            (folder / "ranker").mkdir(exist_ok=True)
+            self.learned.save(folder / "ranker")
+
+    def load(self, folder: Path) -> None:
+        """Load what `save` wrote.
+
+        Raises:
+            DataError: a file is damaged or missing.
+        """
+        if kind := learned_ranker(self.name):
+            self.ranker = kind.load(folder / "ranker")

@@ -27,7 +27,7 @@ from longsumbench.progress import track
 
 TOKENIZER_VERSION = 1  # rises when byte-level BPE changes
 WORDS_VERSION = 1  # rises when vocabularies of words change
-_PAD, _START, _END, _UNKNOWN = _SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+_PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
 _TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
 
 _SIGN = r"\p{L}\p{M}\p{N}_"  # the characters of words
@@ -71,7 +71,7 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = 
     Raises:
         UsageError: the texts have fewer different words than `vocabulary_size`.
     """
-    tokenizer = _words(train, vocabulary_size) if kind == "words" else _byte_pairs(train, vocabulary_size)
+    tokenizer = _word_level(train, vocabulary_size) if kind == "words" else _byte_pairs(train, vocabulary_size)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=_PAD,
@@ -95,8 +95,8 @@ def trained_tokenizer(
 
     def build(folder: Path) -> None:
         clear_partial(folder)
-        chosen = training_sample(train, kind)
-        texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
+        sample = training_sample(train, kind)
+        texts = track((train[index] for index in sample), "training the tokenizer", len(sample))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
     decided_by = {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
@@ -106,16 +106,16 @@ def trained_tokenizer(
         return load_tokenizer(folder)
 
 
-def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
+def _word_level(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     """Return the most frequent words; ties are in the order of their code points."""
     tokenizer = Tokenizer(models.WordLevel(unk_token=_UNKNOWN))
     tokenizer.normalizer = _WORD_NORMALIZER
     tokenizer.pre_tokenizer = pre_tokenizers.Split(_PIECES, "removed", invert=True)
     tokenizer.decoder = _WORD_DECODER
-    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=_SPECIAL, show_progress=False)
-    tokenizer.train_from_iterator(_texts(train), trainer)
-    if (found := tokenizer.get_vocab_size()) < vocabulary_size:
-        words = f"{found - len(_SPECIAL)} different words, with the special entries {found}; give {found} or less"
+    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=_MARKS, show_progress=False)
+    tokenizer.train_from_iterator(_texts_of_split(train), trainer)
+    if (entries := tokenizer.get_vocab_size()) < vocabulary_size:
+        words = f"{entries - len(_MARKS)} different words, with the special entries {entries}; give {entries} or less"
         raise UsageError(
             f"model.vocabulary_size={vocabulary_size} is more than model.tokenizer=words can have here: the training"
             f" split has {words}"
@@ -129,11 +129,11 @@ def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
-        special_tokens=_SPECIAL,
+        special_tokens=_MARKS,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_texts(train), trainer)
+    tokenizer.train_from_iterator(_texts_of_split(train), trainer)
     return tokenizer
 
 
@@ -146,7 +146,7 @@ def training_sample(train: Split, kind: str = "trained") -> list[int]:
     return list(range(0, len(train), step))
 
 
-def _texts(train: Iterable[Example]) -> Iterator[str]:
+def _texts_of_split(train: Iterable[Example]) -> Iterator[str]:
     for example in train:
         yield " ".join(example.sentences())
         yield from (" ".join(reference) for reference in example.references)
@@ -165,16 +165,16 @@ def load_tokenizer(name: str | Path, of_system: bool = True, fast: bool = True) 
         DataError: a file is damaged.
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
-    named = f"tokenizer '{name}'"
-    tokenizer = read_tokenizer(Path(name), named) if Path(name).is_dir() else _fetch(str(name), of_system)
+    tokenizer_name = f"tokenizer '{name}'"
+    tokenizer = read_tokenizer(Path(name), tokenizer_name) if Path(name).is_dir() else _fetch(str(name), of_system)
     if fast and not tokenizer.is_fast:
-        raise UsageError(f"{named} has no fast version, which the suite needs")
+        raise UsageError(f"{tokenizer_name} has no fast version, which the suite needs")
     if not any(encode_texts(tokenizer, ["a"])):  # the library built one without files
-        raise UsageError(f"{named} makes no token of any text: its vocabulary is missing; give another")
+        raise UsageError(f"{tokenizer_name} makes no token of any text: its vocabulary is missing; give another")
     if of_system and tokenizer.eos_token is None:
         tokenizer.eos_token = tokenizer.sep_token  # BERT's end of a text
     if of_system and (tokenizer.pad_token_id is None or tokenizer.eos_token_id is None):
-        raise UsageError(f"{named} lacks a padding or an end token, which a summarizer needs")
+        raise UsageError(f"{tokenizer_name} lacks a padding or an end token, which a summarizer needs")
     return tokenizer
 
 
@@ -231,10 +231,10 @@ def token_texts(
 
     With `skip_special_tokens`, special tokens add nothing, and neither does the unknown word.
     """
-    shown = ""
+    text_so_far = ""
     for end in range(1, len(ids) + 1):
-        whole = tokenizer.decode(ids[:end], skip_special_tokens=skip_special_tokens)
+        text = tokenizer.decode(ids[:end], skip_special_tokens=skip_special_tokens)
         if end < len(ids):
-            whole = whole.rstrip("\N{REPLACEMENT CHARACTER}")  # later tokens may complete this character
-        yield whole[len(shown) :]
-        shown = whole
+            text = text.rstrip("\N{REPLACEMENT CHARACTER}")  # later tokens may complete this character
+        yield text[len(text_so_far) :]
+        text_so_far = text

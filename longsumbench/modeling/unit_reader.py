@@ -12,7 +12,8 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation, settings_deciding
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
-from longsumbench.modeling.ranked_systems import Ranking
+from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.progress import track
 
@@ -35,12 +36,13 @@ class UnitReader(ABC):
     """
 
     Collator: ClassVar[type[UnitCollator]] = UnitCollator
+    config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
-    def __init__(self, config: Any, version: int = 1) -> None:
+    def __init__(self, config: NeuralConfig, version: int = 1) -> None:
         self.config, self.version = config, version
         self.state: Mapping[str, Any] = {}
-        self.ranking = Ranking(config)
+        self.ranking = Ranking(config.rank, config.ranker_settings)
 
     @abstractmethod
     def units(self, example: Example) -> Units:
@@ -99,14 +101,14 @@ class UnitReader(ABC):
 
     def reference(self, example: Example) -> tuple[EncodedSentence, EncodedSentence]:
         """Return an example's first reference, and its leading tokens that fit into a target."""
-        whole = self.encode_target(" ".join(example.references[0])) if example.references else EncodedSentence([], 0)
-        return whole, whole.head(self.config.decode_length - len(self.target([])))
+        target = self.encode_target(" ".join(example.references[0])) if example.references else EncodedSentence([], 0)
+        return target, target.head(self.config.decode_length - len(self.target([])))
 
     def reference_ledger(self, example: Example) -> Truncation:
         """Return the ledger of an example's first reference, which is cut at `decode_length`."""
-        whole, kept = self.reference(example)
-        tokens, words = len(whole.ids) - len(kept.ids), whole.words - kept.words
-        return Truncation(len(whole.ids), whole.words, (Cut("decode_length", tokens, words),) if tokens else ())
+        target, head = self.reference(example)
+        tokens, words = len(target.ids) - len(head.ids), target.words - head.words
+        return Truncation(len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ())
 
     def labelled_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
         """Return the first examples of a split as rows to train on; a network with more targets adds columns here."""
@@ -131,13 +133,13 @@ class UnitReader(ABC):
 
     def row(self, example: Example) -> dict[str, Any]:
         """Return an example as a training row; the target is its first reference."""
-        units, (whole, kept) = self.training_units(example), self.reference(example)
+        units, (target, head) = self.training_units(example), self.reference(example)
         return {
-            **row_of_units(units, self.target(kept.ids)),
+            **row_of_units(units, self.target(head.ids)),
             "source_words": example.source_words(),
-            "target_tokens": len(whole.ids),
-            "target_words": whole.words,
-            "target_words_cut": whole.words - kept.words,
+            "target_tokens": len(target.ids),
+            "target_words": target.words,
+            "target_words_cut": target.words - head.words,
             "query_length": units.query_length,
         }
 
@@ -145,6 +147,6 @@ class UnitReader(ABC):
         """Return the collator of rows."""
         return self.Collator(self.tokenizer.pad_token_id)
 
-    def collate(self, read: Sequence[Units]) -> dict[str, Tensor]:
+    def collate(self, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
         """Return the batch of some examples' units, without targets."""
-        return self.collator()([row_of_units(units) for units in read])
+        return self.collator()([row_of_units(units) for units in units_of_examples])

@@ -74,20 +74,20 @@ class Query:
     """A query, which starts every unit of an example.
 
     Attributes:
-        whole: the query as given.
-        kept: its first tokens, at most half of a unit's length; the other half is for the text.
+        text: the query as given.
+        head: its first tokens, at most half of a unit's length; the other half is for the text.
     """
 
-    whole: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
-    kept: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+    text: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+    head: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
 
     @classmethod
-    def within(cls, whole: EncodedSentence, unit_length: int) -> "Query":
+    def within(cls, text: EncodedSentence, unit_length: int) -> "Query":
         """Cut a query for units of at most `unit_length` tokens, the query included."""
-        return cls(whole, whole.head(unit_length // 2))
+        return cls(text, text.head(unit_length // 2))
 
     def __len__(self) -> int:
-        return len(self.kept.ids)
+        return len(self.head.ids)
 
 
 def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
@@ -104,22 +104,22 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
         if any(sentence.ids for sentence in document[span])
     )
     places = list(islice(every, num_snippets))
-    kept = [(index, encoded[index][span]) for index, span in places]
-    heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in kept]
+    snippets = [(index, encoded[index][span]) for index, span in places]
+    heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in snippets]
     ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
     words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
 
-    whole = tokens_and_words(sentence for document in encoded for sentence in document)
-    packed_whole = tokens_and_words(sentence for _, packed in kept for sentence in packed)
+    counts = tokens_and_words(sentence for document in encoded for sentence in document)
+    packed_counts = tokens_and_words(sentence for _, packed in snippets for sentence in packed)
     seen = (sum(map(len, ids)), sum(words))
     cuts = (
-        Cut("snippet_length", packed_whole[0] - seen[0], packed_whole[1] - seen[1]),
-        Cut("num_snippets", whole[0] - packed_whole[0], whole[1] - packed_whole[1]),
+        Cut("snippet_length", packed_counts[0] - seen[0], packed_counts[1] - seen[1]),
+        Cut("num_snippets", counts[0] - packed_counts[0], counts[1] - packed_counts[1]),
     )
-    truncation = Truncation(*whole, tuple(cut for cut in cuts if cut.tokens))
+    truncation = Truncation(*counts, tuple(cut for cut in cuts if cut.tokens))
     starts = [0, *accumulate(map(len, encoded))]
     spans = tuple((starts[index] + span.start, starts[index] + span.stop) for index, span in places)
-    return Units(ids, tuple(index for index, _ in kept), words, truncation, spans=spans)
+    return Units(ids, tuple(index for index, _ in snippets), words, truncation, spans=spans)
 
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
@@ -165,15 +165,15 @@ def group_units(units: Units, keys: Sequence[int]) -> Units:
 def prepend_query(units: Units, query: Query) -> Units:
     """Put a query before every unit with text.
 
-    The ledger counts the query once, as text. What `query.kept` leaves out is cut for the cause "query".
+    The ledger counts the query once, as text. What `query.head` leaves out is cut for the cause "query".
     """
-    if not query.whole.ids:
+    if not query.text.ids:
         return units
-    ids = tuple([*query.kept.ids, *unit] if unit else unit for unit in units.ids)
-    ledger, left_out = units.truncation, len(query.whole.ids) - len(query)
-    cut = (Cut("query", left_out, query.whole.words - query.kept.words),) if left_out else ()
-    whole = (ledger.tokens + len(query.whole.ids), ledger.words + query.whole.words)
-    truncation = Truncation(*whole, (*ledger.cuts, *cut), ledger.documents_merged)
+    ids = tuple([*query.head.ids, *unit] if unit else unit for unit in units.ids)
+    ledger, left_out = units.truncation, len(query.text.ids) - len(query)
+    cut = (Cut("query", left_out, query.text.words - query.head.words),) if left_out else ()
+    counts = (ledger.tokens + len(query.text.ids), ledger.words + query.text.words)
+    truncation = Truncation(*counts, (*ledger.cuts, *cut), ledger.documents_merged)
     return replace(units, ids=ids, truncation=truncation, query_length=len(query))
 
 

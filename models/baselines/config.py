@@ -9,6 +9,7 @@ from longsumbench.core import (
     FractionBelowOne,
     RankedUnit,
     RankerName,
+    RankerSettings,
     RankerVocabulary,
     SummaryWords,
     Text,
@@ -29,6 +30,10 @@ class LeadConfig:
     )
     title: bool = setting(False, "begin with the title", source=_PAPER)
     rank: RankerName = setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
+
+    def ranker_settings(self) -> RankerSettings:
+        """Return the settings of a learned ranker: its defaults."""
+        return RankerSettings()
 
 
 @dataclass
@@ -61,6 +66,11 @@ class RankedExtractConfig:
     ranker_steps: Count = setting(5_000, "of the LSTM ranker's training", "optimizer steps")
     ranker_batch_size: BatchSize = setting(8, "of a step of the LSTM ranker", "titles")
     vocabulary_size: RankerVocabulary = setting(32_000, "of the LSTM ranker's tokenizer", "entries", _PAPER)
+
+    def ranker_settings(self) -> RankerSettings:
+        """Return the settings of a learned ranker."""
+        sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
+        return RankerSettings(*sizes, self.vocabulary_size, self.unit)
 
 
 @dataclass

@@ -29,8 +29,7 @@ from longsumbench.modeling.extraction import (
     mean_target_words,
 )
 from longsumbench.modeling.paragraphs import paragraphs_of
-from longsumbench.modeling.ranked_systems import Ranking
-from longsumbench.modeling.ranking import lexrank, rank
+from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.models.baselines.config import (
     LeadConfig,
     LexRankConfig,
@@ -79,7 +78,7 @@ class FixedLength(System):
         """
         return extract_length(self.config.length, example, self.state.get("length"), "model.length")
 
-    def try_out(self, device: str, named: str) -> None:
+    def try_out(self, device: str, shown_as: str) -> None:
         """Check the learned length.
 
         Raises:
@@ -87,7 +86,7 @@ class FixedLength(System):
         """
         length = self.state.get("length", 1)
         if not isinstance(length, int) or length < 1:
-            raise DataError(f"{named}: the length in its state, {length!r}, is not a number of words; fit it again")
+            raise DataError(f"{shown_as}: the length in its state, {length!r}, is not a number of words; fit it again")
 
 
 class RankedBaseline(FixedLength):
@@ -95,7 +94,7 @@ class RankedBaseline(FixedLength):
 
     def __init__(self, config: LeadConfig | RankedExtractConfig) -> None:
         super().__init__(config)
-        self.ranking = Ranking(config)
+        self.ranking = Ranking(config.rank, config.ranker_settings)
         if learned_ranker(config.rank):
             self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
 
@@ -231,7 +230,7 @@ def _all_read(example: Example) -> Truncation:
 
 def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:
     """Return the first `length` words of some sentences; the ledger counts the source without the title."""
-    taken = leading_sentences(sentences, length)
-    seen, source = max(0, count_words(taken) - title_words), example.source_words()
+    summary_lines = leading_sentences(sentences, length)
+    seen, source = max(0, count_words(summary_lines) - title_words), example.source_words()
     cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
-    return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
+    return Summary(example.id, "\n".join(summary_lines), Truncation(source, source, cuts))

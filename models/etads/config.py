@@ -13,14 +13,14 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 
 
 @dataclass
-class EtadsConfig:
+class EtadsConfig(NeuralConfig):
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
     name: Text = setting("etads", "name of the system")
@@ -39,25 +39,25 @@ class EtadsConfig:
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def __post_init__(self) -> None:
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
+        super().__post_init__()
         self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
         self.saliency_layers = _layer_numbers(
             "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers
         )
 
 
-def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
+def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: int) -> list[int]:
     """Return sorted layer numbers of a stack, counted from 1; None means all.
 
     Raises:
         UsageError: there is no such layer, or one is named twice.
     """
-    if given is None:
+    if layers is None:
         return list(range(1, depth + 1))
-    listed = f"{key}=[{','.join(map(str, given))}]"
-    if odd := [layer for layer in given if not 1 <= layer <= depth]:
+    listed = f"{key}=[{','.join(map(str, layers))}]"
+    if odd := [layer for layer in layers if not 1 <= layer <= depth]:
         has = f"the {stack} has {depth} layers, counted from 1 (model.{stack}_layers)"
         raise UsageError(f"{listed} names layer {odd[0]}, but {has}")
-    if len(set(given)) < len(given):
+    if len(set(layers)) < len(layers):
         raise UsageError(f"{listed} names a layer twice")
-    return sorted(given)
+    return sorted(layers)

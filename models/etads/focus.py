@@ -67,8 +67,8 @@ class Focus(SelfStarting):
             mean = (queries * real[:, None, :, None]).sum(2) / lengths  # [R, H, E]
             means = mean[:, :, None] @ at_least_single(self.w_g)  # [R, H, 1, E]
             hidden = torch.tanh(queries @ at_least_single(self.w_p) + means)
-            chosen = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
-            centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
+            projected = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
+            centres, widths = (lengths[..., None] * projected.sigmoid()).unbind(-1)
             return FocusWindows(centres, widths.clamp(min=_NARROWEST))
 
 

@@ -38,8 +38,8 @@ class Gate(SelfStarting):
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Return saliencies, 0–1: [R, H, T, E], [R, H, S, E] → [R, H, T, S]."""
-        asked = queries @ self.w_h @ self.w_s.transpose(-1, -2)
-        saliencies: Tensor = torch.sigmoid(asked @ keys.transpose(-1, -2))
+        projected_queries = queries @ self.w_h @ self.w_s.transpose(-1, -2)
+        saliencies: Tensor = torch.sigmoid(projected_queries @ keys.transpose(-1, -2))
         return saliencies
 
 

@@ -74,33 +74,33 @@ class Etads(NeuralSystem):
         self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
         self.extracts = bool(config.saliency_layers)
 
-    def span_weights(self, example: Example, written: Written) -> tuple[list[tuple[int, int]], NDArray[Any]]:
+    def span_weights(self, example: Example, output: Written) -> tuple[list[tuple[int, int]], NDArray[Any]]:
         """Return the sentences that were read, and the mean saliency of their tokens in every step: [n, T]."""
-        saliency = self.evidence(written).arrays["saliency"]  # [T, S]
+        saliency = self.evidence(output).arrays["saliency"]  # [T, S]
         steps, length = saliency.shape
         tokens = self.reader.sentence_tokens(example)
-        read = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
-        means = [saliency[:, slice(*tokens[index])].mean(1) for index in read]
-        return [(index, index + 1) for index in read], np.array(means).reshape(len(read), steps)
+        sentences = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
+        means = [saliency[:, slice(*tokens[index])].mean(1) for index in sentences]
+        return [(index, index + 1) for index in sentences], np.array(means).reshape(len(sentences), steps)
 
-    def evidence(self, written: Written) -> Evidence:
+    def evidence(self, output: Written) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""
         with recorded(self.model, Focus) as windows, recorded(self.model, Gate) as saliencies:
-            self.decode_again(written)
-        units, output = written.units, written.ids
+            self.decode_again(output)
+        units, output_ids = output.units, output.ids
         arrays: dict[str, Any] = {}
         axes: dict[str, tuple[str, ...]] = {}
         ids = units.ids[0] if units.ids else []
         if windows:
-            both = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])  # [layers, H, S, 2]
-            arrays["focus"], axes["focus"] = both[:, :, : len(ids)], ("layer", "head", "source_token", WINDOW_AXIS)
+            foci = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])  # [layers, H, S, 2]
+            arrays["focus"], axes["focus"] = foci[:, :, : len(ids)], ("layer", "head", "source_token", WINDOW_AXIS)
         if saliencies:
             mean = torch.stack([layer[0] for layer in saliencies]).float().mean((0, 1))  # [T, S]
-            arrays["saliency"], axes["saliency"] = mean[: len(output), : len(ids)], ("step", "source_token")
+            arrays["saliency"], axes["saliency"] = mean[: len(output_ids), : len(ids)], ("step", "source_token")
         texts = {
             "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),
-            "step": tuple(token_texts(self.tokenizer, output)),
+            "step": tuple(token_texts(self.tokenizer, output_ids)),
             "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),
         }
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, check_network, setting
+from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranked_systems import RankedConfig
+from longsumbench.modeling.neural_config import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
 _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
-_Fidelity = Annotated[str, OneOf("paper", "official")]
+_NormOrder = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
 _PAPER = "Hierarchical Transformer §4"
 _OFFICIAL_DECODER_LAYERS = 1  # default of the released code; the released checkpoint has 6, the default here
@@ -25,10 +25,10 @@ class TransformerConfig(RankedConfig):
     num_heads: Heads = setting(8, "of every attention, and of pooling", "heads")
     encoder_layers: Depth = setting(5, "that encode a paragraph alone", "layers", _PAPER)
     decoder_layers: Depth | None = setting(None, "null: 6 (released checkpoint), or 1 (official default)", "layers")
-    fidelity: _Fidelity = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
+    fidelity: _NormOrder = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
 
     def __post_init__(self) -> None:
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
+        super().__post_init__()
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
 
@@ -62,8 +62,8 @@ class HierarchicalTransformerConfig(TransformerConfig):
         if self.graph != "none" and not self.global_layers:
             raise UsageError(f"model.graph={self.graph} needs a global layer, but model.global_layers=0")
         if self.entities == "auto":
-            found = self.graph == "discourse" and available(self.spacy_model)
-            self.entities = "spacy" if found else "capitals"
+            uses_spacy = self.graph == "discourse" and available(self.spacy_model)
+            self.entities = "spacy" if uses_spacy else "capitals"
 
 
 @dataclass

@@ -17,20 +17,20 @@ from longsumbench.sentences import split_sentences
 
 FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 
-_KINDS = ("spacy", "capitals")
+_ENTITY_KINDS = ("spacy", "capitals")
 _TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
 _NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # for entities
 _DOWNLOAD = "python -m spacy download en_core_web_sm"
 _ELSE = "or choose model.entities=capitals"
 _POSSESSIVES = ("'s", "’s")
 _FIRST_PERSON = re.compile(r"I(?:['’]|$)")
-_OPENERS = (  # words that begin a sentence with a capital and are no names
+_NAME_OPENERS = (  # words that begin a sentence with a capital and are no names
     "a an the this that these those all both each some many most no one two such other another in on at by for from of"
     " to with as into over under about between among through until and but or nor yet so if when while after before"
     " since because although though during it its he his she her they their we our you your my there here where what"
     " who why how which is are was were not only also however"
 )
-OPENERS = frozenset(_OPENERS.split())
+OPENERS = frozenset(_NAME_OPENERS.split())
 
 
 def find_entities(kind: str, spacy_model: str) -> FindEntities:
@@ -44,7 +44,7 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
         UsageError: the kind is unknown, or the pipeline finds no entities.
         EnvironmentProblem: spaCy or the pipeline is missing, or cannot be loaded.
     """
-    check_choice("model.entities", kind, _KINDS)
+    check_choice("model.entities", kind, _ENTITY_KINDS)
     if kind == "capitals":
         return lambda paragraphs: [capitalised(text) for text in paragraphs]
     pipeline = _pipeline(spacy_model)
@@ -74,10 +74,10 @@ def capitalised(text: str) -> frozenset[str]:
     no run. Any other single word counts only if it also has a capital within a sentence of the same text. "I" never
     counts.
     """
-    runs = [run for sentence in split_sentences(text) for run in _runs(sentence)]
+    runs = [run for sentence in split_sentences(text) for run in _capital_runs(sentence)]
     within = {word for run in runs for word in (run.words[1:] if run.begins else run.words)}
-    kept = (run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within)
-    return frozenset(" ".join(words) for words in kept)
+    names = (run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within)
+    return frozenset(" ".join(words) for words in names)
 
 
 class _Run(NamedTuple):
@@ -87,11 +87,11 @@ class _Run(NamedTuple):
     begins: bool
 
 
-def _runs(sentence: str) -> Iterator[_Run]:
+def _capital_runs(sentence: str) -> Iterator[_Run]:
     words: list[str] = []
     begins = False
     for number, piece in enumerate(sentence.split()):
-        word, opened, closed = _bare(piece)
+        word, opened, closed = _bare_word(piece)
         is_part = word[:1].isupper() and not _FIRST_PERSON.match(word) and not (number == 0 and _opens(word))
         if words and (opened or not is_part):
             yield _Run(words, begins)
@@ -106,7 +106,7 @@ def _runs(sentence: str) -> Iterator[_Run]:
         yield _Run(words, begins)
 
 
-def _bare(piece: str) -> tuple[str, bool, bool]:
+def _bare_word(piece: str) -> tuple[str, bool, bool]:
     """Return a word without the signs around it; True if a run ends before it; True if one ends after it."""
     start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
     end = next((place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start)
@@ -125,7 +125,7 @@ def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]
         problem = f"a paragraph has {longest:,} characters, but spaCy reads at most {pipeline.max_length:,}"
         raise DataError(f"{problem}: split it, {_ELSE}")
     return [
-        frozenset(entity.text for entity in read.ents if entity.label_ in _TYPES) for read in pipeline.pipe(paragraphs)
+        frozenset(entity.text for entity in doc.ents if entity.label_ in _TYPES) for doc in pipeline.pipe(paragraphs)
     ]
 
 

@@ -17,19 +17,19 @@ from longsumbench.modeling.nn.masks import at_least_single, never_empty
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
-_PADDING = 0.5  # approximate share of a piece that may be padding: pooling is cheap
+_PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: pooling is cheap
 
 
 class Piece(NamedTuple):
     """A few paragraphs of similar length.
 
     Attributes:
-        chosen: [r], indices of the real paragraphs.
+        indices: [r], indices of the real paragraphs.
         rows: [r, L], the rows of their tokens among all N.
         mask: [r, L], True where a token is real.
     """
 
-    chosen: Tensor
+    indices: Tensor
     rows: Tensor
     mask: Tensor
 
@@ -55,11 +55,11 @@ class PackedParagraphs(NamedTuple):
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)
         grouped = []
-        for some, longest in pieces(lengths[order].tolist(), _PADDING):
-            chosen = order[some]
+        for some, longest in pieces(lengths[order].tolist(), _PADDING_SHARE):
+            indices = order[some]
             offsets = torch.arange(longest, device=starts.device)
-            mask = offsets < lengths[chosen][:, None]
-            grouped.append(Piece(chosen, (starts[chosen][:, None] + offsets).where(mask, 0), mask))
+            mask = offsets < lengths[indices][:, None]
+            grouped.append(Piece(indices, (starts[indices][:, None] + offsets).where(mask, 0), mask))
         return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(grouped))
 
 
@@ -104,10 +104,10 @@ class Pooling(nn.Module):
         scores = self.scores(states)  # [N, H]
         num, width, heads = len(paragraphs.real.nonzero()), states.shape[1], scores.shape[1]
         sums = states.new_zeros(num, heads, width)
-        for chosen, rows, mask in paragraphs.pieces:
+        for indices, rows, mask in paragraphs.pieces:
             tokens = states.index_select(0, rows.flatten()).view(*rows.shape, width)  # [r, L, D]
             pooled = self.weights(scores, rows, mask).to(tokens.dtype) @ tokens  # [r, H, D]
-            sums = sums.index_copy(0, chosen, pooled.to(sums.dtype))
+            sums = sums.index_copy(0, indices, pooled.to(sums.dtype))
         weight = self.values.weight.view(heads, -1, width)  # [H, E, D]
         values = torch.einsum("rhd,hed->rhe", sums, weight.to(sums.dtype))
         if self.values.bias is not None:

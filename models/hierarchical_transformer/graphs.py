@@ -19,7 +19,7 @@ Graph: TypeAlias = NDArray[np.float32]
 Place: TypeAlias = tuple[int, int] | None  # document, and index among its paragraphs; None: no document
 
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
-_ROUNDING = 1e-12  # tolerance of that limit
+_EDGE_ROUNDING = 1e-12  # tolerance of that limit
 _ENTITY_WEIGHT = 0.2  # of a shared entity; of a marker: 1
 DISCOURSE_MARKERS = (
     "again",
@@ -73,7 +73,7 @@ def similarity_graph(paragraphs: Sequence[str]) -> Graph:
     """
     real = _present(paragraphs)
     similar = similarities([paragraphs[index] for index in real])
-    similar[similar < _LEAST_SIMILARITY - _ROUNDING] = 0
+    similar[similar < _LEAST_SIMILARITY - _EDGE_ROUNDING] = 0
     return _spread(similar, real, len(paragraphs))
 
 
@@ -105,11 +105,11 @@ def is_marked(text: str) -> bool:
     return _MARKED.match(text) is not None
 
 
-def _in_common(found: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*found)))}
-    indices = [number[entity] for entity in chain.from_iterable(found)]
-    ends = np.cumsum([0, *map(len, found)])
-    having = csr_matrix((np.ones(len(indices)), indices, ends), shape=(len(found), len(number)))
+def _in_common(entities_of: Sequence[frozenset[str]]) -> NDArray[np.float64]:
+    number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*entities_of)))}
+    indices = [number[entity] for entity in chain.from_iterable(entities_of)]
+    ends = np.cumsum([0, *map(len, entities_of)])
+    having = csr_matrix((np.ones(len(indices)), indices, ends), shape=(len(entities_of), len(number)))
     shared: NDArray[np.float64] = (having @ having.T).toarray()
     return shared
 
@@ -119,8 +119,8 @@ def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.fl
     edges = np.zeros((len(places), len(places)))
     at = {place: index for index, place in enumerate(places)}
     for index, place in enumerate(places):
-        if marked[index] and place is not None and (before := at.get((place[0], place[1] - 1))) is not None:
-            edges[index, before] = edges[before, index] = 1
+        if marked[index] and place is not None and (previous := at.get((place[0], place[1] - 1))) is not None:
+            edges[index, previous] = edges[previous, index] = 1
     return edges
 
 
@@ -130,6 +130,6 @@ def _present(paragraphs: Sequence[str]) -> list[int]:
 
 def _spread(edges: NDArray[np.float64], real: Sequence[int], size: int) -> Graph:
     """Return the edges between real paragraphs as edges between all."""
-    whole = np.zeros((size, size), np.float32)
-    whole[np.ix_(real, real)] = edges
-    return whole
+    graph = np.zeros((size, size), np.float32)
+    graph[np.ix_(real, real)] = edges
+    return graph

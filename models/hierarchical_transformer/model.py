@@ -135,9 +135,9 @@ def smoothed_as_released(
     """
     real = labels.ne(-100)
     logs = at_least_single(logits[real]).log_softmax(-1)  # [n, V]
-    others = smoothing / (logits.shape[-1] - 2)
+    share_of_others = smoothing / (logits.shape[-1] - 2)
     target_logs = logs.gather(1, labels[real][:, None])[:, 0]
     other_logs = logs.sum(-1) - target_logs - logs[:, pad]
-    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(others).log()
-    sums = len(logs) * entropy - ((1 - smoothing) * target_logs + others * other_logs).sum()
+    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(share_of_others).log()
+    sums = len(logs) * entropy - ((1 - smoothing) * target_logs + share_of_others * other_logs).sum()
     return sums / (num_tokens if num_tokens is not None else real.sum().clamp(min=1))

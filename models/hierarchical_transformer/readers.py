@@ -44,15 +44,15 @@ class HierarchicalReader(BestParagraphs):
 
     def identity(self) -> dict[str, Any]:
         """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
-        asked = self.config.graph == "discourse" and self.config.entities == "spacy"
-        spacy = {"spacy": pipeline_identity(self.config.spacy_model)} if asked else {}
+        uses_spacy = self.config.graph == "discourse" and self.config.entities == "spacy"
+        spacy = {"spacy": pipeline_identity(self.config.spacy_model)} if uses_spacy else {}
         return {**super().identity(), **spacy}
 
     def read(self, example: Example, limits: Limits) -> Units:
         """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
         query = self.query(example, limits.paragraph_length)
-        length, taken = limits.paragraph_length - len(query), len(query)
-        units, paragraphs = self.best(example, replace(limits, paragraph_length=length, taken=taken))
+        length, reserved = limits.paragraph_length - len(query), len(query)
+        units, paragraphs = self.best(example, replace(limits, paragraph_length=length, reserved=reserved))
         units = prepend_query(units, query)
         if self.config.graph == "none":
             return units

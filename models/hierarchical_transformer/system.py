@@ -14,7 +14,11 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded_attention
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+    TransformerConfig,
+)
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
 from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
 from longsumbench.models.hierarchical_transformer.readers import FlatReader, HierarchicalReader
@@ -24,6 +28,7 @@ class HierarchicalNetwork(Network):
     """The network with global layers."""
 
     Model = HierarchicalTransformerForConditionalGeneration
+    config: TransformerConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return whether it is as in the released code."""
@@ -46,30 +51,30 @@ class HierarchicalTransformer(NeuralSystem):
     keeps_evidence = True
     extracts = True
 
-    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+    def span_weights(self, example: Example, output: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
         """Return the paragraphs that were read, and the attention per token to each in every step: [P, T].
 
         Choice: attention to a paragraph is a sum over its tokens, so a long one gets more. An extract has a number of
         words, so the attention per token decides.
         """
-        units = written.units
+        units = output.units
         tokens = np.array([max(1, len(ids)) for ids in units.ids])
-        return units.spans, self.evidence(written).arrays["attention"] / tokens[:, None]
+        return units.spans, self.evidence(output).arrays["attention"] / tokens[:, None]
 
-    def evidence(self, written: Written) -> Evidence:
+    def evidence(self, output: Written) -> Evidence:
         """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""
         last = self.model.model.decoder.layers[-1].encoder_attn
         with recorded(self.model, ParagraphAttention) as related, recorded_attention(last) as weights:
-            self.decode_again(written)
-        units, output = written.units, written.ids
-        per_token = weights[-1][0].float().mean(0)[: len(output)]  # [T, S]
+            self.decode_again(output)
+        units, output_ids = output.units, output.ids
+        per_token = weights[-1][0].float().mean(0)[: len(output_ids)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]
         per_unit = torch.split(per_token[:, : sum(sizes)], sizes, 1)
         arrays: dict[str, Any] = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}  # [P, T]
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
             "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
-            "step": tuple(token_texts(self.tokenizer, output)),
+            "step": tuple(token_texts(self.tokenizer, output_ids)),
         }
         if related:
             arrays["relation"] = torch.stack([layer[0] for _, layer in related]).float()  # [layers, H, P, P]

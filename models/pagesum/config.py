@@ -14,10 +14,10 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
     "base": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 6, "decoder_layers": 6},
@@ -30,13 +30,13 @@ SPECIAL_TOKENS = 2  # of a page: its start and its end
 _Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
 Decoder = Annotated[str, OneOf("page", "global")]
 _Split = Annotated[str, OneOf("sentences", "tokens")]
-_Fidelity = Annotated[str, OneOf("default", "official")]
-_Size = Annotated[str, OneOf(*SIZES)]
+_Released = Annotated[str, OneOf("default", "official")]
+_BartSize = Annotated[str, OneOf(*SIZES)]
 PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
 @dataclass
-class PageSumConfig:
+class PageSumConfig(NeuralConfig):
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
     name: Text = setting("pagesum", "name of the system")
@@ -56,9 +56,9 @@ class PageSumConfig:
         None, "of split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
     )
     decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
-    fidelity: _Fidelity = setting("default", "default | official: as the released code, see the card", decides="units")
+    fidelity: _Released = setting("default", "default | official: as the released code, see the card", decides="units")
     init: Text = setting("facebook/bart-large-cnn", "a BART checkpoint: hub name or folder; or random")
-    size: _Size = setting("large", "base | large, of init=random; a width or depth given below has priority")
+    size: _BartSize = setting("large", "base | large, of init=random; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
     num_heads: Heads | None = setting(None, "of every attention", "heads")
@@ -67,6 +67,7 @@ class PageSumConfig:
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
     tokenizer: Text = setting("trained", "of init=random: trained (byte-level BPE) | words | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries")
+    sizes = SIZES
 
     def __post_init__(self) -> None:
         sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
@@ -78,8 +79,7 @@ class PageSumConfig:
         else:
             self._settle_sentences()
         if self.init == "random":
-            width, heads = self.dimension("d_model"), self.dimension("num_heads")
-            check_network(width, heads, self.tokenizer, self.vocabulary_size)
+            super().__post_init__()
         elif self.size != "large":
             raise UsageError(f"model.size={self.size} goes with model.init=random: a checkpoint fixes the size")
 
@@ -91,13 +91,13 @@ class PageSumConfig:
             raise UsageError(f"model.num_pages goes with split=sentences; split=tokens makes {pages}")
         self.max_input_tokens = self.max_input_tokens or _MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
-            given = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
-            raise UsageError(f"{given}: no page would fit; choose a smaller model.page_size")
+            limit = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
+            raise UsageError(f"{limit}: no page would fit; choose a smaller model.page_size")
 
     def _settle_sentences(self) -> None:
         if self.max_input_tokens is not None:
-            given = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
-            raise UsageError(f"{given}; here page_size and num_pages (or max_pages) limit the input")
+            limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
+            raise UsageError(f"{limit}; here page_size and num_pages (or max_pages) limit the input")
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
 
     @property
@@ -111,8 +111,3 @@ class PageSumConfig:
         if self.split == "tokens":
             return (self.max_input_tokens or _MAX_INPUT_TOKENS) // (self.page_size or _PAGE_SIZE)
         return self.max_pages if self.num_pages is None else self.num_pages
-
-    def dimension(self, name: str) -> int:
-        """Return a width or depth of a randomly initialized network: the field if it is given, else that of `size`."""
-        given: int | None = getattr(self, name)
-        return SIZES[self.size][name] if given is None else given

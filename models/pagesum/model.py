@@ -102,9 +102,9 @@ class PageCache(FoldedCache):
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
         if self.documents is not None:
             beams = len(beam_idx) // self.num_documents
-            chosen = beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams  # [R, K], 0 … K - 1
-            first = torch.arange(len(chosen), device=beam_idx.device)[:, None] * beams
-            beam_idx = (first + chosen).flatten()
+            numbers = beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams  # [R, K], 0 … K - 1
+            first = torch.arange(len(numbers), device=beam_idx.device)[:, None] * beams
+            beam_idx = (first + numbers).flatten()
         super().reorder_cache(beam_idx)
 
 
@@ -200,10 +200,10 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         order = lengths.argsort(descending=True, stable=True)
         hidden = []
         for some, longest in pieces(lengths[order].tolist(), _DECODER_PADDING):
-            chosen = order[some]
-            read = Memory(memory.last_hidden_state[chosen, :longest], memory.mask[chosen, :longest])
-            decoded = self.run_decoder(rows[chosen].flatten(0, 1), *read, None)
-            hidden.append(decoded.view(len(chosen), *rows.shape[1:], -1))
+            indices = order[some]
+            memory_piece = Memory(memory.last_hidden_state[indices, :longest], memory.mask[indices, :longest])
+            decoded = self.run_decoder(rows[indices].flatten(0, 1), *memory_piece, None)
+            hidden.append(decoded.view(len(indices), *rows.shape[1:], -1))
         return torch.cat(hidden)[order.argsort()]
 
     def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:

@@ -63,9 +63,9 @@ class PageSumNetwork(Network):
             raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
         described = read_config(folder)
         with reading_checkpoint(f"model.init={folder}"):
-            if (found := described["model_type"]) not in _ADOPTED:
-                wanted = " or ".join(_ADOPTED)
-                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{found}', not of {wanted}")
+            if (kind := described["model_type"]) not in _ADOPTED:
+                adopted = " or ".join(_ADOPTED)
+                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{kind}', not of {adopted}")
             self._check_start(described)
         return folder
 
@@ -79,15 +79,15 @@ class PageSumNetwork(Network):
         if described.get("tie_word_embeddings") is False:
             raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
         for name in ("page_size", "decode_length"):
-            if (asked := getattr(config, name)) > positions:
-                raise UsageError(f"model.{name}={asked}: model.init={config.init} has only {positions} positions")
-        there = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
-        given = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
-        found = {name: described[there.get(name, name)] for name in given}
-        if unlike := [name for name, size in given.items() if size != found[name]]:
+            if (length := getattr(config, name)) > positions:
+                raise UsageError(f"model.{name}={length}: model.init={config.init} has only {positions} positions")
+        library_names = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
+        sizes = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
+        stored = {name: described[library_names.get(name, name)] for name in sizes}
+        if unlike := [name for name, size in sizes.items() if size != stored[name]]:
             name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
             remedy = f"leave it out, or, if a scale sets it, add {nulls}"
-            raise UsageError(f"model.{name}={given[name]}, but model.init={config.init} has {found[name]}: {remedy}")
+            raise UsageError(f"model.{name}={sizes[name]}, but model.init={config.init} has {stored[name]}: {remedy}")
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new.
@@ -116,15 +116,15 @@ class PageSumNetwork(Network):
             UsageError: its start token is missing, or is its end token.
             DataError: the initial checkpoint lacks an embedding.
         """
-        folder, named = self.initial_folder(), f"model.init={self.config.init}"
+        folder, shown_as = self.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
         if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
             owner = self.config.init if folder else self.config.tokenizer
             raise UsageError(f"the tokenizer of {owner} has no start token other than its end token: choose another")
         if folder:
-            with reading_checkpoint(named):
+            with reading_checkpoint(shown_as):
                 entries = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING).vocab_size
-            check_vocabulary(tokenizer, entries, named)
+            check_vocabulary(tokenizer, entries, shown_as)
         return tokenizer
 
 

@@ -49,9 +49,9 @@ def spatial_pages(
     """
     sentences = _with_document(encoded)
     counts = _sentences_per_page(len(sentences), num_pages, official)
-    rest = iter(sentences)
-    pages = [_page(list(islice(rest, count))) for count in counts if count]
-    return _cut(pages, chain.from_iterable(encoded), page_size, "num_pages")
+    remaining = iter(sentences)
+    pages = [_page(list(islice(remaining, count))) for count in counts if count]
+    return _cut_tokens(pages, chain.from_iterable(encoded), page_size, "num_pages")
 
 
 def discourse_pages(
@@ -78,7 +78,7 @@ def discourse_pages(
         if (seen := [sentence for sentence in text if sentence.ids])
     )
     texts = chain.from_iterable(text for _, text in sections)
-    return _cut(list(islice(every, max_pages)), texts, page_size, "max_pages")
+    return _cut_tokens(list(islice(every, max_pages)), texts, page_size, "max_pages")
 
 
 def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
@@ -90,7 +90,7 @@ def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int,
 
 
 def token_pages(
-    encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int, taken: int = 0
+    encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int, reserved: int = 0
 ) -> Units:
     """Fill pages with consecutive tokens, across sentences and documents (PageSum, §5.5, Table 6).
 
@@ -102,11 +102,11 @@ def token_pages(
         encoded: the sentences of each document.
         page_size: tokens of a page, with its two special tokens.
         max_input_tokens: the most tokens of all pages together, with their special tokens.
-        taken: tokens of every page that are reserved for something else.
+        reserved: tokens of every page that are reserved for something else.
     """
-    room = page_size - SPECIAL_TOKENS - taken
-    filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
-    return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
+    room = page_size - SPECIAL_TOKENS - reserved
+    filled = islice(_fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size))
+    return _cut_tokens(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
 
 
 def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[int, EncodedSentence]]:
@@ -121,20 +121,22 @@ def _sentences_per_page(count: int, num_pages: int, official: bool) -> list[int]
     return [share + 1] * extra + [share] * (num_pages - extra)
 
 
-def _fill(sentences: Sequence[tuple[int, EncodedSentence]], room: int) -> Iterator[list[tuple[int, EncodedSentence]]]:
+def _fill_pages(
+    sentences: Sequence[tuple[int, EncodedSentence]], room: int
+) -> Iterator[list[tuple[int, EncodedSentence]]]:
     """Yield the sentences of each page: `room` tokens, fewer on the last page."""
     page: list[tuple[int, EncodedSentence]] = []
-    left = room
+    space = room
     for document, sentence in sentences:
         start = 0
         while start < len(sentence.ids):
-            end = min(len(sentence.ids), start + left)
+            end = min(len(sentence.ids), start + space)
             page.append((document, sentence.between(start, end)))
-            left -= end - start
+            space -= end - start
             start = end
-            if not left:
+            if not space:
                 yield page
-                page, left = [], room
+                page, space = [], room
     if page:
         yield page
 
@@ -143,24 +145,24 @@ def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
     return _Page(sentences[0][0], [sentence for _, sentence in sentences])
 
 
-def _cut(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
+def _cut_tokens(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
     """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
     every = list(texts)
-    heads = [_head(page.text, page_size - len(page.name)) for page in pages]
-    whole = tokens_and_words(every)
+    heads = [_page_start(page.text, page_size - len(page.name)) for page in pages]
+    counts = tokens_and_words(every)
     encoded = tokens_and_words(sentence for sentence in every if sentence.ids)
     paged = tokens_and_words(sentence for page in pages for sentence in page.text)
-    read = tokens_and_words(sentence for head in heads for sentence in head)
+    read_counts = tokens_and_words(sentence for head in heads for sentence in head)
     cuts = (
-        Cut("page_size", paged[0] - read[0], paged[1] - read[1]),
+        Cut("page_size", paged[0] - read_counts[0], paged[1] - read_counts[1]),
         Cut(beyond, encoded[0] - paged[0], encoded[1] - paged[1]),
-        Cut("tokenizer", 0, whole[1] - encoded[1]),
+        Cut("tokenizer", 0, counts[1] - encoded[1]),
     )
     return Units(
         ids=tuple([*page.name, *_ids(head)] for page, head in zip(pages, heads, strict=True)),
         documents=tuple(page.document for page in pages),
         words=tuple(tokens_and_words(head)[1] for head in heads),
-        truncation=Truncation(*whole, tuple(cut for cut in cuts if cut.tokens or cut.words)),
+        truncation=Truncation(*counts, tuple(cut for cut in cuts if cut.tokens or cut.words)),
         spans=tuple(_spans(pages, heads, every)),
     )
 
@@ -177,7 +179,7 @@ def _spans(
         begin += tokens_and_words(page.text)[0]
 
 
-def _head(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
+def _page_start(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
     """Return the first `room` tokens of the sentences."""
     head = []
     for sentence in sentences:

@@ -57,23 +57,23 @@ class PageReader(UnitReader):
         query = self.query(example, self.config.text_length)
         return prepend_query(self._text_of_pages(example, len(query)), query)
 
-    def _text_of_pages(self, example: Example, taken: int) -> Units:
-        config, text_length = self.config, self.config.text_length - taken
+    def _text_of_pages(self, example: Example, reserved: int) -> Units:
+        config, text_length = self.config, self.config.text_length - reserved
         if config.locality == "discourse":
             sections = [
                 (index, self.encode([section.name or "", *section.sentences()]))
                 for index, document in enumerate(example.documents)
                 for section in document.sections
             ]
-            named = [(encoded[:1], encoded[1:]) for _, encoded in sections]
-            return discourse_pages(named, [index for index, _ in sections], config.max_pages, text_length)
+            named_texts = [(encoded[:1], encoded[1:]) for _, encoded in sections]
+            return discourse_pages(named_texts, [index for index, _ in sections], config.max_pages, text_length)
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
         if config.locality == "document":
             return document_pages(encoded, config.max_pages, text_length)
         assert config.page_size is not None
         if config.split == "tokens":
             assert config.max_input_tokens is not None
-            return token_pages(encoded, config.page_size, config.max_input_tokens, taken)
+            return token_pages(encoded, config.page_size, config.max_input_tokens, reserved)
         return spatial_pages(encoded, config.most_pages, text_length, config.fidelity == "official")
 
     def target(self, ids: Sequence[int]) -> list[int]:

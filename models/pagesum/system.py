@@ -30,20 +30,20 @@ class PageSum(NeuralSystem):
         self.keeps_evidence = self.extracts = config.decoding == "page"
         self.gives_attention = config.decoding == "global"
 
-    def span_weights(self, example: Example, written: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
+    def span_weights(self, example: Example, output: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
         """Return the sentences of each page, and its confidence in every step: [P, T]."""
-        return written.units.spans, self.evidence(written).arrays["confidence"]
+        return output.units.spans, self.evidence(output).arrays["confidence"]
 
     @torch.inference_mode()
-    def evidence(self, written: Written) -> Evidence:
+    def evidence(self, output: Written) -> Evidence:
         """Return the confidences of the pages at every token of the output, and of a given reference.
 
         They are computed again, given the output: beam search does not keep them.
         """
-        units, output, reference = written.units, written.ids, written.reference
-        pages = self.model.model.encoder(**self.batch(written))
+        units, output_ids, reference = output.units, output.ids, output.reference
+        pages = self.model.model.encoder(**self.batch(output))
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
-        text = output[1:] if output[:1] == [begin] else output  # the start token is forced, and is not text
+        text = output_ids[1:] if output_ids[:1] == [begin] else output_ids  # the start token is forced, and is not text
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
@@ -57,8 +57,8 @@ class PageSum(NeuralSystem):
             texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
-    def _confidences(self, pages: TokenTable, before: Sequence[int], ids: Sequence[int]) -> Tensor:
+    def _confidences(self, pages: TokenTable, prefix: Sequence[int], ids: Sequence[int]) -> Tensor:
         """Return the confidences with which the tokens `ids` are predicted after the tokens `before`: [P, T]."""
-        fed = torch.tensor([[*before, *ids[:-1]]], device=self.model.device)
+        fed = torch.tensor([[*prefix, *ids[:-1]]], device=self.model.device)
         weights: Tensor = self.model.decode(pages, fed).unit_scores
-        return weights[0, :, 0, len(before) - 1 :][:, : len(ids)]
+        return weights[0, :, 0, len(prefix) - 1 :][:, : len(ids)]

@@ -38,12 +38,12 @@ from longsumbench.models.prompt.request_cache import RequestCache
 _log = logging.getLogger(__name__)
 
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
-_LONGEST_WAIT = 60.0  # seconds
+_LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 _OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
 _FAILED = ("error", "abort")  # values of `finish_reason` of an answer that the server could not end
-_WHOLE = 0.8  # a prompt of which the server counts a smaller share was cut by it
+_WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
@@ -133,7 +133,7 @@ class ApiEngine:
             UsageError: the server has no such model, or the API no such setting.
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
-        _check_settings(decoding)
+        _check_server_settings(decoding)
         bodies = [self._body(request, decoding) for request in requests]
         version = {"api_version": self._config.api_version} if self._config.api_version else {}
         keys = [digest({"base_url": self._config.base_url, **version, **body}) for body in bodies]
@@ -177,9 +177,9 @@ class ApiEngine:
         key, body = request
         reply = self._cache.get(key)
         if reply is None:
-            if isinstance(asked := self._ask(body, stopping), SuiteError):
-                return asked
-            self._cache.put(key, body["model"], reply := asked)
+            if isinstance(answer := self._ask(body, stopping), SuiteError):
+                return answer
+            self._cache.put(key, body["model"], reply := answer)
         return parse_json(reply, _Reply)
 
     def _ask(self, body: dict[str, Any], stopping: Event) -> str | SuiteError:
@@ -194,7 +194,7 @@ class ApiEngine:
                         return problem
                     raise problem from fault
                 backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
-                wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_WAIT)
+                wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_RETRY_WAIT)
                 if attempt == _UNREPORTED + 1:
                     _log.info(f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking")
                 stopping.wait(wait)
@@ -272,20 +272,20 @@ class ApiEngine:
             output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         elif None in (usage.prompt_tokens, usage.completion_tokens):
             self._report_uncounted()
-        refused = choice.finish_reason == "content_filter" or bool(message.refusal)
+        is_refused = choice.finish_reason == "content_filter" or bool(message.refusal)
         return Answer(
-            text="" if refused else text,
+            text="" if is_refused else text,
             complete=choice.finish_reason != "length",
-            refused=refused,
+            refused=is_refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
         )
 
-    def _report_cut(self, counted: int, sent: int) -> None:
+    def _report_cut(self, num_tokens: int, sent: int) -> None:
         """Warn once if the server counts far fewer tokens in a prompt than were sent, as Ollama does if it cuts it."""
-        if counted < _WHOLE * sent and not self._cut_reported:
+        if num_tokens < _WHOLE_PROMPT * sent and not self._cut_reported:
             self._cut_reported = True
-            problem = f"counted {counted:,} tokens in a prompt of {sent:,}"
+            problem = f"counted {num_tokens:,} tokens in a prompt of {sent:,}"
             advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
             _log.warning(f"model.base_url={self._config.base_url} {problem}: {advice}")
 
@@ -300,20 +300,20 @@ class ApiEngine:
         advice = "check the server and the address, then run the same command again; finished answers are kept"
         return EnvironmentProblem(f"model.base_url={self._config.base_url} {problem}: {advice}")
 
-    def _refusal(self, status: int, said: str) -> SuiteError:
+    def _refusal(self, status: int, message: str) -> SuiteError:
         """Return the error for a request that the server does not accept."""
-        config, where = self._config, f"model.base_url={self._config.base_url}"
+        config, setting = self._config, f"model.base_url={self._config.base_url}"
         if status in (401, 403):
             name = f"the environment variable {config.key_variable}"
             problem = f"refuses the key in {name}" if self._key else f"wants a key: put it into {name}"
-            return EnvironmentProblem(f"{where} {problem} (HTTP {status}); model.key_variable names another variable")
+            return EnvironmentProblem(f"{setting} {problem} (HTTP {status}); model.key_variable names another variable")
         if status == 404:
             advice = "correct model.checkpoint, or the address, which usually ends in /v1"
-            return UsageError(f"{where} has no model.checkpoint={config.checkpoint} (HTTP 404: {said}): {advice}")
-        if _TOO_LONG.search(said):
+            return UsageError(f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}")
+        if _TOO_LONG.search(message):
             advice = "choose a smaller model.input_length or model.decode_length"
-            return UsageError(f"{where}: a prompt is too long for the model (HTTP {status}: {said}): {advice}")
-        return UsageError(f"{where} does not accept a request (HTTP {status}: {said}): correct the settings")
+            return UsageError(f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}")
+        return UsageError(f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings")
 
     def _quote(self, text: str) -> str:
         """Return what a server said, on one line, without the key."""
@@ -367,7 +367,7 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
         raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
 
 
-def _check_settings(decoding: Decoding) -> None:
+def _check_server_settings(decoding: Decoding) -> None:
     """Check that the API has the settings.
 
     Raises:

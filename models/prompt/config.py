@@ -19,7 +19,7 @@ from longsumbench.errors import UsageError
 
 _Engine = Annotated[str, OneOf("transformers", "api")]
 _Template = Annotated[str, OneOf("model", "none")]
-_Words = Annotated[str, OneOf("train", number_of="words")]
+_AskedWords = Annotated[str, OneOf("train", number_of="words")]
 _Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
@@ -52,7 +52,7 @@ class PromptConfig:
     prompt: Text | None = setting(
         None, "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is"
     )
-    length: _Words = setting(
+    length: _AskedWords = setting(
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
     )
     shots: _Shots = setting(0, "number of training examples before the text")
@@ -87,22 +87,22 @@ class PromptConfig:
         if not self.thinking_end:
             raise UsageError("model.thinking_end is empty: give the mark that ends the thinking, such as </think>")
         for name in ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price"):
-            if self.engine != "api" and (given := getattr(self, name)) is not None:
-                raise UsageError(f"model.{name}={given} is a setting of model.engine=api: add that, or leave it out")
+            if self.engine != "api" and (value := getattr(self, name)) is not None:
+                raise UsageError(f"model.{name}={value} is a setting of model.engine=api: add that, or leave it out")
         for name in ("revision", "dtype", "device_map"):
-            if self.engine == "api" and (given := getattr(self, name)) is not None:
-                raise UsageError(f"model.{name}={given} is a setting of model.engine=transformers: leave it out")
+            if self.engine == "api" and (value := getattr(self, name)) is not None:
+                raise UsageError(f"model.{name}={value} is a setting of model.engine=transformers: leave it out")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError("model.chat_template=none is a setting of model.engine=transformers: leave it out")
         own_fields = (*_OWN_FIELDS, "chat_template_kwargs") if self.thinking is not None else _OWN_FIELDS
-        if own := [name for name in self.extra_body or () if name in own_fields]:
-            raise UsageError(f"model.extra_body sets '{own[0]}', which other settings decide: leave it out")
+        if reserved := [name for name in self.extra_body or () if name in own_fields]:
+            raise UsageError(f"model.extra_body sets '{reserved[0]}', which other settings decide: leave it out")
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):
-            wanted = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
+            setting = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
             raise UsageError(
-                f"{wanted} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
+                f"{setting} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
                 " model.truncate=none model.shots=0"
             )
         if self.engine == "api" and self.tokenizer is None and self.input_length is not None:

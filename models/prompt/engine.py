@@ -92,19 +92,19 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
 
     options = {} if config.thinking is None else {"enable_thinking": config.thinking}
     of_server = config.engine == "api"  # the tokenizer has its own setting
-    named = f"model.tokenizer={config.tokenizer}" if of_server else f"model.checkpoint={config.checkpoint}"
+    shown_as = f"model.tokenizer={config.tokenizer}" if of_server else f"model.checkpoint={config.checkpoint}"
     if not tokenizer.chat_template:
         advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
         if of_server:
             advice = "another tokenizer, or none with model.truncate=none model.shots=0"
-        raise UsageError(f"the tokenizer of {named} has no chat template, as those of base models: choose {advice}")
+        raise UsageError(f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}")
     try:
         text: str = tokenizer.apply_chat_template(
             [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, **options
         )
     except TemplateError as error:
         raise UsageError(
-            f"the chat template of {named} refuses the prompt ({describe_error(error)}):"
+            f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
     return text
@@ -120,14 +120,14 @@ def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) 
         return list(tokenizer(chat_text(tokenizer, messages, config), verbose=False)["input_ids"])
     contents = "".join(message["content"] for message in messages)
     special = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
-    found = [token for token in sorted(special, key=len, reverse=True) if token in contents]
+    tokens = [token for token in sorted(special, key=len, reverse=True) if token in contents]
     mark = next(char for char in map(chr, _NONCHARACTERS) if char not in contents)
     hidden = [dict(message) for message in messages]
-    for (number, token), message in product(enumerate(found), hidden):
+    for (number, token), message in product(enumerate(tokens), hidden):
         message["content"] = message["content"].replace(token, f"{mark}{number}{mark}")
     ids: list[int] = []
     for place, text in enumerate(re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))):
         as_text = {"split_special_tokens": True} if place % 2 else {}
-        text = found[int(text)] if place % 2 else text
+        text = tokens[int(text)] if place % 2 else text
         ids += tokenizer(text, add_special_tokens=False, verbose=False, **as_text)["input_ids"]
     return ids

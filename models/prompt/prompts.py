@@ -23,7 +23,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.files import digest, read_text
 from longsumbench.models.prompt.engine import Message
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PROMPT_PLACE = re.compile(r"\{(\w+)\}")
 _FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"}, "label": {"number"}}
 
 
@@ -66,7 +66,7 @@ class Prompt:
 
 def fill_places(template: str, values: Mapping[str, str]) -> str:
     """Replace the places `{name}` of a template; other braces, also those in the values, stay."""
-    return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
+    return _PROMPT_PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
 def _prompt_file(name: str) -> Path:
@@ -76,11 +76,11 @@ def _prompt_file(name: str) -> Path:
         UsageError: there is none.
     """
     folders = (CONF / "prompt", user_config_folder() / "prompt")
-    found = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
-    if not found.is_file():
-        known = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
-        raise UsageError(f"model.prompt={name} is no file{did_you_mean(name, known)}; prompts: {', '.join(known)}")
-    return found
+    path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
+    if not path.is_file():
+        names = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
+        raise UsageError(f"model.prompt={name} is no file{did_you_mean(name, names)}; prompts: {', '.join(names)}")
+    return path
 
 
 def read_prompt(name: str) -> Prompt:
@@ -108,7 +108,7 @@ def read_prompt(name: str) -> Prompt:
 def _check_places(prompt: Prompt) -> None:
     if "{document}" not in prompt.user:
         raise UsageError("its text 'user' has no place {document}")
-    for entry, known in _FILLED.items():
-        if unknown := set(_PLACE.findall(getattr(prompt, entry))) - known:
-            places = ", ".join(f"{{{name}}}" for name in sorted(known))
+    for entry, places_of_entry in _FILLED.items():
+        if unknown := set(_PROMPT_PLACE.findall(getattr(prompt, entry))) - places_of_entry:
+            places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
             raise UsageError(f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}")

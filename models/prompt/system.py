@@ -39,8 +39,8 @@ from longsumbench.models.prompt.truncation import LongText, Passage
 _log = logging.getLogger(__name__)
 
 _SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
-_TOKENS_PER_WORD = 1.5  # about, of an answer
-_COUNTS = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused", "failed")
+_WORD_TOKENS = 1.5  # about, of an answer
+_ANSWER_COUNTS = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused", "failed")
 _LONGEST_NAMES = 200  # characters of the ids in a message
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
@@ -144,9 +144,9 @@ class PromptSystem(System):
                 raise UsageError(f"model.input_length is missing: {problem}; give the most tokens of a prompt")
             return config.input_length
         if (config.input_length or 1) + config.decode_length > context:
-            given = f"model.input_length={config.input_length} and " if config.input_length else ""
+            limit = f"model.input_length={config.input_length} and " if config.input_length else ""
             raise UsageError(
-                f"{given}model.decode_length={config.decode_length} exceed the {context:,} positions of"
+                f"{limit}model.decode_length={config.decode_length} exceed the {context:,} positions of"
                 f" model.checkpoint={config.checkpoint}: choose smaller lengths"
             )
         return config.input_length or context - config.decode_length
@@ -176,26 +176,26 @@ class PromptSystem(System):
         Raises:
             UsageError: a query is missing, or a prompt is too long.
         """
-        whole, words = self.config.truncate == "none", 1 if self.config.length == "train" else int(self.config.length)
+        refuses, words = self.config.truncate == "none", 1 if self.config.length == "train" else int(self.config.length)
         lengths: list[tuple[int, str]] = []
         for example in examples:
-            self._kinds.add(_kind(example))
+            self._kinds.add(_prompt_kind(example))
             if self._prompt_of(example).asks_query and not example.query:
                 problem = f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none"
                 raise UsageError(f"{problem}: choose another prompt")
             if self.budget is not None and self.engine.tokenizer is not None:
-                text = self._passage(example).text if whole else ""
+                text = self._passage(example).text if refuses else ""
                 lengths.append((self.engine.count(self._messages(example, text, words)), example.id))
-        most = 0 if self.budget is None else self.budget if whole else self.budget - 1  # a token of the text
-        if too_long := [length for length in lengths if length[0] > most]:
+        limit = 0 if self.budget is None else self.budget if refuses else self.budget - 1  # a token of the text
+        if too_long := [length for length in lengths if length[0] > limit]:
             raise self._too_long(*max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
 
-    def _too_long(self, tokens: int, example: str, which: str = "a prompt is") -> UsageError:
+    def _too_long(self, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:
         """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
-        whole = self.config.truncate == "none"
-        advice = f"choose {'another model.truncate, ' if whole else ''}a larger model.input_length"
+        refuses = self.config.truncate == "none"
+        advice = f"choose {'another model.truncate, ' if refuses else ''}a larger model.input_length"
         return UsageError(
-            f"{which} too long: example '{example}' needs {tokens:,} tokens{'' if whole else ' without its text'},"
+            f"{subject} too long: example '{example}' needs {tokens:,} tokens{'' if refuses else ' without its text'},"
             f" model.input_length allows {self.budget:,}; {advice}, a shorter model.prompt or fewer model.shots"
         )
 
@@ -211,9 +211,9 @@ class PromptSystem(System):
             DataError: the training split is needed, and missing.
             UsageError: too few examples are short enough.
         """
-        train, known = context.train, context.train if context.train is not None else context.validation
-        if known is not None:
-            self.state |= {"queried": known.queried, "multi_document": known.multi_document}
+        train, split = context.train, context.train if context.train is not None else context.validation
+        if split is not None:
+            self.state |= {"queried": split.queried, "multi_document": split.multi_document}
         if train is None or len(train) == 0:
             if self.config.length == "train" or self.config.shots:
                 setting = "length=train" if self.config.length == "train" else f"shots={self.config.shots}"
@@ -221,18 +221,18 @@ class PromptSystem(System):
         elif self.config.length == "train":
             self.state["length"] = mean_target_words(train)
         words = self.state["length"] if self.config.length == "train" else int(self.config.length)
-        if words * _TOKENS_PER_WORD > self.config.decode_length:
+        if words * _WORD_TOKENS > self.config.decode_length:
             problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
-            _log.warning(f"{problem}: choose at least {round(words * _TOKENS_PER_WORD):,}, or a smaller model.length")
+            _log.warning(f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length")
         if self.config.shots and train is not None:
             self.state["shots"] = self._drawn_shots(train, context.recipe.seed)
 
     def _drawn_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number, turns = self.config.shots, list[Message]()
-        most = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
+        longest = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
         words = zip(train.source_words, train.reference_words, strict=True)
-        places = [place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= most]
+        places = [place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest]
         random.Random(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
         for example in (train[place] for place in places):
             answer = " ".join(example.references[0])
@@ -240,12 +240,12 @@ class PromptSystem(System):
                 self._passage(example).text, example.query, count_words([answer])
             )
             turn: list[Message] = [question, {"role": "assistant", "content": answer}]
-            if self.engine.count(turn) <= most:
+            if self.engine.count(turn) <= longest:
                 turns.extend(turn)
             if len(turns) == 2 * number:
                 return turns
         raise UsageError(
-            f"model.shots={number}: only {len(turns) // 2} of {len(train):,} training examples have at most {most:,}"
+            f"model.shots={number}: only {len(turns) // 2} of {len(train):,} training examples have at most {longest:,}"
             " tokens, so that all fit into half of a prompt: choose fewer model.shots or a larger model.input_length"
         )
 
@@ -269,7 +269,7 @@ class PromptSystem(System):
         problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
         _report_failed(problems, decoding.failed)
         for dialogue in dialogues:
-            read = dialogue.as_text() if decoding.keep_inputs != "none" else None
+            text_read = dialogue.as_text() if decoding.keep_inputs != "none" else None
             tokens = dialogue.counts["output_tokens"]
             yield Summary(
                 dialogue.example.id,
@@ -278,7 +278,7 @@ class PromptSystem(System):
                 dialogue.complete,
                 tokens,
                 counts=self._counts(dialogue),
-                read=read,
+                read=text_read,
             )
 
     def _dialogue(self, example: Example) -> Dialogue:
@@ -297,10 +297,10 @@ class PromptSystem(System):
             return self._stage(Dialogue(example, text.ledger([(0, len(passage.text))]), []), text)
         if policy == "none":
             raise self._too_long(text.budget + text.excess, example.id)
-        kept, ledger = text.shortened(policy)
-        if not kept:
+        shortened, ledger = text.shortened(policy)
+        if not shortened:
             raise self._too_long(text.budget - text.room, example.id)
-        return Dialogue(example, ledger, [self._messages(example, kept)])
+        return Dialogue(example, ledger, [self._messages(example, shortened)])
 
     def _stage(self, dialogue: Dialogue, text: LongText) -> Dialogue:
         """Ask about a text, in parts if it is too long."""
@@ -325,8 +325,8 @@ class PromptSystem(System):
         passage = Passage.of_summaries(texts)
         if not passage.text:
             return
-        before, text = dialogue.tokens, self._long_text(dialogue.example, passage)
-        if text.excess > 0 and len(text.offsets) > _SHORTER * before:  # it might never end
+        tokens, text = dialogue.tokens, self._long_text(dialogue.example, passage)
+        if text.excess > 0 and len(text.offsets) > _SHORTER * tokens:  # it might never end
             dialogue.text, dialogue.complete = "\n".join(texts), False
             return
         self._stage(dialogue, text)
@@ -365,7 +365,7 @@ class PromptSystem(System):
 
     def _counts(self, dialogue: Dialogue) -> dict[str, float]:
         """Return the counts of an example, and their price in US dollars if there is one."""
-        counts: dict[str, float] = {name: dialogue.counts[name] for name in _COUNTS}
+        counts: dict[str, float] = {name: dialogue.counts[name] for name in _ANSWER_COUNTS}
         of_input, of_output = self.config.input_price, self.config.output_price
         if of_input is not None or of_output is not None:
             dollars = counts["prompt_tokens"] * (of_input or 0) + counts["output_tokens"] * (of_output or 0)
@@ -378,7 +378,7 @@ class PromptSystem(System):
         return self.config.prompt or ("query" if queried else "documents" if several else "document")
 
     def _prompt_of(self, example: Example) -> Prompt:
-        return self.prompts[self._prompt_name(*_kind(example))]
+        return self.prompts[self._prompt_name(*_prompt_kind(example))]
 
     def _passage(self, example: Example) -> Passage:
         return Passage.of_example(example, self._prompt_of(example).label)
@@ -404,12 +404,12 @@ def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:
     """Name the examples without an answer in a warning or, if the choice is to stop, in an error."""
     for problem in [*problems.values()][:1]:
         names = shorten(", ".join(map(repr, problems)), _LONGEST_NAMES, placeholder=" …")
-        said = f"no answer about {format_count(len(problems), 'example')}, {names} (decode.failed={choice}): {problem}"
+        lost = f"no answer about {format_count(len(problems), 'example')}, {names} (decode.failed={choice}): {problem}"
         if choice == "stop":
-            raise type(problem)(f"{said}; decode.failed=empty scores an empty summary, decode.failed=leave_out none")
-        _log.warning(said)
+            raise type(problem)(f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none")
+        _log.warning(lost)
 
 
-def _kind(example: Example) -> tuple[bool, bool]:
+def _prompt_kind(example: Example) -> tuple[bool, bool]:
     """Return whether an example has a query, and several documents."""
     return bool(example.query), len(example.documents) > 1

@@ -117,9 +117,9 @@ class TransformersEngine:
     @cached_property
     def ends(self) -> list[int]:
         """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
-        found = self.network.generation_config.eos_token_id
-        found = self.tokenizer.eos_token_id if found is None else found
-        return [] if found is None else found if isinstance(found, list) else [found]
+        end_ids = self.network.generation_config.eos_token_id
+        end_ids = self.tokenizer.eos_token_id if end_ids is None else end_ids
+        return [] if end_ids is None else end_ids if isinstance(end_ids, list) else [end_ids]
 
     @cached_property
     def parameters(self) -> int:
@@ -137,8 +137,8 @@ class TransformersEngine:
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
-        known = checkpoint_facts(self.config.checkpoint, self.folder)
-        return {"engine": "transformers", **known, "parameters": self.parameters}
+        facts = checkpoint_facts(self.config.checkpoint, self.folder)
+        return {"engine": "transformers", **facts, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
         """Yield the answers in order, `decoding.batch_size` at once; one at a time if they are sampled."""
@@ -151,13 +151,13 @@ class TransformersEngine:
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
-        prompts = [chat_ids(self.tokenizer, one.messages, self.config) for one in requests]
+        prompts = [chat_ids(self.tokenizer, request.messages, self.config) for request in requests]
         longest, padding = max(map(len, prompts)), next(iter(self.ends), 0)  # nothing attends to the padding
         ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         device = self.network.device
         settings = GenerationConfig(
-            **{**generate_arguments(decoding, max(one.max_tokens for one in requests)), **_IN_ANSWERS},
+            **{**generate_arguments(decoding, max(request.max_tokens for request in requests)), **_IN_ANSWERS},
             forced_eos_token_id=self.ends if decoding.forced_eos else None,
             eos_token_id=self.ends or None,
             pad_token_id=padding,
@@ -173,10 +173,10 @@ class TransformersEngine:
             )
         forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
         answers = []
-        for prompt, written in zip(prompts, outputs[:, longest:].tolist(), strict=True):
-            length = next((place for place, token in enumerate(written) if token in self.ends), len(written))
-            complete = length < len(written) and length != forced
-            answers.append(Answer(self._text(written[:length]), complete, False, len(prompt), length))
+        for prompt, ids in zip(prompts, outputs[:, longest:].tolist(), strict=True):
+            length = next((place for place, token in enumerate(ids) if token in self.ends), len(ids))
+            complete = length < len(ids) and length != forced
+            answers.append(Answer(self._text(ids[:length]), complete, False, len(prompt), length))
         return answers
 
     def _text(self, ids: Sequence[int]) -> str:

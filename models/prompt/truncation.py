@@ -65,7 +65,7 @@ class Passage:
         several = len(example.documents) > 1
         paragraphs: list[Sequence[str]] = []
         for number, document in enumerate(example.documents, start=1):
-            content = list(_paragraphs(document))
+            content = list(_paragraphs_with_text(document))
             if several and content:
                 paragraphs.append((fill_places(label, {"number": str(number)}),))
             paragraphs.extend(content)
@@ -77,7 +77,7 @@ class Passage:
         return cls.of(split_sentences(line) for summary in summaries for line in summary.splitlines())
 
 
-def _paragraphs(document: Document) -> Iterable[Sequence[str]]:
+def _paragraphs_with_text(document: Document) -> Iterable[Sequence[str]]:
     for section in document.sections:
         paragraphs = [paragraph for paragraph in section.paragraphs if any(map(str.strip, paragraph))]
         if section.name and section.name.strip() and paragraphs:
@@ -106,10 +106,10 @@ class LongText:
         """Tokens of the prompt with the whole text beyond the budget; not above 0 if it fits."""
         return self.count(self.passage.text) - self.budget
 
-    def ledger(self, kept: Sequence[Span]) -> Truncation:
+    def ledger(self, spans: Sequence[Span]) -> Truncation:
         """Return the ledger of a text of which some spans are kept."""
         words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
-        tokens_cut, words_cut = (len(whole) - _number_within(whole, kept) for whole in (self.offsets, words))
+        tokens_cut, words_cut = (len(parts) - _number_within(parts, spans) for parts in (self.offsets, words))
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
@@ -142,8 +142,8 @@ class LongText:
         """Return the characters of `room` tokens that a policy keeps."""
         head = {"end": room, "start": 0, "middle": (room + 1) // 2}[policy]
         tail = room - head
-        kept = [(0, self.offsets[head - 1][1])] if head else []
-        return [*kept, (self.offsets[-tail][0], len(self.passage.text))] if tail else kept
+        spans = [(0, self.offsets[head - 1][1])] if head else []
+        return [*spans, (self.offsets[-tail][0], len(self.passage.text))] if tail else spans
 
     def parts(self) -> list[str]:
         """Divide the text into parts whose prompts are within the budget; empty if there is no room for any.
@@ -174,13 +174,13 @@ class LongText:
                 limit = max(starts[beyond], begin + 1)
                 middle = max(starts[first + room // 2], begin + 1)
                 borders = ((self.passage.paragraphs, middle), (self.passage.sentences, begin + 1))
-                found = ((border[bisect_right(border, limit) - 1], least) for border, least in borders)
-                end = next((border for border, least in found if border >= least), limit)
+                candidates = ((border[bisect_right(border, limit) - 1], least) for border, least in borders)
+                end = next((border for border, least in candidates if border >= least), limit)
             spans.append((begin, end))
             begin = end
         return spans
 
 
-def _number_within(spans: Iterable[Span], kept: Sequence[Span]) -> int:
+def _number_within(spans: Iterable[Span], outer_spans: Sequence[Span]) -> int:
     """Return how many spans lie entirely in a kept one."""
-    return sum(any(first <= start and end <= last for first, last in kept) for start, end in spans)
+    return sum(any(first <= start and end <= last for first, last in outer_spans) for start, end in spans)

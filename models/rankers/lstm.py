@@ -71,7 +71,7 @@ class LstmRanker(LearnedRanker):
         inputs = {
             "ranker": "lstm",
             "settings": outcome_settings(settings),
-            "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
+            "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
             "version": [cls.version, ROWS_VERSION],
             **query_version(train),
@@ -95,7 +95,7 @@ class LstmRanker(LearnedRanker):
         """Build the artifact; a killed training continues from its newest complete checkpoint."""
         trainer_folder = folder / "trainer"
         if not (folder / _FITTED).is_file():
-            rows = [stored_training_rows(split, chosen, tokenizer, settings.unit, stages) for split, chosen in splits]
+            rows = [stored_training_rows(split, indices, tokenizer, settings.unit, stages) for split, indices in splits]
             if not len(rows[0]):
                 raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
             set_seed(settings.seed)
@@ -116,12 +116,12 @@ class LstmRanker(LearnedRanker):
     def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
         """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
         self.model.to(choose_device(self.device))
-        first, *read = token_ids(self.tokenizer, [title or "", *paragraphs])
+        first, *texts = token_ids(self.tokenizer, [title or "", *paragraphs])
         scores: dict[tuple[int, ...], float] = {(): 0.0}
-        for batch in similar_lengths(read):
+        for batch in similar_lengths(texts):
             values = self._scores(first, batch)
             scores |= dict(zip(batch, values, strict=True))
-        return np.array([scores[ids] for ids in read], np.float64)
+        return np.array([scores[ids] for ids in texts], np.float64)
 
     def _scores(self, title: Sequence[int], paragraphs: Sequence[Sequence[int]]) -> list[float]:
         batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
@@ -141,12 +141,12 @@ class LstmRanker(LearnedRanker):
         Raises:
             DataError: a file is damaged or missing, or is not of an LSTM ranker.
         """
-        named = f"the ranker {folder}"
-        model, missing, unexpected = load_network(LstmRankerModel, folder, named)
+        ranker_name = f"the ranker {folder}"
+        model, missing, unexpected = load_network(LstmRankerModel, folder, ranker_name)
         if missing or unexpected:
             raise DataError("the weights are not those of an LSTM ranker", folder)
         tokenizer = load_tokenizer(folder)
-        check_vocabulary(tokenizer, model.config.vocab_size, named)
+        check_vocabulary(tokenizer, model.config.vocab_size, ranker_name)
         return cls(model, tokenizer)
 
 
@@ -167,9 +167,9 @@ def _recipe(settings: RankerSettings) -> Recipe:
     )
 
 
-def _chosen_rows(split: Split, most: int) -> tuple[Split, range]:
-    """Return a split with the indices of at most `most` examples, evenly spaced."""
-    step = -(-len(split) // most)
+def _chosen_rows(split: Split, limit: int) -> tuple[Split, range]:
+    """Return a split with the indices of at most `limit` examples, evenly spaced."""
+    step = -(-len(split) // limit)
     return split, range(0, len(split), step)
 
 

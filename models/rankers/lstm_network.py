@@ -97,9 +97,9 @@ class LstmRankerModel(PreTrainedModel):
             logits[real] = self._scores(input_ids[real], lengths[real], titles[real.nonzero()[:, 0]])
         loss = None
         if labels is not None:
-            chosen = labels.ne(IGNORED) & real
-            sums = F.binary_cross_entropy_with_logits(logits[chosen], labels[chosen], reduction="sum")
-            loss = sums / (chosen.sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch)
+            is_labelled = labels.ne(IGNORED) & real
+            sums = F.binary_cross_entropy_with_logits(logits[is_labelled], labels[is_labelled], reduction="sum")
+            loss = sums / (is_labelled.sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch)
         return RankerOutput(loss=loss, logits=logits)
 
     def _titles(self, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -137,9 +137,9 @@ def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         if length:
             groups.setdefault((length - 1).bit_length(), []).append(index)
     for group in groups.values():
-        chosen = torch.tensor(group, device=lengths.device)
-        group_lengths = lengths[chosen, None]
-        yield chosen, torch.arange(int(group_lengths.max()), device=lengths.device) < group_lengths
+        indices = torch.tensor(group, device=lengths.device)
+        group_lengths = lengths[indices, None]
+        yield indices, torch.arange(int(group_lengths.max()), device=lengths.device) < group_lengths
 
 
 def _largest(states: Tensor, mask: Tensor) -> Tensor:

@@ -40,15 +40,15 @@ def query_version(split: Split) -> dict[str, int]:
 
 
 def stored_training_rows(
-    split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
+    split: Split, indices: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
 ) -> datasets.Dataset:
     """Return the training rows of the chosen examples with references, cached if they were made before."""
     label = Labeller()
-    shown = track(chosen, f"reading {split.name} paragraphs for the ranker", len(chosen))
-    made = (row for index in shown for row in training_rows(split[index], tokenizer, unit, label))
+    tracked = track(indices, f"reading {split.name} paragraphs for the ranker", len(indices))
+    rows = (row for index in tracked for row in training_rows(split[index], tokenizer, unit, label))
     inputs = {
         "split": split.fingerprint,
-        "chosen": [chosen.step, len(chosen)],
+        "chosen": [indices.step, len(indices)],
         "tokenizer": tokenization.tokenizer_identity(tokenizer),
         "unit": unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
@@ -58,7 +58,7 @@ def stored_training_rows(
     ids = datasets.List(datasets.List(datasets.Value("int32")))
     labels = datasets.List(datasets.Value("float32"))
     features = datasets.Features({"units": ids, "labels": labels, "length": datasets.Value("int32")})
-    return stored_rows("ranker-rows", inputs, features, made, stages)
+    return stored_rows("ranker-rows", inputs, features, rows, stages)
 
 
 def training_rows(
@@ -69,19 +69,19 @@ def training_rows(
     if not example.references or not paragraphs:
         return
     labels = label(paragraphs, example.references[0])
-    title, *read = token_ids(tokenizer, [example.topic or "", *paragraphs])
-    kept: list[tuple[tuple[int, ...], float]] = []
-    for ids, value in zip(read, labels, strict=True):
-        if kept and sum(len(other) for other, _ in kept) + len(ids) > ROW_LENGTH:
-            yield _row(title, kept)
-            kept = []
-        kept.append((ids, value))
-    yield _row(title, kept)
+    title, *texts = token_ids(tokenizer, [example.topic or "", *paragraphs])
+    labelled: list[tuple[tuple[int, ...], float]] = []
+    for ids, value in zip(texts, labels, strict=True):
+        if labelled and sum(len(text) for text, _ in labelled) + len(ids) > ROW_LENGTH:
+            yield _training_row(title, labelled)
+            labelled = []
+        labelled.append((ids, value))
+    yield _training_row(title, labelled)
 
 
-def _row(title: Sequence[int], kept: Sequence[tuple[Sequence[int], float]]) -> dict[str, Any]:
-    units = [title, *(ids for ids, _ in kept)]
-    return {"units": units, "labels": [value for _, value in kept], "length": sum(map(len, units))}
+def _training_row(title: Sequence[int], labelled: Sequence[tuple[Sequence[int], float]]) -> dict[str, Any]:
+    units = [title, *(ids for ids, _ in labelled)]
+    return {"units": units, "labels": [value for _, value in labelled], "length": sum(map(len, units))}
 
 
 def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:

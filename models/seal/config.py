@@ -18,10 +18,10 @@ from longsumbench.core import (
     TokenCount,
     VocabularySize,
     Width,
-    check_network,
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 # SEAL §4: "stated" is as in the text (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m" is
@@ -30,15 +30,15 @@ _SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
-_Size = Annotated[str, OneOf(*_SIZES)]
-_Norm = Annotated[str, OneOf("pre", "post")]
+_SealSize = Annotated[str, OneOf(*_SIZES)]
+_NormPosition = Annotated[str, OneOf("pre", "post")]
 Documents = Annotated[int, Between(1, 10**6)]
 Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
 _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 
 
 @dataclass
-class FamilyConfig:
+class FamilyConfig(NeuralConfig):
     """Settings that the systems of the family share."""
 
     name: Text = setting("", "name of the system")
@@ -47,26 +47,18 @@ class FamilyConfig:
     decode_length: TargetTokens = setting(
         768, "longest target and output", "tokens", "SEAL, Table 4: arXiv", decides="units"
     )
-    size: _Size = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
+    size: _SealSize = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
     num_heads: Heads | None = setting(None, "of every attention", "heads")
     encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
     decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="SEAL §4")
-    norm: _Norm = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
+    norm: _NormPosition = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
-
-    def __post_init__(self) -> None:
-        width, heads = self.dimension("d_model"), self.dimension("num_heads")
-        check_network(width, heads, self.tokenizer, self.vocabulary_size)
-
-    def dimension(self, name: Text) -> int:
-        """Return a width or depth: the field if it is given, else that of `size`."""
-        given: int | None = getattr(self, name)
-        return _SIZES[self.size][name] if given is None else given
+    sizes = _SIZES
 
 
 @dataclass

@@ -31,8 +31,8 @@ class Compressor(UnitEncoder):
         learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
         states = torch.cat([learned, self.embed(input_ids, places)], 1)  # [r, c + L, D]
         states = self.run_layers(states, F.pad(mask, (count, 0), value=True))
-        kept, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
-        return kept, sizes, self.pool(states[:, count:], mask)
+        vectors, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
+        return vectors, sizes, self.pool(states[:, count:], mask)
 
 
 class Extractor(UnitEncoder):

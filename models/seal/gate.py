@@ -17,12 +17,12 @@ class GateSelection(NamedTuple):
     Attributes:
         positions: [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False.
         mask: [Q, S], True where a token is real.
-        taken: [Q, U], how many of a snippet's tokens are selected.
+        counts: [Q, U], how many of a snippet's tokens are selected.
     """
 
     positions: Tensor
     mask: Tensor
-    taken: Tensor
+    counts: Tensor
 
 
 def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:
@@ -39,7 +39,7 @@ def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: i
     """
     order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     sorted_lengths = lengths.gather(1, order)
-    before = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
-    kept = (extractive_length - before).clamp(min=0).minimum(sorted_lengths)
-    tokens = spread_units(starts.gather(1, order), kept)
-    return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, kept))
+    tokens_above = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
+    counts = (extractive_length - tokens_above).clamp(min=0).minimum(sorted_lengths)
+    tokens = spread_units(starts.gather(1, order), counts)
+    return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, counts))

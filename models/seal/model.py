@@ -213,7 +213,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         labels: Tensor,
         proxy_labels: Tensor,
         num_proxy_labels: Tensor | float,
-        **others: Any,
+        **context: Any,
     ) -> Seq2SeqLMOutput:
         """Compute l_e alone, without decoding: it trains encoder and scorer (arguments: see `added_loss`)."""
         reading = self.model.encoder(input_ids, unit_mask, unit_documents)
@@ -319,16 +319,16 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         count, length = self.segments_of(width)
         snippets, real, score = reading.pooled, reading.real, self.model.encoder.scorer
         scores: Tensor = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
-        if (earlier := count - 1) > 0:
-            written = history[:, 1 : 1 + earlier * length].reshape(queries, earlier, length)
-            vectors, there = self.pool_segments(written)  # [Q, m - 1, D], [Q, m - 1]
-            before = torch.ones(earlier, earlier, dtype=torch.bool, device=there.device).tril()
-            looked_at = (there[:, None] & before).flatten(0, 1)  # [Q·(m - 1), m - 1]
+        if (num_past := count - 1) > 0:
+            segments = history[:, 1 : 1 + num_past * length].reshape(queries, num_past, length)
+            vectors, real_segments = self.pool_segments(segments)  # [Q, m - 1, D], [Q, m - 1]
+            causal = torch.ones(num_past, num_past, dtype=torch.bool, device=real_segments.device).tril()
+            looked_at = (real_segments[:, None] & causal).flatten(0, 1)  # [Q·(m - 1), m - 1]
             snippets, real, vectors = (
-                rows[:, None].expand(-1, earlier, *rows.shape[1:]).flatten(0, 1) for rows in (snippets, real, vectors)
+                rows[:, None].expand(-1, num_past, *rows.shape[1:]).flatten(0, 1) for rows in (snippets, real, vectors)
             )
-            later = score(snippets, real, vectors, looked_at).view(queries, earlier, -1)
-            scores = torch.cat([scores, later], 1)  # [Q, m, U]
+            scores_of_later = score(snippets, real, vectors, looked_at).view(queries, num_past, -1)
+            scores = torch.cat([scores, scores_of_later], 1)  # [Q, m, U]
         return scores
 
     def scores_to_extract(self, reading: TokenTable, input_ids: Tensor) -> Tensor:
@@ -337,25 +337,25 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         Choice: the paper extracts no summaries. Every chosen snippet is a segment of the output, and the next one is
         the best given those before.
         """
-        left = reading.real.clone()  # [B, U]
-        rows, scores = torch.arange(len(left), device=left.device), left.new_zeros(left.shape, dtype=torch.float)
+        free = reading.real.clone()  # [B, U]
+        rows, scores = torch.arange(len(free), device=free.device), free.new_zeros(free.shape, dtype=torch.float)
         history: list[Tensor] = []
         masks: list[Tensor] = []
-        while left.any():
+        while free.any():
             segments = (torch.cat(history, 1), torch.cat(masks, 1)) if history else ()
-            found = self.model.encoder.scorer(reading.pooled, reading.real, *segments)  # [B, U]
-            best = found.masked_fill(~left, -torch.inf).argmax(-1)  # [B]
-            scores[rows, best] = torch.where(left[rows, best], left.sum(-1), scores[rows, best])
-            left[rows, best] = False
+            unit_scores = self.model.encoder.scorer(reading.pooled, reading.real, *segments)  # [B, U]
+            best = unit_scores.masked_fill(~free, -torch.inf).argmax(-1)  # [B]
+            scores[rows, best] = torch.where(free[rows, best], free.sum(-1), scores[rows, best])
+            free[rows, best] = False
             pooled, is_text = self.pool_segments(input_ids[rows, best][:, None])
             history.append(pooled)
             masks.append(is_text)
         return scores
 
-    def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
+    def pool_segments(self, segments: Tensor) -> tuple[Tensor, Tensor]:
         """Encode and pool earlier segments: [Q, j, s] → [Q, j, D], and [Q, j], True where a segment has a token."""
-        mask = written.ne(self.config.pad_token_id)
-        pooled: Tensor = self.model.encoder.encode(written, mask).pooled
+        mask = segments.ne(self.config.pad_token_id)
+        pooled: Tensor = self.model.encoder.encode(segments, mask).pooled
         return pooled, mask.any(-1)
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
@@ -365,14 +365,14 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
 
     def _decode_in_order(self, reading: TokenTable, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
         """Decode the tokens after those in the cache, segment by segment: [Q, T] → [Q, T, D]."""
-        length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
-        for following in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
+        length, num_done, hidden = self.config.segment_length, cache.get_seq_length(), []
+        for piece in torch.split(ids, split_at_segments(num_done, ids.shape[1], length), 1):
             memory = _unread(reading)
-            if done % length == 0:
-                memory = self._begin_segment(reading, cache, history[:, : 1 + done])
+            if num_done % length == 0:
+                memory = self._begin_segment(reading, cache, history[:, : 1 + num_done])
             assert cache.mask is not None
-            hidden.append(self.run_decoder(following, memory, cache.mask, cache))
-            done += following.shape[1]
+            hidden.append(self.run_decoder(piece, memory, cache.mask, cache))
+            num_done += piece.shape[1]
         return torch.cat(hidden, 1)
 
     def _begin_segment(self, reading: TokenTable, cache: SelectionCache, history: Tensor) -> Tensor:
@@ -382,13 +382,13 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
             cache.remember(*self.pool_segments(history[:, None, -length:]))
         per_beam = _repeated(reading, beams)
         scores = self.model.encoder.scorer(per_beam.pooled, per_beam.real, cache.history, cache.history_mask)
-        taken = select(scores, per_beam.starts, per_beam.lengths, self.config.extractive_length).taken  # [Q, U]
-        by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
+        counts = select(scores, per_beam.starts, per_beam.lengths, self.config.extractive_length).counts  # [Q, U]
+        by_any = counts.view(-1, beams, counts.shape[1]).amax(1)  # [B, U]
         tokens = spread_units(reading.starts, by_any)
         memory = gather(reading.last_hidden_state, tokens.positions, tokens.mask)
-        _, there, units, offsets = (rows.repeat_interleave(beams, 0) for rows in tokens)
+        _, real_tokens, units, offsets = (rows.repeat_interleave(beams, 0) for rows in tokens)
         cache.forget_memory()
-        cache.mask = never_empty(there & (offsets < taken.gather(1, units)))
+        cache.mask = never_empty(real_tokens & (offsets < counts.gather(1, units)))
         return memory.last_hidden_state
 
 
@@ -404,12 +404,12 @@ def _unread(reading: TokenTable) -> Tensor:
     return reading.pooled[:, :1]
 
 
-def split_at_segments(done: int, count: int, length: int) -> list[int]:
-    """Split `count` tokens after `done` ones at segment boundaries: 3 done, 6 more, segments of 4 → [1, 4, 1]."""
+def split_at_segments(num_done: int, count: int, length: int) -> list[int]:
+    """Split `count` tokens after `num_done` ones at segment boundaries: 3 done, 6 more, segments of 4 → [1, 4, 1]."""
     sizes = []
     while count > 0:
-        sizes.append(min(count, length - done % length))
-        done, count = done + sizes[-1], count - sizes[-1]
+        sizes.append(min(count, length - num_done % length))
+        num_done, count = num_done + sizes[-1], count - sizes[-1]
     return sizes
 
 
@@ -419,6 +419,6 @@ def draw_units(batch: dict[str, Tensor], share: float) -> dict[str, Tensor]:
     Choice, not in the paper: a step then costs less, and the snippets of one text are much alike. `num_proxy_labels`
     becomes the expected number, so the loss has the expectation of that of all units.
     """
-    drawn = torch.rand(batch["unit_mask"].shape[:2]) < share
+    in_sample = torch.rand(batch["unit_mask"].shape[:2]) < share
     expected = (batch["num_proxy_labels"] * share).round().clamp(min=1).long()
-    return {**batch, "unit_mask": batch["unit_mask"] & drawn[..., None], "num_proxy_labels": expected}
+    return {**batch, "unit_mask": batch["unit_mask"] & in_sample[..., None], "num_proxy_labels": expected}

@@ -57,6 +57,6 @@ def proxy_labels(
     if not sequential:
         return rouge_n(snippets, segments, ngram)[measure].astype(np.float32)
     labels = np.zeros((len(segments), len(snippets)), np.float32)
-    for row, chosen in zip(labels, sequential_selection(snippets, segments, ngram, measure), strict=True):
-        row[chosen] = 1
+    for row, indices in zip(labels, sequential_selection(snippets, segments, ngram, measure), strict=True):
+        row[indices] = 1
     return labels

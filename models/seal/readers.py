@@ -32,10 +32,10 @@ class SnippetReader(UnitReader):
 
     config: FamilyConfig
 
-    def snippets(self, example: Example, taken: int = 0) -> Units:
-        """Return the snippets (SEAL §3.1); `taken` tokens of each are reserved."""
+    def snippets(self, example: Example, reserved: int = 0) -> Units:
+        """Return the snippets (SEAL §3.1); `reserved` tokens of each are left free."""
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
-        return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
+        return split_snippets(encoded, self.config.snippet_length - reserved, self.config.num_snippets)
 
 
 class TruncReader(SnippetReader):
@@ -94,7 +94,7 @@ class EAReader(SnippetReader):
     def units(self, example: Example) -> Units:
         """Return the snippets."""
         query = self.query(example, self.config.snippet_length)
-        units = self.snippets(example, taken=len(query))
+        units = self.snippets(example, reserved=len(query))
         return prepend_query(
             number_documents(units, self.config.max_documents) if self.multi_document else units, query
         )
@@ -108,10 +108,10 @@ class EAReader(SnippetReader):
             "labels": settings_deciding(self.config, "labels"),
             "version": _LABELS_VERSION,
         }
-        kept = rows.select_columns(["units", "labels", "query_length"])
-        made = ({"proxy_labels": self.labels_of(item)} for item in track(kept, "labelling", len(rows)))
+        columns = rows.select_columns(["units", "labels", "query_length"])
+        labelled = ({"proxy_labels": self.labels_of(item)} for item in track(columns, "labelling", len(rows)))
         values = datasets.List(datasets.List(datasets.Value("float32")))
-        labels = stored_rows("labels", inputs, datasets.Features({"proxy_labels": values}), made, stages)
+        labels = stored_rows("labels", inputs, datasets.Features({"proxy_labels": values}), labelled, stages)
         return datasets.concatenate_datasets([rows, labels], axis=1)
 
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:

@@ -40,6 +40,7 @@ class CANetwork(TruncNetwork):
     """CA's network."""
 
     Model = CAForConditionalGeneration
+    config: CAConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of vectors of a group."""
@@ -51,6 +52,7 @@ class EANetwork(TruncNetwork):
     """EA's network; it embeds documents if texts have several."""
 
     Model = EAForConditionalGeneration
+    config: EAConfig
 
     def own_settings(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of embedded documents."""
@@ -99,31 +101,31 @@ class EA(NeuralSystem):
     @torch.inference_mode()
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
-        read = [self.reader.units(example) for example in examples]
+        units_of_examples = [self.reader.units(example) for example in examples]
         model = self.model.to(choose_device(decoding.device)).eval()
-        batch = {name: value.to(model.device) for name, value in self.reader.collate(read).items()}
+        batch = {name: value.to(model.device) for name, value in self.reader.collate(units_of_examples).items()}
         reading = model.model.encoder(**batch)
         scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
-        for units, row in zip(read, scores, strict=True):
+        for units, row in zip(units_of_examples, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 
     @torch.inference_mode()
-    def evidence(self, written: Written) -> Evidence:
+    def evidence(self, output: Written) -> Evidence:
         """Score and select again, given the output: beam search does not keep the selections."""
-        model, output = self.model, written.ids
-        length = max(1, len(output) + written.complete)  # the end token is written, too
+        model, output_ids = self.model, output.ids
+        length = max(1, len(output_ids) + output.complete)  # the end token is written, too
         start = model.config.decoder_start_token_id
-        history = torch.tensor([[start, *output][:length]], device=model.device)
-        scores, selection = model.select(model.model.encoder(**self.batch(written)), history)
+        history = torch.tensor([[start, *output_ids][:length]], device=model.device)
+        scores, selection = model.select(model.model.encoder(**self.batch(output)), history)
         count, size = model.segments_of(length)
-        segments = [output[begin : begin + size] for begin in range(0, count * size, size)]
-        arrays = {"scores": scores[0].float(), "selected_tokens": selection.taken.to(torch.int32)}
+        segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
+        arrays = {"scores": scores[0].float(), "selected_tokens": selection.counts.to(torch.int32)}
         decode = self.tokenizer.batch_decode
         return Evidence(
-            arrays={name: value.cpu().numpy()[:, : len(written.units.ids)] for name, value in arrays.items()},
+            arrays={name: value.cpu().numpy()[:, : len(output.units.ids)] for name, value in arrays.items()},
             axes=dict.fromkeys(arrays, ("segment", "unit")),
             texts={
-                "unit": tuple(text.strip() for text in decode(written.units.ids)),
+                "unit": tuple(text.strip() for text in decode(output.units.ids)),
                 "segment": tuple(text.strip() for text in decode(segments, skip_special_tokens=True)),
             },
         )

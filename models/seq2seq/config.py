@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from longsumbench.core import Count, DeviceMap, OneOf, ReleaseDate, TargetTokens, Text, TokenCount, WeightType, setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.card import card_decoding, card_prefix
+from longsumbench.modeling.neural_config import NeuralConfig
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _Share = Annotated[str, OneOf("text", "documents")]
@@ -14,7 +15,7 @@ _Init = Annotated[str, OneOf("checkpoint", "random")]
 
 
 @dataclass
-class Seq2SeqConfig:
+class Seq2SeqConfig(NeuralConfig):
     """An encoder-decoder of transformers (BART, PEGASUS, LED, LongT5 …), as its checkpoint is or trained further."""
 
     name: Text = setting("seq2seq", "name of the system")

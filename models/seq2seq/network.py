@@ -73,8 +73,8 @@ class Seq2SeqNetwork(Network):
             return None
         folder = Path(name).expanduser()
         folder = folder if folder.is_dir() else fetch_files(name, "model.adapter", _ADAPTER)
-        if lacking := [file for file in _ADAPTER if not (folder / file).is_file()]:
-            raise UsageError(f"model.adapter={name}: no {' and no '.join(lacking)} in its folder; save it with PEFT")
+        if missing := [file for file in _ADAPTER if not (folder / file).is_file()]:
+            raise UsageError(f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT")
         return folder
 
     @property
@@ -85,32 +85,34 @@ class Seq2SeqNetwork(Network):
             UsageError: it is no encoder-decoder, or the settings exceed its positions.
         """
         if self._described is None:
-            described = self._load_config(self.initial_folder(), self.named)
+            described = self._load_config(self.initial_folder(), self.shown_as)
             self._check_lengths(described)
             self._described = described
         return self._described
 
-    def _load_config(self, folder: Path, named: str) -> PreTrainedConfig:
-        config: PreTrainedConfig = load_config(self.Model, folder, named)
+    def _load_config(self, folder: Path, shown_as: str) -> PreTrainedConfig:
+        config: PreTrainedConfig = load_config(self.Model, folder, shown_as)
         kind = config.model_type
         if kind not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES or not config.is_encoder_decoder:
-            problem = f"{named} is a checkpoint of '{kind}', not of an encoder-decoder"
+            problem = f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder"
             raise UsageError(f"{problem}: choose another; language models run with model=prompt")
         return config
 
     def _check_lengths(self, described: PreTrainedConfig) -> None:
-        if self.config.input_length is None and _positions(described, "encoder") is None:
-            unlimited = f"{self.named} ('{described.model_type}') has no number of positions"
+        if self.config.input_length is None and _stack_positions(described, "encoder") is None:
+            unlimited = f"{self.shown_as} ('{described.model_type}') has no number of positions"
             raise UsageError(f"model.input_length is missing, and {unlimited}: give the longest input in tokens")
         for name, stack in (("input_length", "encoder"), ("decode_length", "decoder")):
-            length, positions = getattr(self.config, name), _positions(described, stack)
+            length, positions = getattr(self.config, name), _stack_positions(described, stack)
             if length is not None and positions is not None and length > positions:
-                raise UsageError(f"model.{name}={length}: {self.named} has only {positions} positions: choose less")
-        multiple, positions = self.config.pad_to_multiple_of or 1, _positions(described, "encoder")
+                raise UsageError(f"model.{name}={length}: {self.shown_as} has only {positions} positions: choose less")
+        multiple, positions = self.config.pad_to_multiple_of or 1, _stack_positions(described, "encoder")
         length = self.config.input_length or positions or 0
         if positions is not None and -(-length // multiple) * multiple > positions:
             padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
-            raise UsageError(f"{padded} the {positions} positions of {self.named}: choose a shorter model.input_length")
+            raise UsageError(
+                f"{padded} the {positions} positions of {self.shown_as}: choose a shorter model.input_length"
+            )
         if self.config.global_attention not in (None, "none") and described.model_type != "led":
             asked_for = f"model.global_attention={self.config.global_attention}"
             raise UsageError(f"{asked_for} goes with LED, not with '{described.model_type}': leave it out")
@@ -118,7 +120,7 @@ class Seq2SeqNetwork(Network):
     @property
     def input_length(self) -> int:
         """The longest input with its special tokens."""
-        length = self.config.input_length or _positions(self.described, "encoder")
+        length = self.config.input_length or _stack_positions(self.described, "encoder")
         assert length is not None
         return length
 
@@ -152,7 +154,7 @@ class Seq2SeqNetwork(Network):
         return "<n>" if self.described.model_type in _LINE_BREAKERS else None
 
     @property
-    def named(self) -> str:
+    def shown_as(self) -> str:
         """The checkpoint in messages."""
         return f"model.checkpoint={self.config.checkpoint}"
 
@@ -160,7 +162,7 @@ class Seq2SeqNetwork(Network):
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
             return self._start(reader.tokenizer, dtype=torch.float32)
-        check_memory(lambda: self.Model.from_config(self.described), self.named)
+        check_memory(lambda: self.Model.from_config(self.described), self.shown_as)
         return self._ready(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
@@ -182,16 +184,16 @@ class Seq2SeqNetwork(Network):
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
-        model = self._load(self.initial_folder(), self.named, tokenizer, **options)
-        folder, named = self._adapter_folder(), f"model.adapter={self.config.adapter}"
+        model = self._load(self.initial_folder(), self.shown_as, tokenizer, **options)
+        folder, adapter_name = self._adapter_folder(), f"model.adapter={self.config.adapter}"
         if folder is not None:
             try:
                 from peft import PeftModel
             except ImportError as error:
-                raise EnvironmentProblem(f"{named} needs the package peft: pip install peft") from error
-            with reading_checkpoint(named):
+                raise EnvironmentProblem(f"{adapter_name} needs the package peft: pip install peft") from error
+            with reading_checkpoint(adapter_name):
                 model = PeftModel.from_pretrained(model, folder, local_files_only=True).merge_and_unload()
-            check_weights(model, named)
+            check_weights(model, adapter_name)
         return model
 
     def writer(self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None) -> PreTrainedModel:
@@ -201,13 +203,13 @@ class Seq2SeqNetwork(Network):
         load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
         return load(tokenizer, **options)
 
-    def _load(self, folder: Path, named: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+    def _load(self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
-        config = self._load_config(folder, named)
+        config = self._load_config(folder, shown_as)
         safe = weights_format(folder) != "bin"
-        model, missing, _ = load_network(self.Model, folder, named, config, use_safetensors=safe, **options)
+        model, missing, _ = load_network(self.Model, folder, shown_as, config, use_safetensors=safe, **options)
         computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
-        check_complete(missing - computed, named)  # PEGASUS computes its positions; its first checkpoints lack them
+        check_complete(missing - computed, shown_as)  # PEGASUS computes its positions; its first checkpoints lack them
         return self._ready(model, tokenizer)
 
     def _ready(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -217,13 +219,13 @@ class Seq2SeqNetwork(Network):
         special = {name: getattr(config, name, None) if token is None else token for name, token in special.items()}
         rules = {name: getattr(card, name) for name in TOKEN_RULES}
         if self.config.target_language is not None:  # mBART starts with the language; others write it first
-            before, after = special_tokens(tokenizer, "text_target")
-            rules["forced_bos_token_id"] = before[0] if before else None
-            special |= {} if before else {"decoder_start_token_id": after[-1]}
+            start_ids, end_ids = special_tokens(tokenizer, "text_target")
+            rules["forced_bos_token_id"] = start_ids[0] if start_ids else None
+            special |= {} if start_ids else {"decoder_start_token_id": end_ids[-1]}
         if special["decoder_start_token_id"] is None:  # as in the library's `generate`
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
-            raise DataError(f"{self.named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
+            raise DataError(f"{self.shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         for name, token in special.items():
             setattr(config, name, token)
         model.generation_config = GenerationConfig(**rules, **special)
@@ -231,18 +233,18 @@ class Seq2SeqNetwork(Network):
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the checkpoint's tokenizer; check that every token has an embedding."""
-        return self._tokenizer(self.initial_folder(), self.described, self.named)
+        return self._tokenizer(self.initial_folder(), self.described, self.shown_as)
 
-    def _tokenizer(self, folder: Path, described: PreTrainedConfig, named: str) -> PreTrainedTokenizerBase:
+    def _tokenizer(self, folder: Path, described: PreTrainedConfig, shown_as: str) -> PreTrainedTokenizerBase:
         tokenizer = load_tokenizer(folder, fast=False)
-        check_vocabulary(tokenizer, _part(described, "encoder").vocab_size, named)
+        check_vocabulary(tokenizer, _stack_config(described, "encoder").vocab_size, shown_as)
         language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
         default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
         for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
             if (language := getattr(self.config, setting)) is not None:
                 if default_language is None or language not in language_codes:
                     advice = f"choose one of its codes, as {default_language}" if default_language else "leave it out"
-                    raise UsageError(f"model.{setting}={language} is no language of {named}: {advice}")
+                    raise UsageError(f"model.{setting}={language} is no language of {shown_as}: {advice}")
                 setattr(tokenizer, attribute, language)
         if default_language and tokenizer.tgt_lang is None:
             tokenizer.tgt_lang = tokenizer.src_lang
@@ -260,10 +262,10 @@ class Seq2SeqNetwork(Network):
 
     def facts(self) -> dict[str, Any]:
         """Return facts about the checkpoint for the record."""
-        known = checkpoint_facts(self.config.checkpoint, self.initial_folder())
+        facts = checkpoint_facts(self.config.checkpoint, self.initial_folder())
         if folder := self._adapter_folder():
-            known["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
-        return {"released": self.config.released, **known}
+            facts["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
+        return {"released": self.config.released, **facts}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved.
@@ -273,22 +275,22 @@ class Seq2SeqNetwork(Network):
             DataError: a file is damaged.
         """
         read_checkpoint(folder, type(self.config))
-        named = f"the checkpoint {folder}"
-        tokenizer = self._tokenizer(folder, self._load_config(folder, named), named)
+        shown_as = f"the checkpoint {folder}"
+        tokenizer = self._tokenizer(folder, self._load_config(folder, shown_as), shown_as)
         model = self.writer(tokenizer, folder)
         self._described = model.config
         return tokenizer, model
 
 
-def _part(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
+def _stack_config(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
     """Return the configuration of the encoder or decoder, where each has its own (BERT2BERT, T5Gemma)."""
     part = getattr(described, stack, described)
     return part.get_text_config() if isinstance(part, PreTrainedConfig) else described
 
 
-def _positions(described: PreTrainedConfig, stack: str) -> int | None:
+def _stack_positions(described: PreTrainedConfig, stack: str) -> int | None:
     """Return the number of positions of a stack; None if they have no limit. LED's are whole windows of attention."""
-    shared = getattr(_part(described, stack), "max_position_embeddings", None)
+    shared = getattr(_stack_config(described, stack), "max_position_embeddings", None)
     positions: int | None = getattr(described, f"max_{stack}_position_embeddings", shared)
     if described.model_type == "led" and stack == "encoder" and positions is not None:
         window = described.attention_window

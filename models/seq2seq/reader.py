@@ -94,9 +94,9 @@ class TextReader(UnitReader):
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""
-        before, after = special_tokens(self.tokenizer, "text_target")
+        start_ids, end_ids = special_tokens(self.tokenizer, "text_target")
         end = self.tokenizer.eos_token_id
-        return [*before, *ids, *after, *([] if end in after else [end])]
+        return [*start_ids, *ids, *end_ids, *([] if end in end_ids else [end])]
 
     def check(self) -> None:
         """Check the settings that need the tokenizer.
@@ -119,11 +119,11 @@ class TextReader(UnitReader):
         separator = self.config.separator
         if separator is None:
             return None
-        found = self.tokenizer.convert_tokens_to_ids(separator)
-        if found is None or (found == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token):
+        token_id = self.tokenizer.convert_tokens_to_ids(separator)
+        if token_id is None or (token_id == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token):
             unknown = f"model.separator={separator} is no token of model.checkpoint={self.config.checkpoint}"
             raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
-        return int(found)
+        return int(token_id)
 
     def units(self, example: Example) -> Units:
         """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
@@ -133,15 +133,15 @@ class TextReader(UnitReader):
         """
         prefix, query, documents = self._encoded(example)
         room = self.room
-        read = Query.within(query, room)
-        kept, cuts = self._shares(documents, room - len(read))
-        sentences = self._with_separators(kept)
-        whole = tokens_and_words(self._with_separators(documents))
+        query_head = Query.within(query, room)
+        shares, cuts = self._shares(documents, room - len(query_head))
+        sentences = self._with_separators(shares)
+        counts = tokens_and_words(self._with_separators(documents))
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*whole, cuts))
-        units = prepend_query(join_units(units, room - len(read)), read)
-        before, after = self.special_tokens
-        text = [*before, *prefix.ids, *(units.ids[0] if units.ids else ()), *after]
+        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*counts, cuts))
+        units = prepend_query(join_units(units, room - len(query_head)), query_head)
+        start_ids, end_ids = self.special_tokens
+        text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
         words = units.words or (0,)
         return replace(units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words)
 
@@ -160,10 +160,10 @@ class TextReader(UnitReader):
             return documents, ()
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
-        kept = [_head(document, share) for document in documents]
-        whole, left = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, kept))
-        cut = Cut("share", whole[0] - left[0], whole[1] - left[1])
-        return kept, (cut,) if cut.tokens else ()
+        shares = [_document_start(document, share) for document in documents]
+        counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
+        cut = Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
+        return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
@@ -178,10 +178,10 @@ class TextReader(UnitReader):
         if self.separator_id is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""
-        first, *others = documents or [[]]
+        first, *later_documents = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
         starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
-        return starts[0], starts[1], [document for document in (head, *map(self.encode, others)) if document]
+        return starts[0], starts[1], [document for document in (head, *map(self.encode, later_documents)) if document]
 
     def collator(self) -> TextCollator:
         """Return the collator of rows."""
@@ -194,16 +194,16 @@ class TextReader(UnitReader):
             self.separator_id if network.global_attention == "separator" else None,
         )
 
-    def collate(self, read: Sequence[Units]) -> dict[str, Tensor]:
+    def collate(self, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
         """Return the batch of some examples' units, as the model takes it."""
-        batch = super().collate(read)
+        batch = super().collate(units_of_examples)
         return {name: value for name, value in batch.items() if name != "unit_mask"}
 
 
-def _head(sentences: _Sentences, length: int) -> _Sentences:
+def _document_start(sentences: _Sentences, length: int) -> _Sentences:
     """Return the first `length` tokens of sentences."""
-    kept = []
+    head = []
     for sentence in sentences:
-        kept.append(sentence.head(length))
-        length -= len(kept[-1].ids)
-    return kept
+        head.append(sentence.head(length))
+        length -= len(head[-1].ids)
+    return head

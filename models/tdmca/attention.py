@@ -50,18 +50,18 @@ class TdmcaCache(FoldedCache):
     """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory.
 
     Attributes:
-        kept: (layer, "keys" or "values") → the cached ones.
+        targets: (layer, "keys" or "values") → the cached ones.
     """
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.kept: dict[tuple[int, str], KeptTarget] = {}
+        self.targets: dict[tuple[int, str], KeptTarget] = {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
-        for name, (compressed, pending) in self.kept.items():
-            self.kept[name] = KeptTarget(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
+        for name, (compressed, pending) in self.targets.items():
+            self.targets[name] = KeptTarget(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class LocalAttention(CausalAttention):
         if past.cache is not None:
             keys, values = past.cache.self_attention_cache.update(keys, values, self.layer_idx)
         every = torch.arange(keys.shape[2], device=states.device)
-        now = every[past.length :, None]  # [T, 1]
-        mask = (every <= now) & (every // self.block_length == now // self.block_length)
+        positions = every[past.length :, None]  # [T, 1]
+        mask = (every <= positions) & (every // self.block_length == positions // self.block_length)
         return self.attend(queries, keys, values, mask)
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,12 +173,12 @@ class CompressedAttention(CausalAttention):
     def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows:
         """Compress the source, its last window padded with zeros: [B, S, D], [B, S]."""
         filled = -mask.shape[1] % self.window
-        made = []
+        sides = []
         for project, compress in ((self.k_proj, self.key_compression), (self.v_proj, self.value_compression)):
             projected = project(states).masked_fill(~mask[..., None], 0.0)
             compressed = compress(F.pad(projected, (0, 0, 0, filled)))
-            made.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
-        return CompressedWindows(made[0], made[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
+            sides.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
+        return CompressedWindows(sides[0], sides[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
 
     def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
         """Attend to the windows of the source: [B, S, D] → [B, S, D]."""
@@ -196,30 +196,30 @@ class CompressedAttention(CausalAttention):
             _folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states)
         )  # [Q, H, T, 1 + W]
         scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
-        there = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
-        own = self.complete(past.length, states.shape[1], keys)
-        visible = torch.cat([there, own.expand(len(states), 1, -1, -1)], -1)  # [Q, 1, T, 1 + W + 1 + n]
+        real = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
+        own_mask = self.complete(past.length, states.shape[1], keys)
+        visible = torch.cat([real, own_mask.expand(len(states), 1, -1, -1)], -1)  # [Q, 1, T, 1 + W + 1 + n]
         precise = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
-        on_source, on_target = torch.split(weights, [there.shape[-1], own.shape[-1]], -1)
-        read = _unfolded(_folded(on_source, rows) @ windows.values, len(states))
-        return self.joined(read + on_target @ values)
+        on_source, on_target = torch.split(weights, [real.shape[-1], own_mask.shape[-1]], -1)
+        source_values = _unfolded(_folded(on_source, rows) @ windows.values, len(states))
+        return self.joined(source_values + on_target @ values)
 
     def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
         """Add target tokens to the cached keys, or values: [Q, T, D] → [Q, H, 1 + n, E]."""
         is_keys = side == "keys"
         project, compress = (self.k_proj, self.key_compression) if is_keys else (self.v_proj, self.value_compression)
         projected = project(states)
-        kept = KeptTarget(projected[:, :1], projected[:, :0])
+        target = KeptTarget(projected[:, :1], projected[:, :0])
         if cache is not None:
-            kept = cache.kept.get((self.layer_idx, side), kept)
-        pending = torch.cat([kept.pending, projected], 1)
-        taken = pending.shape[1] // self.window * self.window
-        kept = KeptTarget(torch.cat([kept.compressed, compress(pending)], 1), pending[:, taken:])
+            target = cache.targets.get((self.layer_idx, side), target)
+        pending = torch.cat([target.pending, projected], 1)
+        complete_length = pending.shape[1] // self.window * self.window
+        target = KeptTarget(torch.cat([target.compressed, compress(pending)], 1), pending[:, complete_length:])
         if cache is not None:
-            cache.kept[self.layer_idx, side] = kept
-        return self.by_head(kept.compressed)
+            cache.targets[self.layer_idx, side] = target
+        return self.by_head(target.compressed)
 
     def complete(self, past: int, length: int, keys: Tensor) -> Tensor:
         """Return a mask of the first key and of the windows that end at each token or before it.

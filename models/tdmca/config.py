@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.core import Between, Heads, Text, TokenCount, Width, check_network, setting
-from longsumbench.modeling.ranked_systems import RankedConfig
+from longsumbench.core import Between, Heads, Text, TokenCount, Width, setting
+from longsumbench.modeling.neural_config import RankedConfig
 
 StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that attends to the source
 
@@ -23,10 +23,6 @@ class TdmcaConfig(RankedConfig):
     compression: TokenCount = setting(3, "that compressed attention merges into one", "tokens", "Liu et al. 2018")
     source_loss: bool = setting(True, "also train to predict the source", source="Liu et al. 2018", decides="use")
 
-    def __post_init__(self) -> None:
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
-
     def dimension(self, name: Text) -> int:
         """Return the width or depth `name`; encoder and decoder are one stack."""
-        size: int = self.num_layers if name.endswith("_layers") else getattr(self, name)
-        return size
+        return self.num_layers if name.endswith("_layers") else super().dimension(name)

@@ -221,7 +221,7 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
     def added_loss(
         self,
-        decoded: Any,
+        decoded: Decoded,
         reading: Prefix,
         labels: Tensor,
         num_source_tokens: Tensor | int | None = None,
@@ -234,11 +234,11 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
         if not self.config.source_loss:
             return 0.0
         has_next = F.pad(reading.mask[:, 1:], (0, 1))  # [B, S], True where a source token follows
-        following = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~has_next, self.config.decoder_start_token_id)
-        states, targets = reading.last_hidden_state[reading.mask], following[reading.mask]  # [N, D], [N]
+        next_ids = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~has_next, self.config.decoder_start_token_id)
+        states, targets = reading.last_hidden_state[reading.mask], next_ids[reading.mask]  # [N, D], [N]
         total = states.new_zeros((), dtype=torch.float32)
-        for some, wanted in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
-            total = total + checkpoint(self._summed_cross_entropy, some, wanted, use_reentrant=False)
+        for some, target in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
+            total = total + checkpoint(self._summed_cross_entropy, some, target, use_reentrant=False)
         return total / (max(len(targets), 1) if num_source_tokens is None else num_source_tokens)
 
     def _summed_cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:

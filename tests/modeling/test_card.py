@@ -125,7 +125,7 @@ def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines:
 
 def test_every_setting_of_the_library_is_known() -> None:
     """Each setting of the library is one of ours, is named in a warning if it is set, or changes no output."""
-    translated = {*card._SAME, *card._WITH_START}
+    translated = {*card._SAME_MEANING, *card._WITH_START}
     for name in vars(GenerationConfig()):
         places = (name in translated, name in card._UNUSED, bool(card._NO_WARNING.fullmatch(name)))
         assert sum(places) == 1, name

@@ -33,7 +33,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.modeling.ranked_systems import find_ranker, order_by
+from longsumbench.modeling.ranking import find_ranker, order_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 SMALLEST = 65_536  # values; PyTorch's dropout is as fast for smaller tensors
-_STEPS = 65_536  # possible probabilities: values of 16 random bits
+_DROP_LEVELS = 65_536  # possible probabilities: values of 16 random bits
 
 
 def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
@@ -30,6 +30,6 @@ def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
     seed = int(torch.randint(2**63 - 1, ()))
     words = np.random.SFC64(seed).random_raw(-(-states.numel() // 4))  # 64 bits each, enough for four values
     bits = torch.from_numpy(words.view(np.int16))[: states.numel()].view(states.shape)
-    dropped = round(probability * _STEPS)
-    kept = bits >= dropped - _STEPS // 2
-    return states * kept.to(states.dtype).mul_(_STEPS / (_STEPS - dropped))
+    dropped = round(probability * _DROP_LEVELS)
+    keep_mask = bits >= dropped - _DROP_LEVELS // 2
+    return states * keep_mask.to(states.dtype).mul_(_DROP_LEVELS / (_DROP_LEVELS - dropped))

@@ -5,16 +5,19 @@ tokens, D width, V vocabulary.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
 from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
+
+Reading: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
 
 
 def token_cross_entropy(
@@ -52,7 +55,9 @@ class Decoded(NamedTuple):
     unit_scores: Tensor | None = None
 
 
-def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[FoldedAttention]] | None = None) -> None:
+def fold_cross_attention(
+    decoder: PreTrainedModel, config: PreTrainedConfig, kinds: Mapping[int, type[FoldedAttention]] | None = None
+) -> None:
     """Replace the cross-attention of a decoder like BART's by folded attention with new weights.
 
     Args:
@@ -71,7 +76,7 @@ def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[Fol
         )
 
 
-def use_post_norms(decoder: Any, config: Any) -> None:
+def use_post_norms(decoder: PreTrainedModel, config: PreTrainedConfig) -> None:
     """Move the norms of Pegasus's decoder after its sub-layers, as in BART, and remove the final norm."""
     decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
     decoder.layer_norm = nn.Identity()
@@ -95,7 +100,7 @@ class UnitsToText(RankedGeneration):
         unit_documents: Tensor | None = None,
         labels: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
-        encoder_outputs: Any = None,
+        encoder_outputs: Reading | None = None,
         past_key_values: FoldedCache | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
@@ -148,7 +153,7 @@ class UnitsToText(RankedGeneration):
         ids: Tensor = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
         return ids
 
-    def decode(self, reading: Any, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+    def decode(self, reading: Reading, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
         """Run the decoder over the tokens that follow those in the cache.
 
         Args:
@@ -190,7 +195,7 @@ class UnitsToText(RankedGeneration):
         """Return the loss of the target tokens; by default `token_cross_entropy`."""
         return token_cross_entropy(logits, labels, num_tokens, smoothing)
 
-    def added_loss(self, decoded: Any, reading: Any, labels: Tensor, **context: Any) -> Tensor | float:
+    def added_loss(self, decoded: Decoded, reading: Reading, labels: Tensor, **context: Any) -> Tensor | float:
         """Return the loss that training adds to the cross-entropy; by default 0.
 
         Args:

@@ -137,9 +137,9 @@ class FoldedGeneration:
         **model_kwargs: Any,
     ) -> tuple[Tensor | None, dict[str, Any]]:
         # Only the start tokens are repeated; the units are already encoded.
-        kept = {name: value for name, value in model_kwargs.items() if not name.startswith("unit_")}
+        other_kwargs = {name: value for name, value in model_kwargs.items() if not name.startswith("unit_")}
         repeated = None if input_ids is None else input_ids.repeat_interleave(expand_size, dim=0)
-        return repeated, {**kept, "encoder_outputs": encoder_outputs}
+        return repeated, {**other_kwargs, "encoder_outputs": encoder_outputs}
 
     def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any) -> None:
         if generation_config.use_cache is not False:
@@ -147,5 +147,5 @@ class FoldedGeneration:
 
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
-        own: Cache = DynamicCache(config=self.config)
-        return self.cache_class(own, DynamicCache(config=self.config))
+        self_cache: Cache = DynamicCache(config=self.config)
+        return self.cache_class(self_cache, DynamicCache(config=self.config))

@@ -18,8 +18,8 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
     device = torch.device("cpu") if positions.device.type == "mps" else positions.device  # mps has no float64
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
     angles = positions.to(device, torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
-    both = angles.sin(), angles.cos()
-    table = torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)
+    waves = angles.sin(), angles.cos()
+    table = torch.stack(waves, -1).flatten(-2) if interleaved else torch.cat(waves, -1)
     return table.to(torch.get_default_dtype()).to(positions.device)
 
 

@@ -115,10 +115,10 @@ class UnitEncoder(PegasusEncoder):
         encoded = [(empty[:, 0], order[:0], self.pool(empty, mask[:0, :1]))]
         limit = self.recomputed if self.gradient_checkpointing and self.training else None
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
-            chosen = order[rows]
-            encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest], places[chosen]))
+            units = order[rows]
+            encoded.append(self._compute(ids[units, :longest], mask[units, :longest], places[units]))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
-        return _table(real, order, states, sizes, pooled)
+        return _token_table(real, order, states, sizes, pooled)
 
     def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Encode a piece of units.
@@ -195,7 +195,7 @@ def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -
         start = short
 
 
-def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
+def _token_table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
     """Undo the sorting: `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
     back = order.argsort()
     first = sizes.cumsum(0) - sizes  # [R]
@@ -205,19 +205,19 @@ def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: T
     return TokenTable(states, starts, lengths, dense.masked_scatter(real[..., None], pooled[back]))
 
 
-def spread_units(starts: Tensor, taken: Tensor) -> SpreadUnits:
+def spread_units(starts: Tensor, counts: Tensor) -> SpreadUnits:
     """Concatenate the first tokens of every unit.
 
     Args:
         starts: [B, U], the row of a unit's first token in a table.
-        taken: [B, U], the number of its first tokens to take.
+        counts: [B, U], the number of its first tokens to take.
     """
-    ends = taken.cumsum(-1)  # [B, U]
+    ends = counts.cumsum(-1)  # [B, U]
     length = max(1, int(ends[:, -1].max()))
-    step = torch.arange(length, device=taken.device).expand(len(taken), length).contiguous()
-    units = torch.searchsorted(ends, step, right=True).clamp(max=taken.shape[1] - 1)
+    step = torch.arange(length, device=counts.device).expand(len(counts), length).contiguous()
+    units = torch.searchsorted(ends, step, right=True).clamp(max=counts.shape[1] - 1)
     mask = step < ends[:, -1:]
-    offsets = step - (ends - taken).gather(1, units)
+    offsets = step - (ends - counts).gather(1, units)
     positions = (starts.gather(1, units) + offsets).masked_fill(~mask, 0)
     return SpreadUnits(positions, mask, units, offsets)
 
@@ -226,5 +226,5 @@ def gather(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
     """Take rows of a table: [N, D], [B, S], [B, S] → memory. An example without tokens gets one zero vector."""
     if not len(states):
         return Memory(states.new_zeros(*positions.shape, states.shape[1]), never_empty(mask))
-    found = F.embedding(positions, states).masked_fill(~mask.any(-1)[:, None, None], 0.0)
-    return Memory(found, never_empty(mask))
+    gathered = F.embedding(positions, states).masked_fill(~mask.any(-1)[:, None, None], 0.0)
+    return Memory(gathered, never_empty(mask))

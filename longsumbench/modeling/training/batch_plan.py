@@ -30,9 +30,9 @@ class BatchPlan:
     def __init__(self, rows: Mapping[str, Sequence[int]], recipe: Recipe) -> None:
         self.recipe, self.by_words = recipe, recipe.unlock > 0 or recipe.batch_words is not None
         self.lengths = list(rows["source_words" if self.by_words else "length"])
-        whole = self.by_words or recipe.batch_tokens is not None
+        one_epoch = self.by_words or recipe.batch_tokens is not None
         passes = -(-len(self.lengths) // recipe.batch_size)
-        self.steps_per_epoch = recipe.max_steps if whole else -(-passes // recipe.accumulation)
+        self.steps_per_epoch = recipe.max_steps if one_epoch else -(-passes // recipe.accumulation)
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch, counted from 0."""
@@ -118,12 +118,12 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
     batches: list[list[int]] = []
     start = 0
     while start < len(order):
-        size, left = recipe.batch_size, len(order) - start
+        size, remaining = recipe.batch_size, len(order) - start
         if recipe.batch_words is not None:
             longest = max(1, *(words[index] for index in order[start : start + MOST_EXAMPLES]))
             size = min(MOST_EXAMPLES, max(LEAST_EXAMPLES, recipe.batch_words // longest))
-        if size < left < 2 * size:
-            size = -(-left // 2)
+        if size < remaining < 2 * size:
+            size = -(-remaining // 2)
         batches.append(order[start : start + size])
         start += size
     return batches
@@ -174,11 +174,11 @@ def word_batches(words: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
     for number in range(recipe.max_steps * recipe.accumulation):
         share_done = number // recipe.accumulation / recipe.max_steps
         unlocked = num_unlocked(share_done, recipe.unlock, len(groups))
-        drawn = int(torch.randint(unlocked, (), generator=generator))
-        if not waiting[drawn]:
-            order = [groups[drawn][place] for place in torch.randperm(len(groups[drawn]), generator=generator).tolist()]
-            waiting[drawn] = _shuffled(pack(order, words, recipe), generator)
-        yield waiting[drawn].pop()
+        group = int(torch.randint(unlocked, (), generator=generator))
+        if not waiting[group]:
+            order = [groups[group][place] for place in torch.randperm(len(groups[group]), generator=generator).tolist()]
+            waiting[group] = _shuffled(pack(order, words, recipe), generator)
+        yield waiting[group].pop()
 
 
 def _shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:

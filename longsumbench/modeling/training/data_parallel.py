@@ -39,11 +39,11 @@ def sum_gradients(weights: Iterable[nn.Parameter]) -> None:
     if process_count() == 1:
         return
     trained = [weight for weight in weights if weight.requires_grad]
-    found = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int)
-    used = [weight for weight, count in zip(trained, sum_over_processes(found).tolist(), strict=True) if count]
-    gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in used]
+    flags = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int)
+    weights = [weight for weight, count in zip(trained, sum_over_processes(flags).tolist(), strict=True) if count]
+    gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
     summed = sum_over_processes(nn.utils.parameters_to_vector(gradients))
-    for weight, part in zip(used, torch.split(summed, [weight.numel() for weight in used]), strict=True):
+    for weight, part in zip(weights, torch.split(summed, [weight.numel() for weight in weights]), strict=True):
         weight.grad = part.view_as(weight)
 
 

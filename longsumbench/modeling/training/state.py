@@ -44,9 +44,9 @@ class TrainingState:
     validation_losses: list[tuple[int, float]] = field(default_factory=list)
     ended_by: str = ""
 
-    def best(self, most: int = 1) -> tuple[tuple[int, float], ...]:
+    def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
         """Return the (step, loss) of the lowest validation losses, the lowest first; the earlier step wins a tie."""
-        return tuple(sorted(self.validation_losses, key=lambda pair: (pair[1], pair[0]))[:most])
+        return tuple(sorted(self.validation_losses, key=lambda pair: (pair[1], pair[0]))[:number])
 
     def report(self) -> FitReport:
         """Return the facts for the record that a state knows."""
@@ -71,7 +71,7 @@ def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, 
     random_states = [gather_over_processes(part) for part in _random_state()]
     if process_index():
         return
-    earlier = _checkpoints(folder)
+    old_checkpoints = _checkpoints(folder)
     content = {
         "state": asdict(state),
         "model": model.state_dict(),
@@ -84,8 +84,8 @@ def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, 
         torch.save(content, file)
         file.flush()
         os.fsync(file.fileno())
-    written = unfinished.replace(folder / f"checkpoint-{state.step}")
-    for path in set(earlier) - {written}:
+    checkpoint = unfinished.replace(folder / f"checkpoint-{state.step}")
+    for path in set(old_checkpoints) - {checkpoint}:
         path.unlink()
 
 
@@ -94,17 +94,17 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
 
     Without a checkpoint, returns the state of a new training. All processes load the one that the first one finds.
     """
-    found = max((int(path.name.split("-")[1]) for path in _checkpoints(folder)), default=0)
-    step = from_first_process(found)
+    newest = max((int(path.name.split("-")[1]) for path in _checkpoints(folder)), default=0)
+    step = from_first_process(newest)
     if not step:
         return TrainingState()
     content = torch.load(folder / f"checkpoint-{step}", map_location="cpu", weights_only=True)
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
-    if (before := len(content["random"])) != process_count():
-        change = f"{before} started and {process_count()} continue: dropout differs from a training with either"
+    if (num_processes := len(content["random"])) != process_count():
+        change = f"{num_processes} started and {process_count()} continue: dropout differs from a training with either"
         _log.info(f"processes that train: {change}")
-    if process_index() < before:
+    if process_index() < num_processes:
         _set_random_state(content["random"][process_index()])
     return TrainingState(**content["state"])
 

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import datasets
 import psutil
 import torch
 import transformers
@@ -48,7 +49,7 @@ transformers.utils.logging.disable_progress_bar()
 
 SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses at most this, a step and a validation
 _LOGGED_PARTS = 50  # the mean loss is logged for so many equal parts of a training
-_COUNTED = ("examples", "source_tokens", "target_tokens")  # in every step
+_STEP_COUNTS = ("examples", "source_tokens", "target_tokens")  # in every step
 _OTHER_DRAWS = 1_000_003  # difference between the seeds of processes that train together, so that dropout differs
 
 Batch = dict[str, Tensor]
@@ -74,8 +75,8 @@ class Objective:
 
 def train(
     model: PreTrainedModel,
-    rows: Any,
-    validation: Any,
+    rows: datasets.Dataset,
+    validation: datasets.Dataset | None,
     collator: Collate,
     recipe: Recipe,
     folder: Path,
@@ -130,8 +131,8 @@ class _Training:
     """A training in progress; arguments as in `train`."""
 
     model: PreTrainedModel
-    rows: Any
-    validation: Any
+    rows: datasets.Dataset
+    validation: datasets.Dataset | None
     collator: Collate
     recipe: Recipe
     folder: Path
@@ -171,11 +172,11 @@ class _Training:
             _log.debug(f"{self.shown_as}: memory not counted ({error})")
             return
         weights = sum(weight.nbytes for weight in self.model.parameters() if weight.requires_grad)
-        needed = training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
-        if needed > (free := psutil.virtual_memory().available):
+        size = training_bytes(cost.saved_bytes, weights, self.recipe.optimizer)
+        if size > (free := psutil.virtual_memory().available):
             *_, units, tokens = batch["unit_mask"].shape
             texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
-            problem = f"{self.shown_as} needs about {format_bytes(needed)} of memory, {format_bytes(free)} are free"
+            problem = f"{self.shown_as} needs about {format_bytes(size)} of memory, {format_bytes(free)} are free"
             raise UsageError(
                 f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
                 " train.gradient_checkpointing=true, shorter texts (model.*), or a smaller scale"
@@ -183,17 +184,17 @@ class _Training:
 
     def batches_of_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""
-        epoch, done = divmod(self.state.step, self.plan.steps_per_epoch)
+        epoch, steps_done = divmod(self.state.step, self.plan.steps_per_epoch)
         while True:
             random_state = torch.get_rng_state()
-            shares = map(own_share, islice(self.plan.epoch(epoch), done, None))
+            shares = map(own_share, islice(self.plan.epoch(epoch), steps_done, None))
             batches = iter(self._loader(self.rows, shares))  # draws a random number
-            if done:  # the process that began the epoch has drawn it
+            if steps_done:  # the process that began the epoch has drawn it
                 torch.set_rng_state(random_state)
             yield from batches
-            epoch, done = epoch + 1, 0
+            epoch, steps_done = epoch + 1, 0
 
-    def _loader(self, rows: Any, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
+    def _loader(self, rows: datasets.Dataset, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
         collated, workers = _CollatedSteps(rows, self.collator), self.recipe.workers
         return DataLoader(collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu)
 
@@ -218,7 +219,7 @@ class _Training:
             group["lr"] = self.rate(state.step)
         self.optimizer.step()
         self.model.zero_grad()
-        for name in _COUNTED:
+        for name in _STEP_COUNTS:
             setattr(state, name, getattr(state, name) + int(counts[name]))
         state.interval_loss = self._finite(float(sum_over_processes(loss_sum)), "the loss")
         if state.step % (interval := max(1, self.recipe.max_steps // _LOGGED_PARTS)) == 0:
@@ -233,24 +234,24 @@ class _Training:
 
     def _count(self, batches: list[Batch]) -> dict[str, Tensor]:
         """Count the examples and real tokens of a step, and what the model's losses are means over."""
-        counts = torch.zeros(len(_COUNTED) + len(self.means_over), dtype=torch.long)
+        counts = torch.zeros(len(_STEP_COUNTS) + len(self.means_over), dtype=torch.long)
         for batch in batches:
             labels, means_over = batch["labels"], [int(batch[name]) for name in self.means_over]
             tokens = [int(batch["unit_mask"].sum()), int(labels.ne(IGNORED).sum())]
             counts += torch.tensor([len(labels), *tokens, *means_over])
-        return dict(zip((*_COUNTED, *self.means_over), sum_over_processes(counts.to(self.device)), strict=True))
+        return dict(zip((*_STEP_COUNTS, *self.means_over), sum_over_processes(counts.to(self.device)), strict=True))
 
     def check_budgets(self, interrupted: bool) -> tuple[bool, bool]:
         """End the training if a budget is used up; return whether it is interrupted, and whether a save is due.
 
         All processes get the same answers. The first one's clock decides.
         """
-        state, recipe, now = self.state, self.recipe, time.monotonic()
-        state.seconds = now - self.started
+        state, recipe, clock_time = self.state, self.recipe, time.monotonic()
+        state.seconds = clock_time - self.started
         minutes = (state.seconds - state.validation_seconds) / 60
-        clock = [minutes >= (recipe.max_minutes or math.inf), now - self.saved >= SECONDS_BETWEEN_SAVES]
-        own = [interrupted, *(clock if process_index() == 0 else (False, False))]
-        interrupted, out_of_time, save_is_due = sum_over_processes(torch.tensor(own, dtype=torch.int)).bool().tolist()
+        clock = [minutes >= (recipe.max_minutes or math.inf), clock_time - self.saved >= SECONDS_BETWEEN_SAVES]
+        flags = [interrupted, *(clock if process_index() == 0 else (False, False))]
+        interrupted, out_of_time, save_is_due = sum_over_processes(torch.tensor(flags, dtype=torch.int)).bool().tolist()
         tokens = state.source_tokens + state.target_tokens
         used_up = {
             "max_steps": state.step >= recipe.max_steps,
@@ -268,12 +269,12 @@ class _Training:
         started = time.monotonic()
         self.model.eval()
         size, order = self.recipe.batch_size, range(len(self.validation))
-        own = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
+        shares = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
         losses, terms, mean_over = 0.0, 0, self.objective.mean_over
-        for (batch,) in track(self._loader(self.validation, own), "validating", len(own), "batches"):
+        for (batch,) in track(self._loader(self.validation, shares), "validating", len(shares), "batches"):
             with self._autocast():
-                whole = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
-                losses += float(self.objective.output(**whole).loss)
+                inputs = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
+                losses += float(self.objective.output(**inputs).loss)
             terms += int(batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum())
         sums = sum_over_processes(torch.tensor([losses, terms], dtype=torch.float64)).float()
         state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
@@ -302,14 +303,14 @@ class _Training:
         wait_for_everyone()  # for the weights that the first process writes
         state, recipe = self.state, self.recipe
         averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()
-        if used := averaged or state.best():
-            folders = [weights_folder(self.folder, step) for step, _ in used]
+        if best := averaged or state.best():
+            folders = [weights_folder(self.folder, step) for step, _ in best]
             self.model.load_state_dict(mean_weights(folders, type(self.model)))
         wait_for_everyone()  # before the first process deletes the folder
         precision = "bfloat16" if self.bf16 else "float32"
-        kept = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
+        best_checkpoints = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
         facts = replace(state.report(), parameters=parameters(self.model), precision=precision)
-        return replace(facts, kept=kept, averaged=averaged)
+        return replace(facts, kept=best_checkpoints, averaged=averaged)
 
     def _finite(self, value: float, name: str) -> float:
         if math.isfinite(value):
@@ -322,7 +323,7 @@ class _Training:
 class _CollatedSteps(Dataset[list[Batch]]):
     """Collates the batches of a step; leaves out empty ones."""
 
-    def __init__(self, rows: Any, collate: Collate) -> None:
+    def __init__(self, rows: datasets.Dataset, collate: Collate) -> None:
         self.rows, self.collate = rows, collate
 
     def __getitem__(self, step: Step) -> list[Batch]:

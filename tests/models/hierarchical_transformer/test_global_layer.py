@@ -179,10 +179,10 @@ def test_paragraphs_of_any_length_are_pooled_alike() -> None:
     given = batch([300, 1, 0, 2, 40], [7, 90])
     table = model.model.encoder.encode(given["input_ids"], given["unit_mask"])
     paragraphs = PackedParagraphs.of(table)
-    assert sorted(int(one) for piece in paragraphs.pieces for one in piece.chosen) == list(range(6))
+    assert sorted(int(one) for piece in paragraphs.pieces for one in piece.indices) == list(range(6))
     numbers = paragraphs.owners.float()[:, None].expand(-1, WIDTH)  # every token holds its paragraph's number
     for piece in paragraphs.pieces:
         held = numbers[piece.rows][piece.mask][:, 0]
-        assert torch.equal(held, piece.chosen.repeat_interleave(piece.mask.sum(-1)).float())
+        assert torch.equal(held, piece.indices.repeat_interleave(piece.mask.sum(-1)).float())
     sizes = table.lengths[table.lengths > 0]
     assert torch.equal(torch.bincount(paragraphs.owners), sizes)

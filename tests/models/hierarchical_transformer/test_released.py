@@ -235,7 +235,7 @@ def test_parts_of_a_global_layer(case: str, layer: int) -> None:
     pool_attn = torch.zeros(int(real.sum()), *expected["pool_attn"].shape[2:])
     for piece in paragraphs.pieces:
         weights = attention.pooling.weights(scores, piece.rows, piece.mask)
-        pool_attn[piece.chosen, :, : weights.shape[-1]] = weights
+        pool_attn[piece.indices, :, : weights.shape[-1]] = weights
     assert_close(pool_attn, expected["pool_attn"][real])
     assert_close(recorder.given[f"{name}.pooling.norm"][0], expected["pool_out"][real])
     assert_close(recorder.returned[f"{name}.pooling"], expected["head"][real])

@@ -15,8 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Ranker, RankerSettings, Section, texts_to_rank
 from longsumbench.errors import DataError
-from longsumbench.modeling.ranked_systems import find_ranker
-from longsumbench.modeling.ranking import rank, tfidf_with_title
+from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.models.rankers import lstm as module
 from longsumbench.models.rankers.lstm import LstmRanker, similar_lengths

@@ -289,7 +289,7 @@ def test_the_gate_by_hand() -> None:
     """Scores 3, 5, 5, 1, lengths 4, 2, 3, 4, limit 7: units 1 and 2 (of equals the earlier first), two tokens of 0."""
     chosen = select(torch.tensor([[3.0, 5, 5, 1]]), torch.tensor([[0, 4, 6, 9]]), torch.tensor([[4, 2, 3, 4]]), 7)
     assert chosen.positions.tolist() == [[4, 5, 6, 7, 8, 0, 1]]
-    assert chosen.taken.tolist() == [[2, 2, 3, 0]]
+    assert chosen.counts.tolist() == [[2, 2, 3, 0]]
     assert chosen.mask.all()
 
 
@@ -297,7 +297,7 @@ def test_the_gate_at_an_exact_fit() -> None:
     """At a limit of 5 = 2 + 3 both fit whole and nothing of a third is taken."""
     chosen = select(torch.tensor([[3.0, 5, 4]]), torch.tensor([[0, 4, 6]]), torch.tensor([[4, 2, 3]]), 5)
     assert chosen.positions.tolist() == [[4, 5, 6, 7, 8]]
-    assert chosen.taken.tolist() == [[0, 2, 3]]
+    assert chosen.counts.tolist() == [[0, 2, 3]]
 
 
 def test_the_gate_of_a_short_text_takes_all_of_it() -> None:
@@ -306,7 +306,7 @@ def test_the_gate_of_a_short_text_takes_all_of_it() -> None:
     chosen = select(torch.tensor([[-9.0, 99, 99], [1, 2, 3]]), torch.tensor([[0, 0, 0], [2, 5, 8]]), lengths, 8)
     assert chosen.positions.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [8, 9, 10, 5, 6, 7, 2, 3]]
     assert chosen.mask.sum(-1).tolist() == [2, 8]
-    assert chosen.taken.tolist() == [[2, 0, 0], [2, 3, 3]]
+    assert chosen.counts.tolist() == [[2, 0, 0], [2, 3, 3]]
 
 
 def test_the_gate_against_a_loop() -> None:
@@ -321,7 +321,7 @@ def test_the_gate_against_a_loop() -> None:
             expected += range(int(starts[0, unit]), int(starts[0, unit] + lengths[0, unit]))
         chosen = select(scores, starts, lengths, limit)
         assert chosen.positions[chosen.mask].tolist() == expected[:limit]
-        assert int(chosen.taken.sum()) == len(expected[:limit])
+        assert int(chosen.counts.sum()) == len(expected[:limit])
 
 
 @pytest.mark.parametrize("name", NAMES)

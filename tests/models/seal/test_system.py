@@ -161,7 +161,7 @@ def test_evidence_is_what_the_search_selected(
 
     def spy(*arguments: Any) -> Any:
         chosen = select(*arguments)
-        seen.append(chosen.taken.numpy())
+        seen.append(chosen.counts.numpy())
         return chosen
 
     monkeypatch.setattr("longsumbench.models.seal.model.select", spy)

@@ -24,9 +24,8 @@ from longsumbench.core import (
     texts_to_rank,
 )
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.modeling import ranked_systems as learned_ranking
-from longsumbench.modeling.ranked_systems import Ranking, find_ranker, order_by
-from longsumbench.modeling.ranking import tfidf_with_title
+from longsumbench.modeling import ranking
+from longsumbench.modeling.ranking import Ranking, find_ranker, order_by, tfidf_with_title
 from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
@@ -163,4 +162,4 @@ def test_invalid_settings_are_refused(change: dict[str, object], message: str) -
 
 def test_the_contract_needs_no_torch() -> None:
     """The module of the contract names no torch; only a learned ranker itself does."""
-    assert "torch" not in vars(learned_ranking)
+    assert "torch" not in vars(ranking)
