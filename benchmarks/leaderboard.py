@@ -29,7 +29,7 @@ from longsumbench.runs.results import Results
 
 MOST_SECONDS = 5.0
 DATASET = "made_up"
-MODEL = Path(__file__).parents[1] / "results" / "reference" / "runs" / "pubmed" / "seal"  # whose records are changed
+REFERENCE = Results(Path(__file__).parents[1] / "results" / "reference")
 
 Result = TypeVar("Result")
 
@@ -71,7 +71,7 @@ def make_runs(results: Results, systems: int, seeds: int, examples: int) -> None
     draw = np.random.default_rng(1)
     ids = pd.Index([f"example-{number:05d}" for number in range(examples)], name="id")
     hard = draw.beta(4, 8, (examples, 1))
-    template = RunRecord.read(next(MODEL.iterdir()))
+    template = RunRecord.read(REFERENCE.run_folders("pubmed", "seal/*")[0])  # whose settings all runs have
     columns = [f"{kind}_{part}" for kind in template.scores for part in "prf"]
     for system in range(systems):
         better = draw.normal(0, 0.03)

@@ -321,6 +321,6 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
 
 def test_committed_runs_have_no_path_of_a_machine() -> None:
     """Settings of committed runs name the results folder as a clone has it."""
-    runs = (ROOT / "results/reference/runs").glob("*/*/*/config.yaml")
-    folders = {line for path in runs for line in path.read_text(encoding="utf-8").splitlines() if "results_dir" in line}
+    texts = [(folder / "config.yaml").read_text(encoding="utf-8") for folder in RESULTS.run_folders()]
+    folders = {line for text in texts for line in text.splitlines() if "results_dir" in line}
     assert folders == {"results_dir: results"}

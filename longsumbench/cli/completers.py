@@ -4,6 +4,7 @@ The shell starts the command with `_ARGCOMPLETE` in its environment. The answer 
 """
 
 import argparse
+import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -87,8 +88,7 @@ _GROUPS: dict[str, Callable[[], _Found]] = {
 
 def complete_run(prefix: str, parsed_args: argparse.Namespace, **context: Any) -> dict[str, str]:
     """Return the ids of finished runs with their model and dataset, and files and folders."""
-    runs = _results(parsed_args).glob("runs/*/*/*/record.json")
-    labels = {path.parent.name: f"{path.parents[1].name} on {path.parents[2].name}" for path in runs}
+    labels = {run_id: f"{model} on {dataset}" for dataset, model, run_id in _runs(parsed_args, "/record.json")}
     return labels | dict.fromkeys(FilesCompleter()(prefix), "")
 
 
@@ -99,10 +99,10 @@ def complete_filter(prefix: str, parsed_args: argparse.Namespace, **context: Any
     key, sign, _ = prefix.partition("=")
     if parsed_args.what != "runs" or not sign:
         return [f"{name}=" for name in FILTERS if parsed_args.what == "runs"]
-    folders = list(_results(parsed_args).glob("runs/*/*"))
+    runs = _runs(parsed_args)
     names = {
-        "dataset": {folder.parent.name for folder in folders},
-        "model": {folder.name for folder in folders},
+        "dataset": {dataset for dataset, _, _ in runs},
+        "model": {model for _, model, _ in runs},
         "state": set(STATES),
     }
     return sorted(f"{key}={name}" for name in names.get(key, ()))
@@ -110,7 +110,7 @@ def complete_filter(prefix: str, parsed_args: argparse.Namespace, **context: Any
 
 def complete_listed_dataset(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return the datasets with runs."""
-    return [path.name for path in _results(parsed_args).glob("runs/*")]
+    return {dataset for dataset, _, _ in _runs(parsed_args)}
 
 
 def complete_sweep(parsed_args: argparse.Namespace, **context: Any) -> _Found:
@@ -128,6 +128,16 @@ def complete_paper_table(**context: Any) -> _Found:
 def complete_own_dataset(parsed_args: argparse.Namespace, **context: Any) -> _Found:
     """Return the user's datasets for `dataset remove`."""
     return dataset_files() if parsed_args.action == "remove" else ()
+
+
+def _runs(parsed_args: argparse.Namespace, file: str = "") -> set[tuple[str, str, str]]:
+    """Return dataset, model and id of all runs, or of those with a file; of packed runs, from the indices."""
+    folders = {path: path.parent if file else path for path in _results(parsed_args).glob(f"runs/*/*/*{file}")}
+    runs = {(folder.parents[1].name, folder.parent.name, folder.name) for folder in folders.values()}
+    for index in _results(parsed_args).glob("bundles/*.csv"):
+        with index.open(encoding="utf-8", newline="") as lines:
+            runs |= {(index.stem, row["model"], row["run_id"]) for row in csv.DictReader(lines)}
+    return runs
 
 
 def _results(parsed_args: argparse.Namespace) -> Path:

@@ -44,7 +44,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
-  longsumbench runs delete RUN                  delete or move runs
+  longsumbench runs delete RUN                  delete, move or pack runs
   longsumbench completion bash                  let the shell complete words
 """
 

@@ -33,7 +33,7 @@ _NULL = "null"
 _MOST_LABEL_SETTINGS = 3  # in a label
 
 _SweptValues = tuple[str, ...]  # a value of each swept setting
-Settings = Mapping[str, str]  # full name → value
+SweptSettings = Mapping[str, str]  # full name → value
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Curve:
 
     label: str
     points: Mapping[_SweptValues, SeedGroup]
-    settings: Settings
-    follows: Settings
+    settings: SweptSettings
+    follows: SweptSettings
 
     @property
     def first(self) -> RunRecord:
@@ -133,12 +133,12 @@ class _Settled:
     """A run and the settings that affect its outcome."""
 
     record: RunRecord
-    settings: Settings
+    settings: SweptSettings
 
     def place(self, keys: Sequence[str]) -> _SweptValues:
         return tuple(self.settings.get(key, NO_SETTING) for key in keys)
 
-    def without(self, keys: Collection[str]) -> Settings:
+    def without(self, keys: Collection[str]) -> SweptSettings:
         return {key: value for key, value in self.settings.items() if key not in keys}
 
 

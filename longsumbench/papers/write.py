@@ -32,6 +32,7 @@ from longsumbench.render.tables import (
     terminal,
     wrap_text,
 )
+from longsumbench.runs.bundles import index_of
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
 _RUNS_HEADING = "Runs"  # heading
@@ -144,17 +145,23 @@ def describe_machines(runs: Sequence[RunRecord]) -> str:
 
 
 def linked_runs(job: Job) -> dict[str, list[tuple[str, str]]]:
-    """Return row → a text and the folder, relative to the page, of each of its runs; empty if points are not run."""
+    """Return row → a text and the link, relative to the page, of each of its runs; empty if points are not run."""
     if not finished_runs(job):
         return {}
     folder = files_folder(job.results)
     return {
-        f"{row.label} on {row.dataset}": [
-            (_describe_run(run), os.path.relpath(job.results.run_folder(run), folder)) for run in row.finished
-        ]
+        f"{row.label} on {row.dataset}": [(_describe_run(run), _link_run(job, run, folder)) for run in row.finished]
         for row in job.rows
         if row.finished
     }
+
+
+def _link_run(job: Job, run: RunRecord, page_folder: Path) -> str:
+    """Return the link to the folder of a run or, if it is packed, to the index of its bundle."""
+    folder = job.results.run_folder(run)
+    if folder.is_relative_to(job.results.root):
+        return f"{os.path.relpath(folder, page_folder)}/"
+    return os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
 
 
 def _describe_run(run: RunRecord) -> str:
@@ -263,11 +270,11 @@ def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
 
 
 def _markdown_links(runs: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"[{text}]({folder}/)" for text, folder in runs)
+    return ", ".join(f"[{text}]({link})" for text, link in runs)
 
 
 def _html_links(runs: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f'<a href="{escape(folder)}/">{escape(text)}</a>' for text, folder in runs)
+    return ", ".join(f'<a href="{escape(link)}">{escape(text)}</a>' for text, link in runs)
 
 
 def _markdown_blocks(blocks: Sequence[Block]) -> str:

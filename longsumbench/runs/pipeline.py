@@ -118,6 +118,8 @@ def run_point(
         with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
             if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
                 record = RunRecord.read(folder)
+        if record is None or config.name not in (None, record.settings.name):
+            results.check_not_packed(folder)
         if record is None:
             (folder / "work").mkdir(parents=True, exist_ok=True)
             with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
@@ -141,9 +143,9 @@ def run_point(
 def needs_no_work(config: RunConfig) -> bool:
     """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
     results = Results(Path(config.results_dir).expanduser())
-    runs = results.root / "runs" / config.dataset.name / config.model.name
     with suppress(SuiteError, OSError):  # its process reports the problem
-        if not config.overwrite and any(runs.glob("*/record.json")):
+        runs = results.run_folders(config.dataset.name, f"{config.model.name}/*")
+        if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             system, texts = system_and_texts(config, user_cache())
             folder = results.run_folder(run_spec(config, system, texts))
             return is_finished(folder) and not is_incomplete(config, system, texts, folder)

@@ -2,6 +2,7 @@
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
+    results/bundles/<dataset>.{tar.xz,csv}     packed runs: see `longsumbench.runs.bundles`
     results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-{recall,oracle-recall}.png  <dataset>-lengths.{png,csv}
 
 `record.json` is written last and atomically. If it exists, the run is finished.
@@ -9,6 +10,7 @@
 
 import glob
 import logging
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -24,6 +26,8 @@ from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, re
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json, writable_folder, write_atomically
+from longsumbench.formatting import format_bytes, format_count
+from longsumbench.runs.bundles import ENDING, index_of, unpack_bundle, write_bundle
 from longsumbench.runs.record import RunRecord, RunSpec, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
@@ -38,6 +42,7 @@ class Results:
 
     root: Path
     named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
+    unpacked: dict[tuple[Any, ...], Path] = field(default_factory=dict, compare=False, repr=False)  # of each bundle
 
     @classmethod
     def writable(cls, results_dir: str, setting: str = "results_dir=") -> Self:
@@ -45,22 +50,80 @@ class Results:
         return cls(writable_folder(Path(results_dir).expanduser(), setting))
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
-        """Return the folder of a run, which may not exist yet."""
-        return self.root / "runs" / run.dataset / run.model / run.run_id
+        """Return the folder of a run, which may not exist yet; of a packed run, its copy in the cache."""
+        return self._folder(run.dataset, run.model, run.run_id)
+
+    def run_folders(self, dataset: str = "*", pattern: str = "*/*") -> list[Path]:
+        """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id.
+
+        Args:
+            dataset: its name; "*" for all.
+            pattern: which models and run ids.
+        """
+        names = [*self._bundled()] if dataset == "*" else [dataset]
+        roots = [self.root, *filter(None, map(self._unpack, names))]
+        runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
+        found = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
+        return [self._folder(*parts) for parts in sorted(found)]
+
+    def _folder(self, dataset: str, model: str, run_id: str) -> Path:
+        """Return the folder of a run. A packed run is used unless a finished one has its place."""
+        parts = ("runs", dataset, model, run_id)
+        folder, copy = self.root.joinpath(*parts), self._unpack(dataset)
+        if copy and copy.joinpath(*parts).is_dir() and not (folder / "record.json").is_file():
+            return copy.joinpath(*parts)
+        return folder
+
+    def bundle(self, dataset: str) -> Path:
+        """Return the path of the bundle with the packed runs on a dataset, which may not exist."""
+        return self.root / "bundles" / f"{dataset}{ENDING}"
+
+    def _bundled(self) -> list[str]:
+        """Return the datasets with bundles."""
+        return [path.name.removesuffix(ENDING) for path in (self.root / "bundles").glob(f"*{ENDING}")]
+
+    def _unpack(self, dataset: str) -> Path | None:
+        """Return the unpacked copy of a bundle; None if there is no bundle."""
+        try:
+            status = (bundle := self.bundle(dataset)).stat()
+            state = (bundle, status.st_size, status.st_mtime_ns)
+            if state not in self.unpacked or not self.unpacked[state].is_dir():
+                self.unpacked[state] = unpack_bundle(bundle)
+        except FileNotFoundError:
+            return None
+        return self.unpacked[state]
+
+    def check_not_packed(self, folder: Path) -> None:
+        """Check that the folder of a run may be changed.
+
+        Raises:
+            UsageError: it is the copy of a packed run.
+        """
+        copy, bundle = self._unpack(dataset := folder.parents[1].name), self.bundle(dataset)
+        if copy and folder.resolve().is_relative_to(copy.resolve()):
+            packed, index, root = (shlex.quote(str(path)) for path in (bundle, index_of(bundle), self.root))
+            command = f"tar -xf {packed} -C {root} && rm {packed} {index}"
+            raise UsageError(f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}")
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
-        for path in sorted((self.root / "runs" / dataset).glob("*/*/record.json")):
+        for folder in self.run_folders(dataset):
             try:
-                record = RunRecord.read(path.parent)
-                if self.run_folder(record) != path.parent:
-                    raise DataError(f"the record of {record.model} {record.run_id} on {record.dataset}; {_MOVE}", path)
+                record = self.read_record(folder)
             except FileNotFoundError:  # the run is being repeated
                 continue
             except DataError as error:
                 self.leave_out(error)
                 continue
             yield record
+
+    def read_record(self, folder: Path) -> RunRecord:
+        """Read the record in the folder of a run; raise DataError if it is damaged or belongs to another folder."""
+        record = RunRecord.read(folder)
+        if self.run_folder(record) != folder:
+            of = f"the record of {record.model} {record.run_id} on {record.dataset}"
+            raise DataError(f"{of}; {_MOVE}", folder / "record.json")
+        return record
 
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
@@ -84,7 +147,8 @@ class Results:
 
     def datasets(self) -> list[str]:
         """Return the datasets with finished runs."""
-        return sorted({path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")})
+        folders = {path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")}
+        return sorted(folders.union(self._bundled()))
 
     def find(self, run: str | Path | RunRecord, begun: bool = False) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
@@ -104,8 +168,8 @@ class Results:
         kind = "run" if begun else "finished run"
         if folder.is_dir():
             raise UsageError(f"{folder} is not a {kind}: it has no {marks[-1]}")
-        runs, beginning = self.root / "runs", glob.escape(name)
-        found = sorted({path.parent for mark in marks for path in runs.glob(f"*/*/{beginning}*/{mark}")})
+        runs = self.run_folders(pattern=f"*/{glob.escape(name)}*")
+        found = [path for path in runs if any((path / mark).is_file() for mark in marks)]
         if not found:
             known = "`longsumbench list runs` shows the ids"
             raise UsageError(f"no {kind} is called '{name}' under {self.root}; {known}")
@@ -229,3 +293,23 @@ def link_stages(workdir: Path, stages: ArtifactCache) -> None:
         link = workdir / name
         link.unlink(missing_ok=True)
         link.symlink_to(stage.resolve(), target_is_directory=True)
+
+
+def pack_runs(results: Results) -> Iterator[str]:
+    """Pack the finished runs of each dataset, and delete their folders; yield a line for each dataset.
+
+    Interrupted runs are left as they are. Runs that were packed before stay in the bundle.
+
+    Raises:
+        DataError: a record is damaged or in another run's folder; nothing is packed of its dataset.
+        UsageError: a process works on a run; its folder is left.
+    """
+    home = results.root / "runs"
+    for dataset in sorted({path.parents[2].name for path in home.glob("*/*/*/record.json")}):
+        folders = [folder for folder in results.run_folders(dataset) if (folder / "record.json").is_file()]
+        bundle = results.bundle(dataset)
+        write_bundle(bundle, [(folder, results.read_record(folder)) for folder in folders])
+        for folder in folders:
+            if folder.is_relative_to(home):
+                remove_run(folder)
+        yield f"packed: {format_count(len(folders), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"

@@ -73,7 +73,7 @@ def list_runs(
     Raises:
         UsageError: there are no runs, or none on the dataset or of the model.
     """
-    folders = [path for path in (results.root / "runs").glob("*/*/*") if path.is_dir()]
+    folders = results.run_folders()
     if not folders:
         raise UsageError(f"no run under {results.root}: start with `longsumbench run`, or set --results-dir")
     datasets, models = {path.parents[1].name for path in folders}, {path.parent.name for path in folders}

@@ -1,6 +1,8 @@
 """What shells offer for an unfinished command line."""
 
+import argparse
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.run_records import record
 
-from longsumbench.cli.completers import complete_override
+from longsumbench.cli.completers import complete_filter, complete_listed_dataset, complete_override, complete_run
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
 
@@ -53,6 +55,32 @@ def test_bash_completes_lines(tmp_path: Path, own_config: Path) -> None:
     command = ["bash", "-c", BASH, "bash", *(f"longsumbench {line}" for line in LINES)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert dict(zip(LINES, map(str.strip, done.stdout.splitlines()), strict=True)) == LINES
+
+
+def test_packed_runs_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids, datasets and models of packed runs are those of the folders before."""
+    monkeypatch.chdir(tmp_path)
+    for run in (record("lead", 30), record("seal", 31, dataset="probe")):
+        run.write(Results(Path("results")).run_folder(run))
+    typed = argparse.Namespace(results_dir="results", what="runs")
+
+    def offered() -> list[object]:
+        named = [sorted(complete_filter(f"{key}=", typed)) for key in ("dataset", "model")]
+        return [complete_run("no such file", typed), set(complete_listed_dataset(typed)), *named]
+
+    before = offered()
+    assert main(["runs", "pack"]) == 0
+    shutil.rmtree("results/runs")
+    assert (
+        offered()
+        == before
+        == [
+            {"lead00000000": "lead on arxiv", "seal00000000": "seal on probe"},
+            {"arxiv", "probe"},
+            ["dataset=arxiv", "dataset=probe"],
+            ["model=lead", "model=seal"],
+        ]
+    )
 
 
 def test_an_answer_needs_no_heavy_library(own_config: Path) -> None:

@@ -1,5 +1,6 @@
 """Repeating a run: its configuration as a command, its facts, and whether a repeat has the same outputs."""
 
+import csv
 import json
 import random
 import shlex
@@ -22,10 +23,13 @@ from longsumbench.outputs.repeat import compare_repeat
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
-COMMITTED = sorted((ROOT / "results" / "reference" / "runs").glob("*/*/*/config.yaml"))
+REFERENCE = Results(ROOT / "results" / "reference")
+INDICES = sorted((REFERENCE.root / "bundles").glob("*.csv"))
+COMMITTED = [row["run_id"] for path in INDICES for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
 SAMPLED = random.Random(9).sample(COMMITTED, min(10, len(COMMITTED)))
-UNSAMPLED = [path for path in COMMITTED if path not in SAMPLED]
+UNSAMPLED = [run_id for run_id in COMMITTED if run_id not in SAMPLED]
 LEAD = ["model=lead", "model.length=9"]
 TRUNC = ["model=trunc", "scale=tiny", "seed=3", "decode.seed=4", "decode.num_beams=2", "train.max_steps=4"]
 TRUNC += ["train.eval_steps=2", "train.batch_size=8", "device=cpu", *(f"model.{key}={TINY[key]}" for key in TINY)]
@@ -77,16 +81,13 @@ def change_config(folder: Path, key: str, value: object) -> Path:
     return folder / "config.yaml"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*SAMPLED, *(pytest.param(path, marks=pytest.mark.slow) for path in UNSAMPLED)],
-    ids=lambda path: path.parent.name,
-)
-def test_a_committed_configuration_is_planned_again(path: Path) -> None:
+@pytest.mark.parametrize("run_id", [*SAMPLED, *(pytest.param(run_id, marks=pytest.mark.slow) for run_id in UNSAMPLED)])
+def test_a_committed_configuration_is_planned_again(run_id: str) -> None:
     """Every setting of the file that still exists has its value, and the variant is that of the record.
 
     A checkpoint that is not here, as those of benchmarks/same_size.py, is an error that names it.
     """
+    path = REFERENCE.find(run_id) / "config.yaml"
     then = yaml.safe_load(path.read_text(encoding="utf-8"))
     if checkpoint := then["model"].get("checkpoint"):
         with pytest.raises(UsageError, match=f"model.checkpoint={checkpoint} is neither a folder nor a model"):

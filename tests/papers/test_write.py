@@ -9,6 +9,7 @@ import pytest
 from support.paper_tables import runs_page, toy_paper_table
 from support.run_records import record
 
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
 from longsumbench.papers.paper_tables import PaperRow
@@ -176,3 +177,13 @@ def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
     assert "1 claim not tested; the page has the reasons." in text
     for part in ("TOY, Table 1", "Rows", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
         assert part in text
+
+
+def test_a_packed_run_is_linked_by_the_index_of_its_bundle(job: Job) -> None:
+    """No page links to a folder that packing deleted."""
+    (run,) = job.rows[0].finished
+    run.write(job.results.run_folder(run))
+    assert main(["runs", "pack", "--results-dir", str(job.results.root)]) == 0
+    texts = [path.read_text(encoding="utf-8") for path in write_page(job, runs_page(job)) if path.suffix != ".png"]
+    assert "* Lead on Toys: [lead0000 (90 s)](../bundles/arxiv.csv)" in texts[0]
+    assert [text for text in texts if "../runs/" in text] == []

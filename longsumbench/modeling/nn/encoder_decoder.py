@@ -17,7 +17,7 @@ from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCac
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
 
-Reading: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
+EncoderOutput: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
 
 
 def token_cross_entropy(
@@ -100,7 +100,7 @@ class UnitsToText(RankedGeneration):
         unit_documents: Tensor | None = None,
         labels: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
-        encoder_outputs: Reading | None = None,
+        encoder_outputs: EncoderOutput | None = None,
         past_key_values: FoldedCache | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
@@ -153,7 +153,7 @@ class UnitsToText(RankedGeneration):
         ids: Tensor = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
         return ids
 
-    def decode(self, reading: Reading, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+    def decode(self, reading: EncoderOutput, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
         """Run the decoder over the tokens that follow those in the cache.
 
         Args:
@@ -195,7 +195,7 @@ class UnitsToText(RankedGeneration):
         """Return the loss of the target tokens; by default `token_cross_entropy`."""
         return token_cross_entropy(logits, labels, num_tokens, smoothing)
 
-    def added_loss(self, decoded: Decoded, reading: Reading, labels: Tensor, **context: Any) -> Tensor | float:
+    def added_loss(self, decoded: Decoded, reading: EncoderOutput, labels: Tensor, **context: Any) -> Tensor | float:
         """Return the loss that training adds to the cross-entropy; by default 0.
 
         Args:

@@ -1,0 +1,210 @@
+"""Packed runs: read as folders are, the same bytes for the same runs, safe to unpack, changed by no command."""
+
+import csv
+import io
+import shlex
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+from support.run_records import record
+from support.toys import write_jsonl
+
+import longsumbench
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError
+from longsumbench.runs.results import Results
+from longsumbench.runs.run_list import list_runs
+
+RUN = ["run", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, and with finished runs of Lead and Random and an interrupted one in `results`."""
+    folder = tmp_path_factory.mktemp("toy")
+    write_jsonl(folder / "texts")
+    words = [*RUN, f"dataset.path={folder / 'texts'}", f"results_dir={folder / 'results'}"]
+    assert [main([*words, f"model={name}"]) for name in ("lead", "random")] == [0, 0]
+    shutil.copytree(run_folder(folder, "lead"), begun := folder / "results/runs/mine/lead/0123456789ab", symlinks=True)
+    (begun / "record.json").unlink()
+    return folder
+
+
+@pytest.fixture
+def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that results folder, with the table of its runs; the current folder is the one above."""
+    shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
+    (tmp_path / "texts").symlink_to(toy / "texts")
+    monkeypatch.chdir(tmp_path)
+    assert main(["leaderboard"]) == 0
+    return tmp_path
+
+
+def run_folder(folder: Path, model: str) -> Path:
+    """The folder of the finished run of a model."""
+    (record,) = folder.glob(f"results/runs/mine/{model}/*/record.json")
+    return record.parent
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Name → content of the files of a run, or of the tables."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix(): (folder / path).read_bytes() for path in paths if path.parts[0] != "work"}
+
+
+def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files, records, predictions and the table are the same; the folders are gone, but for the interrupted run's."""
+    results = Results(Path("results"))
+    models = ("lead", "random")
+    before = [files_of(run_folder(work, model)) for model in models]
+    records, tables = list(results.records("mine")), files_of(Path("results/leaderboard"))
+    outputs = [longsumbench.load_outputs(record) for record in records]
+    listed = [(run.model, run.state, run.score) for run in list_runs(results)]
+    assert main(["runs", "pack"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
+    assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
+    after = Results(Path("results"))
+    assert [files_of(after.run_folder(record)) for record in records] == before
+    assert list(after.records("mine")) == records
+    assert [(run.model, run.state, run.score) for run in list_runs(after)] == listed
+    for read, table in zip(records, outputs, strict=True):
+        assert longsumbench.load_outputs(read)["prediction"].equals(table["prediction"])
+    assert main(["leaderboard"]) == 0
+    assert files_of(Path("results/leaderboard")) == tables
+
+
+def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The beginning of its id is enough; what is written lies in the results folder."""
+    lead, random = (run_folder(work, model).name for model in ("lead", "random"))
+    assert main(["runs", "pack"]) == 0
+    assert main(["compare", lead[:6], random[:6]]) == 0
+    assert main(["inspect", lead[:6], "0"]) == 0
+    assert main(["repro", lead[:6]]) == 0
+    assert main(["runs", "delete", "0123"]) == 0
+    assert {path.name for path in Path("results").iterdir()} >= {"comparisons", "inspections"}
+    assert lead in capsys.readouterr().out
+
+
+def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
+    """In another place, at another time, and when a run joins a bundle later; the index lists each run once."""
+    later = shutil.copytree("results", work / "later" / "results", symlinks=True) / "runs/mine/random"
+    shutil.move(later, work / "aside")
+    assert main(["runs", "pack"]) == 0
+    assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
+    shutil.move(work / "aside", later)
+    assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
+    bundles = files_of(Path("results/bundles"))
+    assert bundles == files_of(Path("later/results/bundles"))
+    rows = list(csv.DictReader(io.StringIO(bundles["mine.csv"].decode())))
+    assert [(row["model"], row["ranked_by"]) for row in rows] == [("lead", "rougeLsum"), ("random", "rougeLsum")]
+    assert [row["n"] for row in rows] == ["8", "8"]
+    assert len({row["digest"] for row in rows}) == 2
+    assert main(["runs", "pack"]) == 0  # nothing to pack
+    assert files_of(Path("results/bundles")) == bundles
+
+
+def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It counts as finished. What would change it is refused in a line, whose command unpacks it."""
+    run, random = run_folder(work, "lead"), run_folder(work, "random").name
+    assert main(["runs", "pack"]) == 0
+    copy = files_of(Results(Path("results")).find(run.name))
+    same = [*RUN, "dataset.path=texts", "model=lead"]
+    capsys.readouterr()
+    assert main(same) == 0
+    assert "already finished" in capsys.readouterr().err
+    changes = [["overwrite=true"], ["name=renamed"], ["score.metrics=[repetition]"]]
+    for words in [
+        *([*same, *change] for change in changes),
+        ["runs", "delete", run.name],
+        ["runs", "move", run.name, "o"],
+    ]:
+        assert main(words) == 2, words
+        *_, line = capsys.readouterr().err.splitlines()
+        assert f"the run {run.name} is packed, and no command changes it; unpack it first: " in line
+    assert files_of(Results(Path("results")).find(run.name)) == copy
+    assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
+    subprocess.run(["sh", "-c", line.partition("unpack it first: ")[2]], check=True)
+    assert not list(Path("results/bundles").iterdir())
+    assert main(["runs", "delete", run.name]) == 0
+    assert [found.folder.name for found in list_runs(Results(Path("results")), state="finished")] == [random]
+
+
+def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
+    """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
+    run, begun = run_folder(work, "lead"), Path("results/runs/mine/lead/0123456789ab")
+    aside = shutil.copytree(run, work / "aside", symlinks=True)
+    assert main(["runs", "pack"]) == 0
+    shutil.copytree(begun, run, symlinks=True)
+    results = Results(Path("results"))
+    assert not results.find(run.name).is_relative_to(results.root)
+    shutil.copytree(aside, run, ignore=shutil.ignore_patterns("work"), dirs_exist_ok=True)
+    (run / "scores.csv").write_text("changed", encoding="utf-8")
+    assert results.find(run.name).resolve() == run
+    assert len(list(results.records("mine"))) == 2
+    assert main(["runs", "pack"]) == 0
+    assert (results.find(run.name) / "scores.csv").read_text(encoding="utf-8") == "changed"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/runs/mine/lead/1/x", "runs/mine/lead/../../../x", "../runs/mine/lead/1/x", "runs/other/lead/1/x", "runs/mine/x"],
+)
+def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is not that of a file of a run on the dataset, and a link, end in one line; nothing is written."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    bundle = Results(tmp_path / "results").bundle("mine")
+    bundle.parent.mkdir(parents=True)
+    link = tarfile.TarInfo("runs/mine/lead/1/record.json")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    for member in (tarfile.TarInfo(name), link):
+        with tarfile.open(bundle, "w:xz") as archive:
+            archive.addfile(member)
+        with pytest.raises(DataError, match="in this bundle is not a file of a run on mine") as caught:
+            Results(tmp_path / "results").run_folders()
+        assert member.name in str(caught.value)
+        assert not [path for path in tmp_path.rglob("*") if path.name in ("x", "record.json")]
+
+
+@pytest.mark.parametrize("kept", [0, 40, -20])
+def test_a_damaged_bundle_is_named(kept: int, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part of a bundle ends in one line with its path."""
+    assert main(["runs", "pack"]) == 0
+    bundle = Path("results/bundles/mine.tar.xz")
+    bundle.write_bytes(bundle.read_bytes()[:kept])
+    capsys.readouterr()
+    assert main(["leaderboard"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"longsumbench: {bundle}: this bundle of runs is damaged (")
+
+
+def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A record that cannot be read is named, and nothing of its dataset is packed or deleted."""
+    results = Results(tmp_path / "my results")
+    for run in (record("lead", 30), record("seal", 31)):
+        run.write(results.run_folder(run))
+    torn = results.run_folder(record("seal", 31)) / "record.json"
+    torn.write_text("{", encoding="utf-8")
+    assert main(["runs", "pack", "--results-dir", str(results.root)]) == 3
+    assert f"{torn}: not a run's record" in capsys.readouterr().err
+    assert len(list(results.root.glob("runs/*/*/*/record.json"))) == 2
+    assert not results.bundle("arxiv").exists()
+    assert shlex.quote(str(results.root)) != str(results.root)
+
+
+@pytest.mark.parametrize("words", [["delete"], ["pack", "85f3139c"]])
+def test_wrong_words_of_runs(words: list[str]) -> None:
+    """Which runs are deleted is typed; all finished runs are packed."""
+    assert main(["runs", *words]) == 2
+
+
+def test_published_bundles_have_no_texts_of_others() -> None:
+    """Of corpora, the published bundles have scores, records and settings; only of generated reports also texts."""
+    for bundle in (ROOT / "results/reference/bundles").glob("*.tar.xz"):
+        with tarfile.open(bundle) as archive:
+            files = {name.rsplit("/", 1)[-1] for name in archive.getnames()}
+        assert bundle.name == "probe.tar.xz" or files <= {"config.yaml", "record.json", "scores.csv"}, bundle
