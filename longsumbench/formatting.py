@@ -47,7 +47,9 @@ def plain_table(rows: Sequence[Sequence[object]], headers: Sequence[str] = (), r
     while sum(widths) > room and max(widths[1:]) > 10:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     aligned = ["right" if header in right else "left" for header in headers] or None
-    return tabulate(rows, headers, "plain", disable_numparse=True, maxcolwidths=widths, colalign=aligned)
+    broken = [[textwrap.fill(cell, max(1, width)) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    heads, lines = (broken[0], broken[1:]) if headers else ((), broken)
+    return tabulate(lines, heads, "plain", disable_numparse=True, colalign=aligned)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -83,6 +83,13 @@ def test_lists_fit_the_terminal(kind: str, monkeypatch: pytest.MonkeyPatch, caps
     assert names - {line.split()[0] for line in lines if not line.startswith(" ")} == set()
 
 
+def test_settings_are_listed_with_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    """False is listed as False."""
+    assert main(["list", "settings"]) == 0
+    defaults = dict(line.split()[:2] for line in capsys.readouterr().out.splitlines())
+    assert (defaults["overwrite"], defaults["baselines"], defaults["seed"]) == ("False", "True", "1")
+
+
 def test_screens_of_a_sweep_fit_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
