@@ -147,14 +147,14 @@ def test_a_run_that_is_done_anew_meanwhile_is_left_out(
     for name in ("a", "b", "c"):
         made = replace(RunRecord.read(pattern), run_id=name)
         made.write(results.run_folder(made))
-    usual = Path.glob
+    listed = Results.run_folders
 
-    def deleting(self: Path, what: str) -> list[Path]:
-        found = sorted(usual(self, what))
-        found[1].unlink()
-        return found
+    def deleting(self: Results, *which: str) -> list[Path]:
+        folders = listed(self, *which)
+        (folders[1] / "record.json").unlink()
+        return folders
 
-    monkeypatch.setattr(Path, "glob", deleting)
+    monkeypatch.setattr(Results, "run_folders", deleting)
     assert [one.run_id for one in results.records("arxiv")] == ["a", "c"]
 
 

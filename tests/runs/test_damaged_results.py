@@ -22,6 +22,7 @@ from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 SEED = 20
 SAMPLED = (40, 40)  # damaged records, other damaged files
@@ -122,7 +123,8 @@ def enrich(folder: Path) -> None:
     """Give a run all that a record and a folder can have, as committed runs of trained systems do."""
     path = folder / "record.json"
     record = json.loads(path.read_text(encoding="utf-8"))
-    committed = [json.loads(one.read_text(encoding="utf-8")) for one in ROOT.glob("results/**/seal/*/record.json")]
+    folders = Results(ROOT / "results/reference").run_folders(pattern="seal/*")
+    committed = [json.loads((folder / "record.json").read_text(encoding="utf-8")) for folder in folders]
     trained = max(committed, key=lambda one: (len(one.get("measures", ())), one["run_id"]))
     record |= {name: trained[name] for name in ("source", "fit", "units", "environment")}
     few = ("fact_recall", "fact_recall_chance", "fact_recall_single_position_0")

@@ -125,9 +125,9 @@ def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
 
 def test_every_committed_record_is_read() -> None:
     """The committed records, the oldest included, have the shape that is checked."""
-    committed = sorted((ROOT / "results").glob("**/record.json"))
+    committed = Results(ROOT / "results/reference").run_folders()
     assert len(committed) > 100
-    assert [RunRecord.read(path.parent).run_id for path in committed] == [path.parent.name for path in committed]
+    assert [RunRecord.read(folder).run_id for folder in committed] == [folder.name for folder in committed]
 
 
 def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,8 +189,10 @@ def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> 
     times = []
     for engine in ((), JOBLIB):
         assert main(["run", "-m", *words, "overwrite=true", *engine]) == 0
-        times.append({record["fit"]["seconds"] for record in records(tmp_path / "r").values()})
-    assert [len(seconds) for seconds in times] == [1, 1]
+        fits = {record["fit"]["seconds"] for record in records(tmp_path / "r").values()}
+        checkpoints = {path.resolve() / "fit.json" for path in (tmp_path / "r").glob("runs/*/*/*/work/checkpoint")}
+        times.append((len(fits), {path.stat().st_mtime_ns for path in checkpoints}))
+    assert [(count, len(written)) for count, written in times] == [(1, 1), (1, 1)]
     assert times[0] != times[1]
 
 
