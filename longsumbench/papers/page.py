@@ -149,10 +149,11 @@ class Page:
     text: str = ""
 
 
-PAPER_TABLE_KINDS = {  # kind → package of its module, which has KIND_page, and perhaps check_KIND
-    **dict.fromkeys(("scores", "curves", "dimensions"), "numbers"),
-    **dict.fromkeys(("sizes", "similarity", "fusions", "rank_recall"), "texts"),
-    **dict.fromkeys(("evidence", "examples", "case_study", "questions"), "examples"),
+PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page, and perhaps check_KIND
+    **{kind: f"numbers.{kind}" for kind in ("scores", "curves")},
+    "dimensions": "numbers.scores",
+    **{kind: f"texts.{kind}" for kind in ("sizes", "similarity", "fusions", "rank_recall")},
+    **{kind: f"examples.{kind}" for kind in ("evidence", "examples", "case_study", "questions")},
 }
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
@@ -184,7 +185,7 @@ def check_options(job: Job) -> None:
 def _module_of(kind: str) -> ModuleType:
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
-    return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}.{kind}")
+    return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}")
 
 
 _NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")

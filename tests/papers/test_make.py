@@ -1,6 +1,7 @@
 """A table is made of what is finished, after running what is missing."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,9 @@ def test_what_cannot_be_made(typed: list[str], tmp_path: Path) -> None:
 
 def test_kinds_have_a_page(tmp_path: Path) -> None:
     """A kind is a module with a function; another name is an error."""
-    assert len(set(PAPER_TABLE_KINDS)) == 11
+    assert len(PAPER_TABLE_KINDS) == 11
+    for kind, module in PAPER_TABLE_KINDS.items():
+        assert callable(getattr(import_module(f"longsumbench.papers.{module}"), f"{kind}_page"))
     job = plan_paper_table(toy_paper_table(kind="dimension"), "probe", [], Results(tmp_path))
     with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
         make_page(job)
