@@ -177,16 +177,16 @@ def test_runs_that_differ_in_anything_are_not_meant(change: Callable[[RunRecord]
     claim = claims.Claim("seal")
     for run in (made(1), change(made(2)), made(3)):
         write_run(run, tmp_path)
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as message:
         claims.read_runs(Results(tmp_path), [claim])
-    assert str(told.value).endswith(f"are missing in {tmp_path}: seal (1,500 steps), seed 2")
+    assert str(message.value).endswith(f"are missing in {tmp_path}: seal (1,500 steps), seed 2")
     write_run(made(2, run_id="another00000"), tmp_path)
     runs = claims.read_runs(Results(tmp_path), [claim])[claim]
     assert [run.record.seed for run in runs] == [1, 2, 3]
 
 
 def test_runs_without_scores_are_named(tmp_path: Path) -> None:
-    """A record alone is not passed over: all seeds of all claims that lack scores stand in the line."""
+    """A record alone is not passed over: all seeds of all claims that lack scores are in the line."""
     for seed in (1, 2, 3):
         (write_run(made(seed), tmp_path) / "scores.csv").unlink()
     with pytest.raises(

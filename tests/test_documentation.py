@@ -25,7 +25,7 @@ GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 
 def commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the words of each command; what explains it, and what stands for something else, is left out."""
+    """Yield the words of each command; what explains it, and what means something else, is left out."""
     for found in COMMAND.finditer(text.replace("\\\n", " ")):
         line = re.split(r" {2,}|\s#|\s(?:[|>]|>>)\s|; | && ", found[1] or found[2])[0]
         if "…" not in line and "..." not in line and "[" not in line.partition("=")[0]:
@@ -67,7 +67,7 @@ def test_commands_on_pages_can_be_typed() -> None:
             try:
                 options = parse_words(words)
                 for word in options.overrides if options.command == "run" else ():
-                    if not word.startswith("hydra") and not word.isupper():  # MODEL stands for words
+                    if not word.startswith("hydra") and not word.isupper():  # MODEL means words
                         as_hydra(word)
             except UsageError as problem:
                 wrong.append(f"{page}: {shlex.join(words)}: {problem}")

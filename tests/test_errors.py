@@ -48,7 +48,7 @@ def test_an_unknown_name_says_the_nearest_and_all() -> None:
     [((), "empty"), (("a.jsonl",), "a.jsonl: empty"), (("a.jsonl", 7), "a.jsonl:7: empty")],
 )
 def test_a_data_error_says_where(where: tuple[str, int], text: str) -> None:
-    """File and line stand before the problem, as compilers write them."""
+    """File and line are before the problem, as compilers write them."""
     assert str(DataError("empty", *where)) == text
 
 

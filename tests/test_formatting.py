@@ -40,7 +40,7 @@ def test_an_unknown_interval_is_called_so() -> None:
 
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is told on stderr is one line, whatever it names; a table's cell is one line, too."""
+    """What is reported on stderr is one line, whatever it names; a table's cell is one line, too."""
     logging.getLogger("longsumbench").info(f"example {HOSTILE}")
     assert capsys.readouterr().err == f"example {ESCAPED}\n"
     assert main(["inspect", HOSTILE, "0", "--results-dir", "nowhere"]) == 2

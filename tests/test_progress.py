@@ -46,7 +46,7 @@ def test_a_log_is_not_flooded() -> None:
 
 
 def test_a_terminal_shows_a_bar() -> None:
-    """On a terminal the step and its unit stand in a bar."""
+    """On a terminal the step and its unit are in a bar."""
     stream = Terminal()
     with Progress("training", 2, "steps", stream) as shown:
         shown.start_at(1)

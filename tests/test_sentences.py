@@ -148,7 +148,7 @@ def boundaries(sentences: list[str]) -> set[int]:
 
 @pytest.mark.parametrize(("corpus", "precision", "recall"), [("sumpubmed", 0.99, 0.97), ("elife", 0.98, 0.97)])
 def test_agreement_with_given_sentences(corpus: str, precision: float, recall: float) -> None:
-    """Joined and split again, real papers get back the sentences they came with, where an end mark stands between."""
+    """Joined and split again, real papers get back the sentences they came with, where an end mark is between."""
     found = expected = both = 0
     for sentences in given_sentences(corpus):
         text = " ".join(sentences)

@@ -21,7 +21,7 @@ from longsumbench.sweeps.run import plan_launch
 from longsumbench.sweeps.tables import updating_tables
 
 SAMPLE = 100  # examples that are summarized
-_LEAST_SAMPLE = 20  # examples from which systems can be told apart
+_LEAST_SAMPLE = 20  # examples from which systems can be distinguished
 _WHOLE_PERCENT = 99.5  # percent of a text
 _COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
 

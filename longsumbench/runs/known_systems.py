@@ -56,7 +56,7 @@ def make_system(config: Any) -> System:
     system: System = registry.systems.load(config.name)(config)
     if cacheable and not path.exists():
         flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
-        with suppress(OSError, EnvironmentProblem):  # a package that is missing is told where it is needed
+        with suppress(OSError, EnvironmentProblem):  # a package that is missing is reported where it is needed
             identity, versions = system.identity(), system.versions()
             facts = _Facts(decided_by=sorted(system.decided_by), flags=flags, identity=identity, versions=versions)
             write_atomically(path, json.dumps(facts))

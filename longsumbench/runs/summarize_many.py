@@ -99,7 +99,7 @@ def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) 
 
 
 def _check_folder_settings(output: Path, settings: str) -> None:
-    """Note the settings in a hidden file beside the output; raise UsageError if others, or none, are noted."""
+    """Note the settings in a hidden file next to the output; raise UsageError if others, or none, are noted."""
     note = output.with_name(f".{output.name}.settings")
     is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
     if not is_empty and not (note.is_file() and note.read_text(encoding="utf-8") == settings):

@@ -93,7 +93,7 @@ def test_words_that_cannot_be_meant(
     lead, _ = ids(results)
     of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
     capsys.readouterr()
-    for words, told in (
+    for words, message in (
         (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not pydoc"),
         (
             ["fusion", *of_texts, "dataset.split=validation", f"run={lead}"],
@@ -112,7 +112,7 @@ def test_words_that_cannot_be_meant(
     ):
         assert main(["analyze", *words, "--results-dir", str(results.root), "--output", str(tmp_path / "out")]) == 2
         (error,) = capsys.readouterr().err.strip().splitlines()
-        assert told in error
+        assert message in error
     assert not list((tmp_path / "out").iterdir())
 
 

@@ -114,7 +114,7 @@ def test_the_metric_by_a_model(tmp_path: Path) -> None:
 
 
 def test_a_model_is_needed(tmp_path: Path) -> None:
-    """Without one, one line says what it is and what to do; of a folder that is none, the setting is told."""
+    """Without one, one line says what it is and what to do; of a folder that is none, the setting is reported."""
     with pytest.raises(UsageError, match=r"model= is missing.*next-sentence prediction.*model=bert-large-uncased"):
         CoherenceSettings()
     with pytest.raises(UsageError, match=r"^model=.*no config\.json"):

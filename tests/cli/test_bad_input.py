@@ -114,9 +114,9 @@ def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
 
 def test_a_bad_row_is_named_by_file_and_line(toy: Path, fails: Callable[..., str]) -> None:
     """What cannot be read ends with exit code 3 and a line that names file, line and problem."""
-    for bad, told in BAD_ROWS.values():
+    for bad, expected in BAD_ROWS.values():
         (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
-        assert f"{toy}/{told}" in fails(3, f"dataset.path={toy}")
+        assert f"{toy}/{expected}" in fails(3, f"dataset.path={toy}")
 
 
 def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
 
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
     """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
-    for word, told in USAGE.items():
-        assert told in fails(2, f"dataset.path={toy}", word)
-    for word, told in TRUNC_USAGE.items():
-        assert told in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
+    for word, expected in USAGE.items():
+        assert expected in fails(2, f"dataset.path={toy}", word)
+    for word, expected in TRUNC_USAGE.items():
+        assert expected in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
     assert not (toy.parent / "results").exists()
 
 
@@ -168,15 +168,15 @@ def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., st
 def test_a_missing_train_split_is_told(model: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     """What learns from a training split says so where there is none, and names other ways if there are any."""
     folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    told = "train" if model == "trunc" else "choose model.length=<words> or =reference"
-    assert told in fails(3, f"dataset.path={folder}", f"model={model}", "scale=tiny")  # paper: told to want a GPU
+    expected = "train" if model == "trunc" else "choose model.length=<words> or =reference"
+    assert expected in fails(3, f"dataset.path={folder}", f"model={model}", "scale=tiny")  # paper: told to want a GPU
 
 
 def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
     """The split to summarize must be there; the others are named."""
     folder = write_jsonl(tmp_path / "toy", validation=0)
-    told = fails(3, f"dataset.path={folder}", "dataset.split=validation")
-    assert "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)" in told
+    expected = fails(3, f"dataset.path={folder}", "dataset.split=validation")
+    assert "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)" in expected
 
 
 def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -211,9 +211,9 @@ def test_an_unwritable_folder_is_told(
         monkeypatch.setenv("LONGSUMBENCH_CACHE", str(below_a_file))
     else:
         words.append(f"results_dir={below_a_file}")
-    told = fails(4, *words)
-    assert f"cannot write to {below_a_file}" in told
-    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in told
+    expected = fails(4, *words)
+    assert f"cannot write to {below_a_file}" in expected
+    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in expected
 
 
 def no_space(*_: Any, **__: Any) -> None:
@@ -294,10 +294,10 @@ def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeyp
 def test_no_network_is_told(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network, a dataset on the hub fails and says how else to get texts."""
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://192.0.2.1")  # reserved: nobody answers there
-    told = fails(4, "dataset=arxiv")
-    assert "'arxiv'" in told
-    assert "dataset.path=" in told
-    assert "dataset=pydoc" in told
+    expected = fails(4, "dataset=arxiv")
+    assert "'arxiv'" in expected
+    assert "dataset.path=" in expected
+    assert "dataset=pydoc" in expected
 
 
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
@@ -331,10 +331,12 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
 ) -> None:
     """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
     monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: {}["no\nsuch"])
-    told = fails(70, f"dataset.path={toy}")
-    match = re.search(r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", told)
+    expected = fails(70, f"dataset.path={toy}")
+    match = re.search(
+        r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", expected
+    )
     assert match is not None
-    assert "please report it, with that file, to the project" in told
+    assert "please report it, with that file, to the project" in expected
     log = Path(match[1]).read_text(encoding="utf-8")
     assert log.startswith("Traceback")
     assert "pipeline.py" in log
@@ -491,9 +493,9 @@ def test_results_that_may_only_be_read(toy: Path, tmp_path: Path, capsys: pytest
         path.chmod(0o555 if path.is_dir() else 0o444)
     capsys.readouterr()
     with heeded():
-        for words, told in commands.values():
+        for words, expected in commands.values():
             assert main(words) == 4
             (error,) = capsys.readouterr().err.splitlines()
-            assert error.startswith(f"longsumbench: {told}")
+            assert error.startswith(f"longsumbench: {expected}")
     for path, mode in modes.items():
         path.chmod(mode)

@@ -142,7 +142,7 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("run seal", "'seal' is not an override: write model=seal"),
         ("run --model seal", "'--model' is not a flag: write model=seal"),
@@ -174,7 +174,7 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
     ],
 )
 def test_wrong_usage_is_one_line(
-    words: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
     (tmp_path / "tests").mkdir()
@@ -183,7 +183,7 @@ def test_wrong_usage_is_one_line(
     output = capsys.readouterr()
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
-    assert told in output.err
+    assert message in output.err
 
 
 def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,9 +219,9 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
 def test_what_can_be_named_is_listed(kind: str, named: set[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Every name has a line that says what it is, not where it stands."""
     assert main(["list", kind]) == 0
-    told = {line.split()[0]: line.partition(" ")[2].strip() for line in capsys.readouterr().out.splitlines()}
-    assert named <= set(told)
-    assert all(" " in about for about in told.values())
+    message = {line.split()[0]: line.partition(" ")[2].strip() for line in capsys.readouterr().out.splitlines()}
+    assert named <= set(message)
+    assert all(" " in about for about in message.values())
 
 
 def test_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,21 +293,21 @@ def test_a_leaderboard_is_printed(words: list[str], tmp_path: Path, capsys: pyte
 
 
 def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table of what was finished is printed, then which points failed and why; the command is told by its code."""
+    """The table of what was finished is printed, then which points failed and why; so does the code."""
     toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
     sweep = ["-m", "model=lead,oracle", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
     assert main(["run", *sweep, "score.resamples=100"]) == 1
     output = capsys.readouterr()
     assert output.out.count("test split, 8 examples") == 1
-    told = output.err.splitlines()
-    assert "longsumbench: 1 of 2 points failed, the others are kept:" in told
-    assert re.match(r"model=lead +model.length=train needs a train split", told[-1])
+    message = output.err.splitlines()
+    assert "longsumbench: 1 of 2 points failed, the others are kept:" in message
+    assert re.match(r"model=lead +model.length=train needs a train split", message[-1])
 
 
 def test_a_table_is_printed_of_what_was_finished_before_a_failure(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a baseline fails for want of memory, the run's own numbers are shown, and the failure after them."""
+    """When a baseline fails without memory, the run's own numbers are shown, and the failure after them."""
     monkeypatch.setattr("longsumbench.models.baselines.system.Oracle.summarize", lambda *_: exhausted())
     assert main(["run", *words]) == 4
     output = capsys.readouterr()
@@ -331,7 +331,7 @@ def test_a_torn_record_of_others_ends_no_sweep(
 
 
 def exhausted() -> None:
-    """Fail for want of memory."""
+    """Fail without memory."""
     raise MemoryError
 
 

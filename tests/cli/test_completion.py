@@ -14,7 +14,7 @@ from longsumbench.cli.completers import complete_filter, complete_listed_dataset
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results
 
-# A line per argument: what bash has for it after TAB. The shell function stands for the installed command.
+# A line per argument: what bash has for it after TAB. The shell function means the installed command.
 BASH = """
 longsumbench() { "$PYTHON" -m longsumbench "$@"; }
 eval "$(longsumbench completion bash)"

@@ -1,6 +1,6 @@
 """What a large corpus costs: about the memory of a small one.
 
-pytest --slow tests/cli/test_scale.py                             # 500 MB of JSON lines beside 50 MB
+pytest --slow tests/cli/test_scale.py                             # 500 MB of JSON lines next to 50 MB
 LONGSUMBENCH_LARGE=5000 pytest --slow -s tests/cli/test_scale.py  # 5 GB; takes some 11 GB of disk
 """
 

@@ -64,7 +64,7 @@ def test_texts_are_frozen() -> None:
 
 @given(LEDGERS)
 def test_ledgers_add_up(ledgers: list[Truncation]) -> None:
-    """What the sum has seen and cut is what its parts have, and no cause stands in it twice."""
+    """What the sum has seen and cut is what its parts have, and no cause is in it twice."""
     summed = total_truncation(ledgers)
     assert summed.tokens_seen == sum(ledger.tokens_seen for ledger in ledgers)
     assert summed.words_seen == sum(ledger.words_seen for ledger in ledgers)
@@ -93,5 +93,5 @@ def test_the_ledger_in_words() -> None:
 
 
 def test_words_are_separated_by_whitespace() -> None:
-    """A word is what stands between whitespace; an empty sentence has none."""
+    """A word is what is between whitespace; an empty sentence has none."""
     assert count_words(["One two,\tthree-four.", "", "  "]) == 3

@@ -88,10 +88,10 @@ def suite(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_it_is_listed(installed: Path) -> None:
     """`list models` names it, with the first line of its docstring; one that cannot be imported is named with why."""
     lines = suite(installed, "list", "models").stdout.splitlines()
-    told = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
-    assert told["last"] == "The source's last words."
-    assert "cannot be imported" in told["broken"]
-    assert {"lead", "trunc"} <= set(told)
+    message = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
+    assert message["last"] == "The source's last words."
+    assert "cannot be imported" in message["broken"]
+    assert {"lead", "trunc"} <= set(message)
 
 
 def test_its_settings_are_listed(installed: Path) -> None:
@@ -100,7 +100,7 @@ def test_its_settings_are_listed(installed: Path) -> None:
 
 
 def test_it_runs(installed: Path, tmp_path: Path) -> None:
-    """It is run, scored and tabled beside the baselines, with the settings of a YAML file."""
+    """It is run, scored and tabled next to the baselines, with the settings of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)
     (tmp_path / "conf" / "model" / "last.yaml").write_text("# Six.\nname: last\nwords: 6\n", encoding="utf-8")
     flags = ["--config-dir", str(tmp_path / "conf")]

@@ -21,7 +21,7 @@ def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
 
 
 def test_a_built_in_name_is_loaded() -> None:
-    """A built-in name stands for what its table says."""
+    """A built-in name means what its table says."""
     assert KIND.load("path") is Path
 
 
@@ -65,20 +65,20 @@ def test_a_broken_plug_in_harms_only_itself(target: str, tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("table", [registry.systems, registry.corpora, registry.metrics, registry.rankers])
 def test_every_built_in_name_can_be_loaded(table: Registry) -> None:
-    """No built-in name stands for something that is missing."""
+    """No built-in name means something that is missing."""
     for name in table.built_in:
         assert table.load(name) is not None
 
 
 def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names can be listed without importing what they stand for."""
+    """Names can be listed without importing what they mean."""
     monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
     assert "lead" in registry.systems.targets()
     assert "longsumbench.models.baselines.system" not in sys.modules
 
 
 def test_settings_are_found_where_there_is_no_module_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A built-in system may keep its settings beside itself."""
+    """A built-in system may keep its settings next to itself."""
     (tmp_path / "tail").mkdir()
     (tmp_path / "tail" / "system.py").write_text("class Config: ...\nclass Tail:\n    Config = Config\n")
     monkeypatch.syspath_prepend(tmp_path)

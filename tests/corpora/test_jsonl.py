@@ -32,7 +32,7 @@ def test_structured_documents() -> None:
 
 
 def test_empty_references() -> None:
-    """Empty ones beside others are dropped, lest the first of all be empty; an example without any keeps one."""
+    """Empty ones next to others are dropped, lest the first of all be empty; an example without any keeps one."""
     for given, expected in (
         (["", "Real."], (("Real.",),)),
         (["A.", [" "], "B."], (("A.",), ("B.",))),

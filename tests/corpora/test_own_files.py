@@ -125,7 +125,7 @@ def test_standard_input_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_rows_need_no_summaries(name: str, tmp_path: Path) -> None:
-    """A row is an input; whatever stands where its summary would be is not looked at; the same id twice is fine."""
+    """A row is an input; whatever is where its summary would be is not looked at; the same id twice is fine."""
     rows = [
         {"id": 1, "document": "One.\n\nTwo.", "title": "t", "query": "q"},
         {"id": "b", "document": "Three.", "summary": 5},
@@ -198,10 +198,10 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_no_text_is_told(name: str, tmp_path: Path) -> None:
     """An empty file, one that is no text, and a row that cannot be used are errors that say where and what."""
-    content, told = BAD[name]
+    content, message = BAD[name]
     with pytest.raises(DataError) as problem:
         read_inputs([write(tmp_path / "good.txt", "Good."), write(tmp_path / name, content)])
-    assert str(problem.value).startswith(f"{tmp_path}/{told}")
+    assert str(problem.value).startswith(f"{tmp_path}/{message}")
     assert "\n" not in str(problem.value)
 
 
@@ -216,7 +216,7 @@ def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "message"),
     [
         ([], "name a FILE"),
         (["-", "-"], "once only"),
@@ -224,7 +224,7 @@ def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
         (["rows.json"], "rows.json: its name should end in"),
     ],
 )
-def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], told: str) -> None:
+def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], message: str) -> None:
     """No file at all, standard input twice, or an ending that does not say how to read the file."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         read_inputs(files)

@@ -82,7 +82,7 @@ LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?
 
 @given(LINES.map("\n".join))
 def test_nothing_is_lost(comments: str) -> None:
-    """Whatever is in a review stands in its sections but the form's headings, which are their names, in order."""
+    """Whatever is in a review is in its sections but the form's headings, which are their names, in order."""
     (document, _) = peer_reviews_example(paper(f"Begun. {comments}", "Good.")).documents
     assert "".join("".join(document.sentences()).split()) == without_headings(f"Begun. {comments}")
     asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]

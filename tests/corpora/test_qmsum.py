@@ -114,14 +114,14 @@ def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
     with pytest.raises(DataError, match="two folders for the split 'validation'"):
         load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     (tmp_path / "val" / "V1.json").unlink()
-    for content, told in (
+    for content, message in (
         (b"{}", "the field 'meeting_transcripts' is missing"),
         (b'{"topic_list": [', "not a JSON object: "),
         (b"\xff\xfe{", "not UTF-8: byte 1"),
         (b"", "not a JSON object: "),
     ):
         (tmp_path / "dev" / "V2.json").write_bytes(content)
-        with pytest.raises(DataError, match=rf"V2\.json: {told}"):
+        with pytest.raises(DataError, match=rf"V2\.json: {message}"):
             load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
 
 

@@ -137,7 +137,7 @@ def test_another_script_is_said_before_and_after(tmp_path: Path, capsys: pytest.
 
 
 def test_one_file_names_the_division(tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that is all test split is told how to be divided; a divided one and a folder are not."""
+    """A file that is all test split has a message on how to divide it; a divided one and a folder have none."""
     path = write_table(tmp_path / "a.csv", [{**ROWS[0], "id": str(number)} for number in range(40)])
     hint = "dataset.split_by_hash=true divides one file into three"
     for name, words, expected in (

@@ -59,14 +59,14 @@ def test_the_lead_is_the_summary() -> None:
 
 
 def test_a_document_is_a_stretch_of_one_page() -> None:
-    """It ends where the source changes; a page that comes again is another; without a source each stands alone."""
+    """It ends where the source changes; a page that comes again is another; without a source each is alone."""
     given = (paragraph("a1"), paragraph("a2"), paragraph("b1", "b"), paragraph("a3"), paragraph("c1", None), "c2")
     expected = [("a", ["a1", "a2"]), ("b", ["b1"]), ("a", ["a3"]), (None, ["c1"]), (None, ["c2"])]
     assert documents(*given) == expected
 
 
 def test_a_blank_source_is_none() -> None:
-    """Paragraphs of it are no neighbours in a page, so each stands alone."""
+    """Paragraphs of it are no neighbours in a page, so each is alone."""
     assert documents(paragraph("x", " "), paragraph("y", " ")) == [(None, ["x"]), (None, ["y"])]
 
 

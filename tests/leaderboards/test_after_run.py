@@ -60,7 +60,7 @@ def test_a_short_screen(describe: Describe) -> None:
 
 
 def test_words_of_the_table_are_explained(describe: Describe) -> None:
-    """The legend has the marks and words that the table shows, and no other: "oracle" only beside an oracle."""
+    """The legend has the marks and words that the table shows, and no other: "oracle" only next to an oracle."""
     text = " ".join(describe([record("lead", 20)], [seal(24.5)]))
     meanings = "→: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval"
     legend = f"Legend: {meanings} (of one seed: over examples only)."

@@ -186,7 +186,7 @@ def test_checkpoints_alone_are_one_table(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the table and the picture's path; a dataset beside --matrix is one line."""
+    """It prints the table and the picture's path; a dataset next to --matrix is one line."""
     write_runs(tmp_path)
     main(["leaderboard", "--matrix", "facts", "--results-dir", str(tmp_path)])
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Scores per example, their means and intervals, and the file they stand in."""
+"""Scores per example, their means and intervals, and the file they are in."""
 
 from dataclasses import astuple, replace
 from pathlib import Path

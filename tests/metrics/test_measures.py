@@ -1,4 +1,4 @@
-"""A dataset whose facts are known, end to end: what is scored beside ROUGE, recorded, tabled and drawn."""
+"""A dataset whose facts are known, end to end: what is scored next to ROUGE, recorded, tabled and drawn."""
 
 import random
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def files_of(config: RunConfig, record: RunRecord) -> Path:
 
 
 def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
-    """Lead reads thirteen words: the bridge is right wherever it stands in them, the mill never; the record says so."""
+    """Lead reads thirteen words: the bridge is right wherever it is in them, the mill never; the record says so."""
     config = configured(tmp_path)
     record = run_point(Point(config))
     means = {name: measure.mean for name, measure in record.measures.items()}
@@ -147,7 +147,7 @@ def test_another_version_of_a_metric_is_another_run(tmp_path: Path, monkeypatch:
 
 
 def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Table and picture stand beside each other, and `leaderboard` names the picture, though not among LaTeX."""
+    """Table and picture are next to each other, and `leaderboard` names the picture, though not among LaTeX."""
     for length in ("13", "reference"):
         run_point(Point(configured(tmp_path, length=length)))
     picture = tmp_path / "results" / "leaderboard" / "reports-recall.png"
@@ -161,7 +161,7 @@ def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytes
 
 
 def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
-    """Lead copies: all of its words stand in the source, in one stretch; nothing else of the run changes."""
+    """Lead copies: all of its words are in the source, in one stretch; nothing else of the run changes."""
     plain = configured(tmp_path, "plain_reports")
     before = run_point(Point(plain))
     asked = asking(replace(plain, results_dir=str(tmp_path / "other")), "extractive", "length_ratio", "novel_ngrams")

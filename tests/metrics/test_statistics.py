@@ -90,8 +90,8 @@ def test_perl_draws_as_perl_does() -> None:
     if perl is None:
         pytest.skip("perl")
     values = SCORES[:37].round(5)
-    told = subprocess.run([perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True)
-    assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in told.stdout.split()])
+    message = subprocess.run([perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True)
+    assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in message.stdout.split()])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -24,7 +24,7 @@ def score(
 
 
 def test_novel_ngrams_by_hand() -> None:
-    """Of "the cat slept on the mat", no word is new; "cat slept" and "slept on" are, and all that they stand in."""
+    """Of "the cat slept on the mat", no word is new; "cat slept" and "slept on" are, and all that they are in."""
     assert score("novel_ngrams", "THE cat slept on the mat!") == pytest.approx([0, 2 / 5, 3 / 4, 1])
 
 
@@ -39,7 +39,7 @@ def test_repetition_by_hand() -> None:
 
 
 def test_length_by_hand() -> None:
-    """Four words beside references of two and of six: the ratio is 1; a third one without words does not count."""
+    """Four words next to references of two and of six: the ratio is 1; a third one without words does not count."""
     references: tuple[Sentences, ...] = (("one two",), ("one two three.", "four five six"), ("—",))
     assert score("length_ratio", "A b, c d.", references=references) == [1.0, 4.0, 4.0]
 
@@ -68,7 +68,7 @@ def test_an_empty_summary_has_a_length() -> None:
 
 @given(TEXTS, TEXTS)
 def test_a_longer_ngram_is_new_where_a_part_of_it_is(prediction: str, source: str) -> None:
-    """The shares equal a count word by word, and what stands in the source is new nowhere."""
+    """The shares equal a count word by word, and what is in the source is new nowhere."""
     words, known = prediction.replace(".", "").split(), f" {source.replace('.', '')} "
     for n, value in enumerate(score("novel_ngrams", prediction, source), start=1):
         grams = [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]

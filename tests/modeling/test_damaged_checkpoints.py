@@ -161,7 +161,7 @@ def other_weights(folder: Path, change: Callable[[dict[str, Tensor], str], objec
 
 
 def shards(folder: Path, listed: Any) -> None:
-    """Put a list of shards beside the weights, which become one; a text is the shard of all weights."""
+    """Put a list of shards next to the weights, which become one; a text is the shard of all weights."""
     names = load_file(folder / WEIGHTS)
     shutil.copy(folder / WEIGHTS, folder.parent / "outside.safetensors")
     (folder / WEIGHTS).rename(folder / "shard.safetensors")
@@ -271,9 +271,9 @@ def problem_of(use: Callable[[Path], None], folder: Path, capfd: pytest.CaptureF
         with no_longer_than(SECONDS):
             use(folder)
     except SuiteError as error:
-        told, captured = str(error), capfd.readouterr()
-        if "\n" in told or str(folder) not in told or error.exit_code not in (2, 3, 4):
-            return f"exit code {error.exit_code}: {told}"
+        message, captured = str(error), capfd.readouterr()
+        if "\n" in message or str(folder) not in message or error.exit_code not in (2, 3, 4):
+            return f"exit code {error.exit_code}: {message}"
         said = captured.out if captured.out.startswith("Ignored unknown kwarg") else ""  # by tokenizers
         printed = captured.out.replace(said, "") + captured.err
         return f"printed: {printed}" if printed else ""
@@ -296,10 +296,10 @@ def check(
         folder = to / str(number) / "copy"
         shutil.copytree(whole, folder)
         damages[name](folder)
-        if told := problem_of(use, folder, capfd):
-            wrong[name] = told
+        if message := problem_of(use, folder, capfd):
+            wrong[name] = message
         shutil.rmtree(folder.parent)
-    assert not wrong, "\n".join(f"{name} → {told}" for name, told in wrong.items())
+    assert not wrong, "\n".join(f"{name} → {message}" for name, message in wrong.items())
 
 
 @pytest.fixture(params=WAYS)

@@ -191,7 +191,7 @@ def test_a_token_that_must_come_comes() -> None:
 
 
 def test_padding_does_not_change_what_is_written(model: Any) -> None:
-    """A text alone and padded beside a longer one give the same output with n-grams of the source forbidden."""
+    """A text alone and padded next to a longer one give the same output with n-grams of the source forbidden."""
     asked = Decoding(encoder_no_repeat_ngram=1, num_beams=2, min_length=6)
     batch = inputs()
     batch["input_ids"][0, 5:], batch["attention_mask"][0, 5:] = 0, 0

@@ -37,7 +37,7 @@ def test_paragraphs_know_their_sentences() -> None:
 
 
 def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
-    """A section is all its paragraphs, without its name; a sentence stands alone."""
+    """A section is all its paragraphs, without its name; a sentence is alone."""
     assert [one.text for one in paragraphs_of(EXAMPLE, "section")] == ["A a. B b. C c.", "D d.", "E e.   "]
     assert [one.sentences for one in paragraphs_of(EXAMPLE, "sentence")][:2] == [("A a.",), ("B b.",)]
 

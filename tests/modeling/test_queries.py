@@ -61,7 +61,7 @@ def test_every_unit_with_text_begins_with_the_query(system: Any) -> None:
 
 
 def test_units_stay_within_their_length(system: Any) -> None:
-    """The query takes of a unit's room, at most half; beside a group of CA it takes half a snippet."""
+    """The query takes of a unit's room, at most half; next to a group of CA it takes half a snippet."""
     example = toys("test", 1, 44).examples[0]
     config = system.config
     if system.config.name == "ca":
@@ -77,7 +77,7 @@ def test_units_stay_within_their_length(system: Any) -> None:
 
 
 def test_the_ledger_counts_the_query_once(system: Any) -> None:
-    """The source is longer by the query, however many units it stands before; what is cut of it is told."""
+    """The source is longer by the query, however many units it is before; what is cut of it is reported."""
     example = toys("test", 1, 44).examples[0]
     alone = system.reader.units(replace(example, query=None)).truncation
     for query in (QUESTION, " ".join(f"word{number % 7}" for number in range(300))):
@@ -90,7 +90,7 @@ def test_the_ledger_counts_the_query_once(system: Any) -> None:
 
 
 def test_another_query_is_another_input(system: Any) -> None:
-    """Two questions about one text are told apart, and no question is a third thing."""
+    """Two questions about one text are distinguished, and no question is a third thing."""
     example = toys("test", 1, 44).examples[0]
     read = [system.reader.units(replace(example, query=query)).ids for query in (QUESTION, "word2", None)]
     assert read[0] != read[1] != read[2] != read[0]

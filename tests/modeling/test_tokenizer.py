@@ -92,7 +92,7 @@ def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
 
 
 def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name on the hub, when that cannot be reached, is a problem of the machine, told at once in one line."""
+    """A name on the hub, when that cannot be reached, is a problem of the machine, reported at once in one line."""
     monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable") as raised:
         load_tokenizer("nobody/nothing")
@@ -194,7 +194,7 @@ def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
 
 
 def test_the_least_of_a_vocabulary() -> None:
-    """Words need an entry beside the special ones, bytes all of theirs; fewer are refused before any work."""
+    """Words need an entry next to the special ones, bytes all of theirs; fewer are refused before any work."""
     assert TruncConfig(**{**TINY, "tokenizer": "words", "vocabulary_size": 5}).vocabulary_size == 5
     for kind, size in (("words", 4), ("trained", 259)):
         with pytest.raises(UsageError, match=f"model.vocabulary_size={size} is below {size + 1}"):

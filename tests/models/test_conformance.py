@@ -205,7 +205,7 @@ def test_another_systems_folder_is_refused(system: System, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ODD)
 def test_odd_examples_are_summarized(kind: str, system: System) -> None:
-    """Whatever an example lacks, or has too much of, it gets a summary, alone and beside others."""
+    """Whatever an example lacks, or has too much of, it gets a summary, alone and next to others."""
     odd = ODD[kind]
     (alone,) = summarize(system, [odd])
     beside = summarize(system, [TEST[4], odd])

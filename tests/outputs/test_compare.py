@@ -1,4 +1,4 @@
-"""Finished runs beside each other: who may be compared, what is tested, what is told, as a user types it."""
+"""Finished runs next to each other: who may be compared, what is tested, what is reported, as a user types it."""
 
 import itertools
 import json
@@ -135,7 +135,7 @@ def test_trained_and_untrained(finished: Callable[..., Path], tmp_path: Path) ->
 
 
 def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> None:
-    """The mean length of the outputs stands above the tables, and who wrote the same text over and over."""
+    """The mean length of the outputs is above the tables, and who wrote the same text over and over."""
     for model, outputs_cut in (("lead", 0), ("trunc", 7)):
         finished(
             model,
@@ -145,9 +145,9 @@ def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> 
         )
     path = tmp_path / "runs" / "arxiv" / "trunc" / "trunc0000000" / "predictions.jsonl"
     write_summaries(path, [Summary(f"{place}", "The very same text.", None) for place in range(8)])
-    told = compared(tmp_path, "lead", "trunc").about()
-    assert "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in told
-    assert [line for line in told if line.startswith("Warning")] == [
+    message = compared(tmp_path, "lead", "trunc").about()
+    assert "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in message
+    assert [line for line in message if line.startswith("Warning")] == [
         "Warning, trunc (trunc000): nearly identical outputs, 1 of 8 distinct; "
         "7 of 8 outputs stopped at the length limit."
     ]
@@ -226,7 +226,7 @@ def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tm
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"split": "validation"}, "validation instead of test split"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
@@ -239,7 +239,7 @@ def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tm
     ],
 )
 def test_unlike_runs_are_refused(
-    finished: Callable[..., Path], typed: Typed, changes: dict[str, object], told: str
+    finished: Callable[..., Path], typed: Typed, changes: dict[str, object], message: str
 ) -> None:
     """Runs on other texts, or scored otherwise, are not compared, not even with --intersect; one line says why."""
     finished("lead", FOUR)
@@ -247,7 +247,7 @@ def test_unlike_runs_are_refused(
     for flags in ((), ("--intersect",)):
         code, out, err = typed("lead", "trunc", *flags)
         assert (code, out) == (2, "")
-        assert err == f"longsumbench: trunc (trunc000) may not be compared with lead (lead0000): {told}\n"
+        assert err == f"longsumbench: trunc (trunc000) may not be compared with lead (lead0000): {message}\n"
 
 
 def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("lead", "name two or more runs"),
         ("", "name two or more runs"),
@@ -283,17 +283,17 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
         ("lead trunc --al-pairs", "unknown flag '--al-pairs' (did you mean '--all-pairs'?)"),
     ],
 )
-def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
     """What cannot be meant ends with exit code 2 and one line."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     code, out, err = typed(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert told in err
+    assert message in err
 
 
 def test_a_folder_that_is_no_run(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
-    """A folder without a record is told from an id that nobody has."""
+    """A folder without a record is reported from an id that nobody has."""
     finished("lead", FOUR)
     (tmp_path / "empty").mkdir()
     code, _, err = typed("lead", tmp_path / "empty")
@@ -309,12 +309,12 @@ def test_a_record_alone_is_not_enough(finished: Callable[..., Path], typed: Type
         (folder / name).unlink()
     code, out, err = typed("lead", "trunc")
     assert (code, out) == (3, "")
-    told = f"{folder}: {' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
-    assert err == f"longsumbench: {told}: longsumbench run model=trunc 'dataset.path=my texts'\n"
+    message = f"{folder}: {' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
+    assert err == f"longsumbench: {message}: longsumbench run model=trunc 'dataset.path=my texts'\n"
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (lambda table: table.drop(columns="rougeL_f"), "column rougeL_f is missing or not between 0 and 1"),
         (lambda table: table.assign(rouge2_f=float("nan")), "column rouge2_f is missing or not between 0 and 1"),
@@ -324,7 +324,7 @@ def test_a_record_alone_is_not_enough(finished: Callable[..., Path], typed: Type
     ],
 )
 def test_damaged_scores(
-    finished: Callable[..., Path], tmp_path: Path, damage: Callable[[pd.DataFrame], pd.DataFrame], told: str
+    finished: Callable[..., Path], tmp_path: Path, damage: Callable[[pd.DataFrame], pd.DataFrame], message: str
 ) -> None:
     """A table of scores that does not fit its run is an error that says what to do."""
     finished("lead", FOUR)
@@ -332,12 +332,12 @@ def test_damaged_scores(
     write_scores(folder / "scores.csv", damage(scored(FOUR)))
     with pytest.raises(DataError) as problem:
         compared(tmp_path, "lead", "trunc")
-    assert told in str(problem.value)
+    assert message in str(problem.value)
     assert "run it again with overwrite=true" in str(problem.value)
 
 
 def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
-    """The table stands on stdout, the files beside the results under the runs' ids; a CSV row a pair and measure."""
+    """The table is on stdout, the files next to the results under the runs' ids; a CSV row a pair and measure."""
     finished("lead", FOUR)
     finished("trunc", OTHERS, variant="input_length=64,x=1", seed=3)
     finished("oracle", OTHERS, oracle=True)
@@ -358,7 +358,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
 
 
 def test_where_nothing_can_be_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
-    """A file where the folder ought to be is a problem of the machine, told in one line."""
+    """A file where the folder ought to be is a problem of the machine, reported in one line."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     (tmp_path / "taken").write_text("mine", encoding="utf-8")

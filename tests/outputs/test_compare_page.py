@@ -59,7 +59,7 @@ def test_what_was_written_is_read_as_it_was() -> None:
     assert text.count(HOSTILE) == 2
     assert "<id>" in text
     assert "nothing" in text
-    assert all(told in text for told in ("reference 1", "first reference", "reference 2", "second one\nof two"))
+    assert all(message in text for message in ("reference 1", "first reference", "reference 2", "second one\nof two"))
 
 
 def test_marks_by_hand() -> None:
@@ -76,7 +76,7 @@ def test_marks_by_hand() -> None:
 
 
 def texts(text: str) -> list[str]:
-    """Return what stands in the columns of the examples."""
+    """Return what is in the columns of the examples."""
     return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
 
 
@@ -91,7 +91,7 @@ def test_what_is_not_there_is_told() -> None:
 
 
 def test_the_verdict_by_hand() -> None:
-    """A difference that holds is told with its direction; one that does not, with what could have been seen."""
+    """A difference that holds is reported with its direction; one that does not, with what could have been seen."""
     lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
     texts = dict.fromkeys(lead, "text")
     worse = {name: score - 0.1 + 0.001 * (place % 5) for place, (name, score) in enumerate(lead.items())}

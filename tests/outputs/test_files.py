@@ -61,7 +61,7 @@ def test_one_file_may_have_both(rows: Written) -> None:
 
 
 def test_a_run_is_named_by_its_folder(rows: Written, tmp_path: Path) -> None:
-    """The folder of a run stands for the predictions in it."""
+    """The folder of a run means the predictions in it."""
     rows("predictions.jsonl", {"id": "a", "prediction": "t", "complete": True, "tokens": 1, "truncation": None})
     assert read_pairs(tmp_path, rows("r.jsonl", referenced("a", "r"))).pairs == (ScoredPair("a", "t", ("r",)),)
 
@@ -90,11 +90,13 @@ def test_folders_are_matched_by_name(tmp_path: Path) -> None:
 
 
 def test_ids_of_one_side_only(rows: Written) -> None:
-    """They are counted and named on both sides; with intersect the others are scored, and the ids are told."""
+    """They are counted and named on both sides; with intersect the others are scored, and the ids are reported."""
     ours = rows("ours.jsonl", *(predicted(name) for name in "abcde"))
     theirs = rows("theirs.jsonl", referenced("f"), referenced("a"))
-    told = r"ours.jsonl and .*theirs.jsonl: 4 predictions without references \(ids 'b', 'c', 'd', …\) and 1 reference "
-    with pytest.raises(DataError, match=told + r"without a prediction \(ids 'f'\); .* the 1 others by --intersect"):
+    message = (
+        r"ours.jsonl and .*theirs.jsonl: 4 predictions without references \(ids 'b', 'c', 'd', …\) and 1 reference "
+    )
+    with pytest.raises(DataError, match=message + r"without a prediction \(ids 'f'\); .* the 1 others by --intersect"):
         read_pairs(ours, theirs)
     found = read_pairs(ours, theirs, intersect=True)
     assert [pair.id for pair in found.pairs] == ["a"]
@@ -116,7 +118,7 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ('{"id": "a", "prediction": NaN}', "the field 'prediction' must be text or a list of sentences, not NaN"),
         ('{"id": "a", "prediction": null}', "'prediction' must be text or a list of sentences, not null"),
@@ -131,14 +133,14 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
         ('{"id": "a", "prediction": "\\ud800", "x": "\udcff"}', "not UTF-8: byte"),
     ],
 )
-def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, told: str) -> None:
+def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, message: str) -> None:
     """The error names the file and the line."""
     path = tmp_path / "ours.jsonl"
     path.write_text(f'{{"id": "z", "prediction": "x"}}\n\n{line}\n', encoding="utf-8", errors="surrogateescape")
     with pytest.raises(DataError) as raised:
         read_pairs(path, rows("theirs.jsonl", referenced("a"), referenced("z")))
     assert f"{raised.value}".startswith(f"{path}:3: ")
-    assert told in f"{raised.value}"
+    assert message in f"{raised.value}"
 
 
 def test_files_that_cannot_be_used(tmp_path: Path, rows: Written) -> None:
@@ -150,12 +152,12 @@ def test_files_that_cannot_be_used(tmp_path: Path, rows: Written) -> None:
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(good.read_bytes() * 99)[:-9])
     folder(tmp_path / "bare", x__txt="x")
     folder(tmp_path / "half", x__dec="x")
-    for name, told in {
+    for name, message in {
         "none.jsonl": "no such file or folder",
         "empty.jsonl": "the file is empty",
         "torn.jsonl.gz": "not a whole gzip file",
     }.items():
-        with pytest.raises(DataError, match=f"{name}: {told}"):
+        with pytest.raises(DataError, match=f"{name}: {message}"):
             read_pairs(tmp_path / name, good)
     with pytest.raises(DataError, match="the file is empty"):
         read_pairs(tmp_path / "empty.txt", tmp_path / "latin.txt")

@@ -178,12 +178,12 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
     code, out, _ = typed("repro", folder)
     assert (code, "it cannot be repeated here" in out, "longsumbench run" in out) == (0, True, False)
     assert typed("repro", folder, "--check")[:2] == (0, f"{NUM_TEST} of {NUM_TEST} examples' scores are the same\n")
-    for words, told in (
+    for words, message in (
         (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs, and no system"),
         (("run", "--config", folder / "config.yaml"), "is that of imported outputs of theirs, which cannot be run"),
     ):
         code, out, err = typed(*words)
-        assert (code, out, len(err.splitlines()), told in err) == (2, "", 1, True)
+        assert (code, out, len(err.splitlines()), message in err) == (2, "", 1, True)
     scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
     (folder / "scores.csv").write_text(scores, encoding="utf-8")
     assert typed("repro", folder, "--check")[0] == 1
@@ -192,7 +192,7 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "code", "told"),
+    ("change", "words", "code", "message"),
     [
         (lambda rows: rows[1:], (), 3, "no output for 1 of 8 examples (ids '"),
         (lambda rows: [*rows, rows[0]], (), 3, "occurs twice; keep one of each"),
@@ -217,12 +217,12 @@ def test_bad_input(
     change: Callable[[list[dict[str, str]]], list[dict[str, str]]],
     words: tuple[str, ...],
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     """What does not fit ends with one line that says what, and nothing is written."""
     write_outputs(held_out, change([output_of(row) for row in rows_of(toy)]))
     found, out, err = imported(held_out, *words)
-    assert (found, out, len(err.splitlines()), told in err) == (code, "", 1, True), err
+    assert (found, out, len(err.splitlines()), message in err) == (code, "", 1, True), err
     assert not folders_of(toy)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, told
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, tooltips
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
@@ -87,9 +87,10 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
         fill = draw(st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan]))
         with np.errstate(invalid="ignore"):
             arrays[name] = np.full(shape, fill).astype(draw(st.sampled_from(kinds)))
-    told = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
+    labelled = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
     texts = {
-        axis: tuple(draw(st.lists(st.text(max_size=3), min_size=SIZES[axis], max_size=SIZES[axis]))) for axis in told
+        axis: tuple(draw(st.lists(st.text(max_size=3), min_size=SIZES[axis], max_size=SIZES[axis])))
+        for axis in labelled
     }
     return Evidence(arrays, axes, texts)
 
@@ -195,8 +196,8 @@ def test_weights_by_hand() -> None:
     rows = ["step 1, “A”, unit 1: 0.25", "step 2, “cat”, unit 1: 0.9", "step 3, “<s>”, unit 1: 0"]
     rows += ["step 1, “A”, unit 2: 0.75", "step 2, “cat”, unit 2: 0.1", "step 3, “<s>”, unit 2: 1"]
     strongest = [rows[3], rows[1], rows[5]]
-    assert told(text, "td") == [*rows, *strongest]
-    assert told(text, "span") == strongest
+    assert tooltips(text, "td") == [*rows, *strongest]
+    assert tooltips(text, "span") == strongest
     shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
     assert shades == ["0.250", "0.900", "", "0.750", "0.100", "1.000"]
     runs = re.findall(r'<span class="(c\d)">( ?)<sup><a href="#(unit-\d)">\d</a></sup>', text)
@@ -205,20 +206,20 @@ def test_weights_by_hand() -> None:
 
 
 def test_a_reference_and_steps_without_text() -> None:
-    """The reference's tokens stand under its own map; without texts of the steps there is the map alone."""
+    """The reference's tokens are under its own map; without texts of the steps there is the map alone."""
     text = page_of(weighed(TWO_STEPS, ("A", " cat", "."), REFERENCE_AXIS))
     assert "weight: the units at each step of the reference" in text
-    assert len(told(text, "span")) == 3
+    assert len(tooltips(text, "span")) == 3
     bare = page_of(weighed(TWO_STEPS))
-    assert told(bare, "td")[1] == "step 2, unit 1: 0.9"
-    assert told(bare, "span") == []
+    assert tooltips(bare, "td")[1] == "step 2, unit 1: 0.9"
+    assert tooltips(bare, "span") == []
 
 
 def test_selections_by_hand() -> None:
     """Cells tell counts and scores; selected units are marked, stand open and carry the numbers of their segments."""
     scores = np.array([[0.5, -np.inf, 0.25], [0.125, 0.0, 1.5]])
     text = page_of(selected(TAKEN, scores, segment=("First & foremost", "second")))
-    assert told(text, "td") == [
+    assert tooltips(text, "td") == [
         *("segment 1, unit 1: taken 4, worth 0.5", "segment 1, unit 2: taken 0, worth −inf"),
         *("segment 1, unit 3: taken 2, worth 0.25", "segment 2, unit 1: taken 0, worth 0.125"),
         *("segment 2, unit 2: taken 0, worth 0", "segment 2, unit 3: taken 7, worth 1.5"),
@@ -337,7 +338,7 @@ def test_any_sizes_can_be_drawn(looked_at: Evidence) -> None:
 
 
 def test_a_plane_stands_on_the_page_as_a_picture() -> None:
-    """What has no view of its own is told in words and drawn; an empty array is told alone."""
+    """What has no view of its own is reported in words and drawn; an empty array is reported alone."""
     looked_at = evidence({"a": np.ones((2, 2, 3))}, {"a": ("layer", "head", "source_token")})
     (view,) = views(looked_at)
     assert isinstance(view, Plane)

@@ -1,4 +1,4 @@
-"""What a run looked at: which run and example are meant, what is gathered, what is told when something lacks."""
+"""What a run looked at: which run and example are meant, what is gathered, what is reported when something lacks."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
 
 
 def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path) -> None:
-    """The example whose id is "2" stands at place 1; the one at place 2 is named by its own id."""
+    """The example whose id is "2" is at place 1; the one at place 2 is named by its own id."""
     finished()
     numbers = [inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
     assert numbers == [1, 2, 0]
@@ -112,7 +112,7 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("", "the following arguments are required: RUN, EXAMPLE"),
         ("looker", "the following arguments are required: EXAMPLE"),
@@ -126,32 +126,32 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
         ("looker a b", "summarized no example 'b'"),
     ],
 )
-def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
     """What cannot be meant ends with exit code 2 and one line."""
     finished()
     finished("lead", kept=0)
     code, out, err = typed(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert told in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
     ],
 )
-def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: str, told: str) -> None:
+def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
     """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
     finished()
     finished("lead", kept=0)
     code, out, err = typed(*words.split())
     assert (code, len(out.splitlines()), len(err.splitlines())) == (0, 1, 1)
-    assert err.startswith(told)
+    assert err.startswith(message)
     page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
-    assert told in page.text
+    assert message in page.text
     assert "About" in page.text
     assert (page.open, page.loaded) == ([], [])
 
@@ -163,9 +163,9 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
     assert typed("looker", "d")[2].endswith(f"decode.evidence=all keeps it for all examples: {command}\n")
     for asked in ("none", "0"):
         finished("blind", kept=0, config={"decode": {"evidence": asked}})
-        told = typed("blind", "d")[2]
-        assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in told
-        assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
+        message = typed("blind", "d")[2]
+        assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in message
+        assert message.endswith("'dataset.path=my texts' decode.evidence=all\n")
 
 
 def damage_text(folder: Path) -> None:
@@ -199,7 +199,7 @@ def score_twice(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (damage_text, "0.json: not the evidence of an example ("),
         (damage_arrays, "0.json: not the evidence of an example ("),
@@ -210,19 +210,21 @@ def score_twice(folder: Path) -> None:
         (score_twice, "scores.csv: not a table of ROUGE scores ("),
     ],
 )
-def test_damaged_files(finished: Callable[..., Path], typed: Typed, damage: Callable[[Path], None], told: str) -> None:
+def test_damaged_files(
+    finished: Callable[..., Path], typed: Typed, damage: Callable[[Path], None], message: str
+) -> None:
     """A file that is not what it ought to be ends with exit code 3, one line that names it, and nothing written."""
     folder = finished()
     damage(folder)
     code, out, err = typed("looker", "a")
     assert (code, out, len(err.splitlines())) == (3, "", 1)
-    assert told in err
+    assert message in err
     assert str(folder) in err
     assert not (folder.parents[3] / "inspections").exists()
 
 
 def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A trained system's selections are shown beside its references; what was not kept is, after the command told."""
+    """A trained system's selections are shown next to its references; what was not kept is, after the command."""
     toy = write_jsonl(tmp_path / "toy")
     sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]
     words = [word for word in tiny_overrides(toy) if word != "model=trunc" and "input_length" not in word]

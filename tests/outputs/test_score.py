@@ -58,8 +58,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, typed: Typed, stem: bool) -> None:
     """Every example's scores are those of rouge_score over the suite's sentences, to the last bit, in the file too."""
     table = tmp_path / "scores" / "s.csv"
-    code, _, told = typed(*files, "--stem" if stem else "--no-stem", "--per-example", table)
-    assert (code, told) == (0, [])
+    code, _, message = typed(*files, "--stem" if stem else "--no-stem", "--per-example", table)
+    assert (code, message) == (0, [])
     with table.open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == HEADER
     scores = read_scores(table)
@@ -103,15 +103,15 @@ def test_json(files: tuple[Path, Path], typed: Typed) -> None:
         theirs,
         [{"id": "a", "references": ["Some text."]}, {"id": "b", "reference": PAIRS[0][2]}, {"id": "c", "summary": "—"}],
     )
-    code, out, told = typed(ours, theirs, "--json")
+    code, out, message = typed(ours, theirs, "--json")
     values = json.loads(out)
     assert code == 0
     assert {key: values["rougeLsum"][key] for key in "prf"} == {"p": 50.0, "r": 50.0, "f": 50.0}
     assert list(values) == [*ROUGE_TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
     assert (values["n"], values["empty_predictions"]) == (2, 1)
     assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
-    assert [f"warning: {line}" for line in values["warnings"]] == told
-    assert told[-1].startswith("warning: left out of the means: 1 of 3 examples, because no reference has a word")
+    assert [f"warning: {line}" for line in values["warnings"]] == message
+    assert message[-1].startswith("warning: left out of the means: 1 of 3 examples, because no reference has a word")
 
 
 def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
@@ -135,27 +135,27 @@ def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
     """They end the command with 3; --intersect goes on, and tells and counts them."""
     ours, theirs = files
     write(ours, [{"id": "c", "prediction": "Rates"}, {"id": "z", "prediction": "y"}])
-    code, out, told = typed(ours, theirs)
-    assert (code, out, len(told)) == (3, "", 1)
-    code, out, told = typed(ours, "--intersect", theirs)
-    assert (code, len(told)) == (0, 2)
+    code, out, message = typed(ours, theirs)
+    assert (code, out, len(message)) == (3, "", 1)
+    code, out, message = typed(ours, "--intersect", theirs)
+    assert (code, len(message)) == (0, 2)
     assert out.startswith("1 example; 1 left out (only predicted); 2 left out (only referenced); 1 word")
-    assert "warning: 2 references without a prediction left out ('b', 'a')" in told
+    assert "warning: 2 references without a prediction left out ('b', 'a')" in message
 
 
 def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
     """Texts in another script are an error whose warnings name the way out, and the way out works."""
     both = write(tmp_path / "a.jsonl", [{"id": "a", "prediction": "Желтый дом", "reference": "Дом желтый"}])
-    code, out, told = typed(both)
+    code, out, message = typed(both)
     assert (code, out) == (3, "")
-    assert [("--tokenizer unicode keeps the others" in line) for line in told[:2]] == [True, True]
-    assert "no example can be scored" in told[-1]
-    code, out, told = typed(both, "--tokenizer", "unicode", "--json")
-    assert (code, told, json.loads(out)["rouge1"]["f"]) == (0, [], 100.0)
+    assert [("--tokenizer unicode keeps the others" in line) for line in message[:2]] == [True, True]
+    assert "no example can be scored" in message[-1]
+    code, out, message = typed(both, "--tokenizer", "unicode", "--json")
+    assert (code, message, json.loads(out)["rouge1"]["f"]) == (0, [], 100.0)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         ([], 2, "give PREDICTIONS, and REFERENCES if in another file"),
         (["a", "b", "c"], 2, "give PREDICTIONS"),
@@ -170,18 +170,18 @@ def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
         (["nowhere.jsonl"], 3, "nowhere.jsonl: no such file or folder"),
     ],
 )
-def test_wrong_usage(typed: Typed, words: list[str], code: int, told: str) -> None:
+def test_wrong_usage(typed: Typed, words: list[str], code: int, message: str) -> None:
     """Each ends with one line that says what is allowed, and its exit code."""
     found, out, lines = typed(*words)
     assert (found, out, len(lines)) == (code, "", 1)
-    assert told in lines[0]
+    assert message in lines[0]
 
 
 def test_perl_mode_without_its_lists(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
     """A folder without WordNet's lists is an error before anything is read; with `none` the signature says so."""
-    code, out, told = typed("nowhere.jsonl", "--mode", "perl", "--wordnet", tmp_path)
-    assert (code, out, len(told)) == (2, "", 1)
-    assert "nowhere" not in told[0]
+    code, out, message = typed("nowhere.jsonl", "--mode", "perl", "--wordnet", tmp_path)
+    assert (code, out, len(message)) == (2, "", 1)
+    assert "nowhere" not in message[0]
     code, out, _ = typed(*files, "--mode", "perl", "--wordnet", "none")
     assert code == 0
     assert "none" in out.partition("stemmer:")[2].partition("|")[0]
@@ -236,9 +236,11 @@ def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.C
     for named in (str(path.parent), record.run_id, record.run_id[:4]):
         capsys.readouterr()
         assert main(["score", named, "--json", "--results-dir", str(results)]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told["n"] == 5
-        assert {kind: told[kind]["f"] for kind in ROUGE_TYPES} == {kind: record.scores[kind].f for kind in ROUGE_TYPES}
+        message = json.loads(capsys.readouterr().out)
+        assert message["n"] == 5
+        assert {kind: message[kind]["f"] for kind in ROUGE_TYPES} == {
+            kind: record.scores[kind].f for kind in ROUGE_TYPES
+        }
 
 
 def test_a_run_without_its_texts_is_not_scored_against_nothing(

@@ -52,7 +52,7 @@ def test_colours_differ_for_everybody(seen_as: list[list[float]]) -> None:
 
 
 def test_a_system_looks_the_same_everywhere() -> None:
-    """Whatever is drawn beside it; built-in systems all look different, and variants of one share its colour."""
+    """Whatever is drawn next to it; built-in systems all look different, and variants of one share its colour."""
     (seal,) = system_styles(["seal"])
     assert system_styles(["ea", "mine", "seal"])[2] == seal
     names = list(registry.systems.built_in)

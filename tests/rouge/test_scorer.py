@@ -289,7 +289,7 @@ def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("problem", [ImportError("Numba needs NumPy 2.2"), RuntimeError("no locator available")])
 def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A numba that is there and does not work is done without; only who asks for it is told, and why."""
+    """A numba that is there and does not work is done without; only who asks for it gets a message, which says why."""
 
     def fails(name: str, *rest: Any) -> Any:
         if name == "longsumbench.rouge.kernels":

@@ -116,7 +116,7 @@ def test_sequential_refuses_unknown_measures() -> None:
 
 
 def test_the_two_differ_at_the_seam() -> None:
-    """2 3 stands where two selected texts meet: joined text has it, summed n-grams do not."""
+    """2 3 is where two selected texts meet: joined text has it, summed n-grams do not."""
     texts, reference = [["1", "2"], ["3", "1"]], ["2", "3"]
     assert greedy_selection(texts, [reference]) == [0, 1]
     ids = [[int(word) for word in text] for text in texts]

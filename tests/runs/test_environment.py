@@ -40,7 +40,7 @@ def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a checkout the commit stands in the record, with the code's departure from it."""
+    """In a checkout the commit is in the record, with the code's departure from it."""
     package = tmp_path / "longsumbench"
     package.mkdir()
     (package / "__init__.py").write_text("a = 1\n", encoding="utf-8")

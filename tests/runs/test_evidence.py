@@ -68,7 +68,7 @@ def test_its_files_are_plain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"axes": {}}, "arrays"),
         ({"axes": {"score": ("segment", "page")}}, f"axes can be {', '.join(AXES)}, not p"),
@@ -78,11 +78,11 @@ def test_its_files_are_plain(tmp_path: Path) -> None:
         ({"texts": {}}, "the units have no texts"),
     ],
 )
-def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object], told: str, tmp_path: Path) -> None:
+def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     """Dimensions without names, or units without texts, could not be drawn: nothing is written of them."""
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         check_evidence_arrays(small(**changes))
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small(**changes)))
     assert not list(tmp_path.iterdir())
 

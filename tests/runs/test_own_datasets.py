@@ -105,7 +105,7 @@ def test_a_name_is_the_name_of_a_folder(name: str) -> None:
 
 
 def test_the_name_of_another_dataset_is_taken(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The user's texts cannot stand in tables under the name of a built-in dataset."""
+    """The user's texts cannot be in tables under the name of a built-in dataset."""
     assert main(["run", "model=lead", "dataset=jsonl", "dataset.name=arxiv", f"dataset.path={toy}"]) == 2
     assert "dataset.name=arxiv is the name of another dataset: choose another name" in capsys.readouterr().err
     assert main(["dataset", "add", "arxiv", str(toy)]) == 2
@@ -134,7 +134,7 @@ def test_added_texts_are_a_dataset(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("add taken toy", "dataset 'taken' exists"),
         ("add new toy model=lead", "'model=lead' is not a setting of a dataset"),
@@ -148,7 +148,7 @@ def test_added_texts_are_a_dataset(
 )
 def test_what_cannot_be_added_or_removed(
     words: str,
-    told: str,
+    message: str,
     toy: Path,
     own_config: Path,
     capsys: pytest.CaptureFixture[str],
@@ -161,12 +161,12 @@ def test_what_cannot_be_added_or_removed(
     assert main(["dataset", *words.split()]) in (2, 3)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
-    assert told in lines[0]
+    assert message in lines[0]
     assert [path.name for path in (own_config / "dataset").iterdir()] == ["taken.yaml"]
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("name: [", "expected the node content"),
         ("", "a dataset needs a name"),
@@ -179,13 +179,13 @@ def test_what_cannot_be_added_or_removed(
         ("\xff", "not UTF-8"),
     ],
 )
-def test_a_broken_file_is_named_when_it_is_used(content: str, told: str, own_config: Path) -> None:
+def test_a_broken_file_is_named_when_it_is_used(content: str, message: str, own_config: Path) -> None:
     """A file that cannot be used is one line with its path, and no matter for other datasets."""
     file = own_config / "dataset" / "own.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(content, encoding="latin-1")
     assert plan(["model=lead", "dataset=pydoc"])
-    with pytest.raises(UsageError, match=told) as error:
+    with pytest.raises(UsageError, match=message) as error:
         plan(["model=lead", "dataset=own"])
     assert str(error.value).startswith(str(file))
     assert "\n" not in str(error.value)

@@ -38,7 +38,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
-    """Return a configuration that takes seconds; results go beside the dataset."""
+    """Return a configuration that takes seconds; results go next to the dataset."""
     schema = registry.systems.load(model).Config
     settings = TINY if model == "trunc" else {}
     config = RunConfig(
@@ -72,7 +72,7 @@ def with_baselines(point: Point) -> list[RunRecord]:
 
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
 def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Path) -> None:
-    """Device, workers, results folder, the same texts elsewhere, and what is done beside a run, leave its id alone."""
+    """Device, workers, results folder, the same texts elsewhere, and what is done next to a run, leave its id alone."""
     config = configured(toy, model)
     other = replace(
         config,
@@ -340,7 +340,7 @@ def outcome(config: RunConfig) -> dict[str, bytes]:
 
 
 def test_a_run_keeps_the_evidence_it_is_asked_for(watched: RunConfig) -> None:
-    """Evidence stands in the run's folder, and how much of it does not decide the run."""
+    """Evidence is in the run's folder, and how much of it does not decide the run."""
     run_point(Point(watched))
     assert kept_places(evidence_folder(watched)) == {0, 1}
     assert run_id(asking(watched, "none")) == run_id(asking(watched, "all")) == run_id(watched)
@@ -355,8 +355,8 @@ def test_a_finished_run_is_given_more_evidence(watched: RunConfig, log_lines: li
     folder = evidence_folder(watched)
     assert kept_places(folder) == set(range(8))
     assert outcome(watched) == before
-    told = f"already finished, except for the evidence of 6 examples: watching on jsonl, {folder.parent}"
-    assert (log_lines, point.carried_out) == ([told], False)
+    message = f"already finished, except for the evidence of 6 examples: watching on jsonl, {folder.parent}"
+    assert (log_lines, point.carried_out) == ([message], False)
     asked = len(Watching.batches)
     for fewer in ("all", "3", "none"):
         run_point(Point(asking(watched, fewer)))
@@ -373,10 +373,10 @@ def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]
     folder = evidence_folder(watched).parent
     assert len(read_kept_inputs(folder / "inputs.jsonl")) == 3
     assert {name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"} == before
-    told = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
+    message = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
     run_point(Point(asked))
     assert log_lines == [
-        f"already finished, except for {told}",
+        f"already finished, except for {message}",
         f"already finished: watching on jsonl, {folder}",
     ]
 

@@ -26,7 +26,7 @@ SPLIT = ToySplit.of("test", 10)
 
 
 class Counting(System):
-    """Writes the id, and what was beside it in the batch; counts its batches."""
+    """Writes the id, and what was next to it in the batch; counts its batches."""
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.batches: list[list[str]] = []
@@ -161,7 +161,7 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Watching:
 
 
 def summarize(watching: Watching, folder: Path, evidence: str, batch_size: int = 3) -> list[Summary]:
-    """Summarize the toy split, with evidence beside the predictions."""
+    """Summarize the toy split, with evidence next to the predictions."""
     how = Decoding(batch_size=batch_size, evidence=evidence)
     return summarize_split(watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence")
 
@@ -203,7 +203,7 @@ def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("batch_size", [1, 4, 10])
 def test_evidence_does_not_depend_on_the_batch(batch_size: int, watching: Watching, tmp_path: Path) -> None:
-    """The files of an example are the same alone and beside others, byte by byte."""
+    """The files of an example are the same alone and next to others, byte by byte."""
     summarize(watching, tmp_path / "alone", "all", batch_size=1)
     summarize(watching, tmp_path / "together", "all", batch_size=batch_size)
     assert files(tmp_path / "together") == files(tmp_path / "alone")

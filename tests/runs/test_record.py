@@ -149,7 +149,7 @@ def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When writing fails half-way the old file stands and nothing else is left beside it."""
+    """When writing fails half-way the old file stands and nothing else is left next to it."""
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

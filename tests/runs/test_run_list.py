@@ -115,7 +115,7 @@ def test_runs_are_deleted_and_moved(results: Results, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("dataset=arxv", "unknown dataset with runs 'arxv' (did you mean 'arxiv'?)"),
         ("model=leads", "unknown model with runs 'leads' (did you mean 'lead'?)"),
@@ -124,10 +124,10 @@ def test_runs_are_deleted_and_moved(results: Results, capsys: pytest.CaptureFixt
         ("--results-dir nowhere", "no run under nowhere"),
     ],
 )
-def test_what_cannot_be_listed(words: str, told: str, results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_listed(words: str, message: str, results: Results, capsys: pytest.CaptureFixture[str]) -> None:
     """One line says what is wrong."""
     assert main(["list", "runs", *words.split()]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_damaged_runs_are_left_out(results: Results, log_lines: list[str]) -> None:

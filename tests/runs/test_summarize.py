@@ -83,14 +83,14 @@ def write(path: Path, text: str = ONE) -> Path:
 
 
 def test_a_file_is_summarized(watching: Path, tmp_path: Path, typed: Typed) -> None:
-    """The summary stands alone on stdout, and on stderr one line about what was not read."""
+    """The summary is alone on stdout, and on stderr one line about what was not read."""
     code, out, err = typed(watching, write(tmp_path / "a.txt"))
     assert (code, out) == (0, "Epsilon zeta eta theta. Alpha beta gamma.\n")
     assert err == [f"{tmp_path}/a.txt: read 66 % of the text: num_units cut 7 words"]  # 14 of 21
 
 
 def test_several_files_are_named_in_their_order(watching: Path, tmp_path: Path, typed: Typed) -> None:
-    """Each summary stands under a line with its file's name, in the order of the command line, rows by their ids."""
+    """Each summary is under a line with its file's name, in the order of the command line, rows by their ids."""
     write(tmp_path / "z.txt", "Zed. Why so?")
     write(tmp_path / "rows.jsonl", '{"id": "r1", "document": "Rrr sss."}\n{"id": "r1", "document": "Other words."}\n')
     write(tmp_path / "a.md", "# T\n\nAaa bcd.")
@@ -158,7 +158,7 @@ def test_inputs_of_the_first_are_shown_when_asked_for(watching: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("summary", "left_out", "told"),
+    ("summary", "left_out", "message"),
     [
         (Summary("a", "text"), 0, "f: read all of the text"),
         (Summary("a", "text", Truncation(9, 1200)), 0, "f: read all of the text, 1,200 words"),
@@ -177,16 +177,16 @@ def test_inputs_of_the_first_are_shown_when_asked_for(watching: Path, tmp_path: 
         ),
     ],
 )
-def test_what_was_not_read_is_told(summary: Summary, left_out: int, told: str) -> None:
+def test_what_was_not_read_is_told(summary: Summary, left_out: int, message: str) -> None:
     """By hand: what was cut, by cause, and whatever else of the text or the summary is not whole."""
     example = Example("a", None, None, (Document(None, (Section(None, (("A.",),)),)),), ((),))
-    assert describe_losses(Input("f", example, left_out), summary) == told
+    assert describe_losses(Input("f", example, left_out), summary) == message
 
 
 def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, typed: Typed) -> None:
     """Wrong settings end with exit code 2 and one line, before anything is summarized."""
     write(tmp_path / "a.txt")
-    for word, told in {
+    for word, message in {
         "decode.num_beam=2": "unknown setting 'decode.num_beam' (did you mean 'num_beams'?)",
         "decode.num_beams=two": "decode.num_beams='two' is not of type int",
         "decode.num_beams=0": "decode.num_beams=0 is below 1",
@@ -199,7 +199,7 @@ def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, 
     }.items():
         code, out, err = typed(watching, "a.txt", word)
         assert (code, out, len(err)) == (2, "", 1), word
-        assert told in err[0]
+        assert message in err[0]
     assert not Watching.batches
 
 
@@ -279,12 +279,12 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_checkpoint_that_cannot_be_used_is_told(damage: str, fitted: Path, tmp_path: Path, typed: Typed) -> None:
     """Weights that do not fit, torn or missing files, a system that is not installed: one line, and the right code."""
-    do, expected, told = DAMAGES[damage]
+    do, expected, message = DAMAGES[damage]
     shutil.copytree(fitted, tmp_path / "copy")
     do(tmp_path / "copy")
     code, out, err = typed(tmp_path / "copy", write(tmp_path / "a.txt"))
     assert (code, out, len(err)) == (expected, "", 1), err
-    assert told in err[0]
+    assert message in err[0]
     assert "Traceback" not in err[0]
 
 
@@ -305,19 +305,19 @@ def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed
     file = write(tmp_path / "a.txt")
     plain, asked = (json.loads(typed(fitted, file, "--json", *more)[1]) for more in ((), ("--query", "what is it?")))
     assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
-    told = "trunc was trained on texts without queries: it has not learned to answer them"
-    assert told in typed(fitted, file, "--query", "what is it?")[2]
-    assert told not in typed(fitted, file)[2]
+    message = "trunc was trained on texts without queries: it has not learned to answer them"
+    assert message in typed(fitted, file, "--query", "what is it?")[2]
+    assert message not in typed(fitted, file)[2]
 
 
-@pytest.mark.parametrize(("learned", "query", "told"), [(1, None, "add one with --query"), (1, "who?", "")])
-def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, told: str) -> None:
-    """A text without a question is told of where all that was learned had one."""
+@pytest.mark.parametrize(("learned", "query", "message"), [(1, None, "add one with --query"), (1, "who?", "")])
+def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, message: str) -> None:
+    """A text without a question has a message if all that was learned had one."""
     system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
     system.state["queried"] = learned
     text = Input("a.txt", Example("a", None, query, (), ((),)))
-    assert unlike_what_was_learned(system, [text]).endswith(told)
-    assert bool(unlike_what_was_learned(system, [text])) == bool(told)
+    assert unlike_what_was_learned(system, [text]).endswith(message)
+    assert bool(unlike_what_was_learned(system, [text])) == bool(message)
 
 
 def test_a_system_that_sees_references_is_refused(tmp_path: Path, typed: Typed) -> None:
@@ -374,21 +374,21 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
     folder, text = run(tmp_path, *tiny_overrides(tmp_path / "toy", steps=1), "device=cpu"), write(tmp_path / "a.txt")
     capsys.readouterr()
 
-    def told(*words: object) -> str:
+    def message(*words: object) -> str:
         code, out, err = typed(*words, text, "--results-dir", tmp_path / "results")
         assert (code, out, len(err)) == (2, "", 1)
         return err[0]
 
     (folder / "work" / "checkpoint").unlink()
     (folder / "work" / "checkpoint").symlink_to(cache_folder() / "checkpoint" / "gone")
-    assert "is no longer in the cache: run it again with overwrite=true" in told(folder)
+    assert "is no longer in the cache: run it again with overwrite=true" in message(folder)
     shutil.rmtree(folder / "work")
-    assert "came without its checkpoint: run it again here" in told(folder)
-    assert "no folder abc, and no finished run is called 'abc' under" in told("abc")
-    assert "is neither a checkpoint (system.json) nor a run (record.json)" in told(tmp_path)
+    assert "came without its checkpoint: run it again here" in message(folder)
+    assert "no folder abc, and no finished run is called 'abc' under" in message("abc")
+    assert "is neither a checkpoint (system.json) nor a run (record.json)" in message(tmp_path)
     (folder / "record.json").unlink()
     (folder / "work" / "checkpoint").mkdir(parents=True)
-    assert "that run is not finished, its checkpoint is" in told(folder)
+    assert "that run is not finished, its checkpoint is" in message(folder)
 
 
 def test_it_reads_a_pipe(fitted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ LONGEST = 420.0  # seconds that anything is waited for
 CPU = ["hydra/launcher=slurm_cpu", "hydra.launcher.partition=low", "hydra.launcher.cpus_per_task=1"]
 
 
-def told(*command: str) -> str:
+def message(*command: str) -> str:
     """Return what a command of SLURM prints."""
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
@@ -47,7 +47,7 @@ def until(what: str, condition: Callable[[], object]) -> None:
 def cores() -> int:
     """How many cores the one node of the SLURM has."""
     try:
-        lines = [line.split() for line in told("sinfo", "--noheader", "--format=%R %c").splitlines()]
+        lines = [line.split() for line in message("sinfo", "--noheader", "--format=%R %c").splitlines()]
     except (OSError, subprocess.SubprocessError) as error:
         pytest.fail(f'no SLURM answers: eval "$(tests/slurm/start.sh)" starts one ({error})')
     assert {name for name, _ in lines} == {"low", "high"}, "not the SLURM of tests/slurm/start.sh: it preempts others"
@@ -87,7 +87,7 @@ class Sweep:
 
     def status(self) -> str:
         """Return what `longsumbench status` says of it, in a process that knows its results folder alone."""
-        return told(*self.longsumbench("status", "--results-dir", str(self.results)))
+        return message(*self.longsumbench("status", "--results-dir", str(self.results)))
 
     def states(self) -> dict[int, PointState]:
         """Return the states of its points by number."""
@@ -142,7 +142,7 @@ def job_of(state: PointState) -> str:
 
 def records_of(job: str) -> list[tuple[str, str]]:
     """Return what the accounting says of a job, (task, state) for every time that a task was begun."""
-    lines = told("sacct", "-j", job, "-D", "-X", "-n", "-P", "-o", "JobID,State").splitlines()
+    lines = message("sacct", "-j", job, "-D", "-X", "-n", "-P", "-o", "JobID,State").splitlines()
     return [(task, state.split()[0]) for task, _, state in (line.partition("|") for line in lines)]
 
 
@@ -173,7 +173,7 @@ def ended(tmp_path: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
     for process in processes:
         process.kill()
         process.wait(30)
-    told("scancel", "--name=longsumbench")
+    message("scancel", "--name=longsumbench")
 
 
 def test_an_array_job_survives_kill_preemption_and_time_out(
@@ -189,19 +189,19 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     array = task.partition("_")[0]
     sweep.kill(killed, signal.SIGKILL)  # as the kernel does where memory is short
     until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
-    show(f"point {killed}, job {task}, was killed while training: squeue", told("squeue"))
+    show(f"point {killed}, job {task}, was killed while training: squeue", message("squeue"))
 
     preempted = in_training(sweep, but=[killed])
     task = job_of(sweep.states()[preempted])
-    told("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
+    message("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
     until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
-    show(f"point {preempted}, job {task}, lost its place to a job on high: squeue", told("squeue"))
+    show(f"point {preempted}, job {task}, lost its place to a job on high: squeue", message("squeue"))
 
     late = in_training(sweep, but=[killed, preempted])
     task = job_of(sweep.states()[late])
     sweep.kill(late, signal.SIGUSR2)  # as SLURM does some time before a stretch ends
     until("the task has requeued itself", lambda: (task, "REQUEUED") in records_of(array))
-    show(f"point {late}, job {task}, was told that its time is over: squeue", told("squeue"))
+    show(f"point {late}, job {task}, was told that its time is over: squeue", message("squeue"))
 
     resumed: dict[int, int] = {}
 
@@ -218,7 +218,7 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     show(f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}", said)
     until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
     jobs = f"{array},{job_of(sweep.states()[killed])}"
-    show("sacct", told("sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"))
+    show("sacct", message("sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"))
 
     assert process.returncode == 0, said
     assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
@@ -252,7 +252,7 @@ def test_two_tasks_train_one_point_together(
     assert process.wait(LONGEST) == 0, sweep.said.read_text()
     array = job_of(sweep.states()[1]).partition("_")[0]
     until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
-    tasks = told("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
+    tasks = message("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
     assert {line for line in tasks if ".0|" in line} == {f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)}
     show("two tasks for each point: sacct", "\n".join(tasks))
     trained = [key for key in sweep.table()[0] if key == "seed" or key.startswith("train_")]

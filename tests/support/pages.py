@@ -87,7 +87,7 @@ def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
     return inspection_page(inspection(looked_at, *names, **changes), views(looked_at))
 
 
-def told(text: str, kind: str) -> list[str]:
+def tooltips(text: str, kind: str) -> list[str]:
     """Return what the cells or the tokens of a page tell, in their order."""
     return [unescape(title) for title in re.findall(rf'<{kind}[^>]* title="([^"]*)"', text)]
 

@@ -1,4 +1,4 @@
-"""Folders of the checkout, and the shared data that may lie beside it."""
+"""Folders of the checkout, and the shared data that may lie next to it."""
 
 from pathlib import Path
 

@@ -63,16 +63,16 @@ def rescored(model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: P
         penalties: how it is ranked.
         forced: how many of its first tokens were forced, so that they cost nothing.
     """
-    told: list[Tensor] = []
+    message: list[Tensor] = []
     attention = model.model.decoder.layers[-1].encoder_attn
-    hook = attention.register_forward_hook(lambda _module, _inputs, outputs: told.append(outputs[1]))
+    hook = attention.register_forward_hook(lambda _module, _inputs, outputs: message.append(outputs[1]))
     model.set_attn_implementation("eager")  # which gives its weights by itself
     fed = torch.tensor([[model.config.decoder_start_token_id, *ids[:-1]]])
     logits = model(**inputs, decoder_input_ids=fed).logits[0]
     model.set_attn_implementation("sdpa")
     hook.remove()
     likelihoods = logits.double().log_softmax(-1)[range(len(ids)), ids]
-    weights = told[-1][0].double().mean(0)  # [T, S]
+    weights = message[-1][0].double().mean(0)  # [T, S]
     base = len(ids) if penalties.length_norm == "power" else (5 + len(ids)) / 6
     score = float(likelihoods[forced:].sum()) / base**penalties.length_penalty
     for attended in (float(column.sum()) for column in weights.T if column.any()):

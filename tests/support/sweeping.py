@@ -87,9 +87,9 @@ class Swept:
         """Return run id → record without what was measured."""
         found = {}
         for path in self.finished():
-            told = json.loads(path.read_text(encoding="utf-8"))
-            told["fit"].pop("seconds")
-            found[path.parent.name] = {key: value for key, value in told.items() if key not in OF_ITS_TIME}
+            message = json.loads(path.read_text(encoding="utf-8"))
+            message["fit"].pop("seconds")
+            found[path.parent.name] = {key: value for key, value in message.items() if key not in OF_ITS_TIME}
         return found
 
     def predictions(self) -> dict[str, bytes]:

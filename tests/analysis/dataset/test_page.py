@@ -59,8 +59,8 @@ def test_the_page_is_whole_in_itself(name: str) -> None:
     assert not {"script", "link", "iframe"} & set(reading.elements)
     assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
     assert reading.elements.count("img") == 5
-    told = " ".join(reading.text.split())
-    assert all(block.heading in told for block in stats_blocks(stats))
+    message = " ".join(reading.text.split())
+    assert all(block.heading in message for block in stats_blocks(stats))
     assert text == dataset_page(full(name))
 
 

@@ -103,7 +103,7 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         ("rank=", 2, "name rankers, as in rank=tfidf,lstm"),
         ("rank=lstm ranker.unit=section", 2, "ranker.unit follows unit: set unit=section"),
@@ -131,7 +131,7 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
     ],
 )
 def test_what_cannot_be_done_is_said(
-    words: str, code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
     texts = dataset(tmp_path / "texts", train=0, title=False) if "TEXTS" in words else tmp_path
@@ -139,4 +139,4 @@ def test_what_cannot_be_done_is_said(
     output = capsys.readouterr()
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
-    assert told in output.err
+    assert message in output.err

@@ -158,7 +158,7 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
 
 
 def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
-    """Sources and targets are cut token for token as in a finished run under the same words, which stands beside."""
+    """Sources and targets are cut token for token as in a finished run under the same words, which is next to."""
     folder = write_jsonl(tmp_path / "texts")
     words = [*tiny_overrides(folder, steps=2), *SMALL.split(), f"results_dir={tmp_path}"]
     assert main(["run", *words, "baselines=false"]) == 0
@@ -251,7 +251,7 @@ def test_what_is_printed_in_papers_stands_beside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         ("smaple=5", 2, "unknown setting 'smaple' (did you mean 'sample'?)"),
         ("sample=0", 2, "sample=0 is below 1"),
@@ -271,7 +271,7 @@ def test_what_is_printed_in_papers_stands_beside() -> None:
     ],
 )
 def test_what_cannot_be_described_is_said(
-    words: str, code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
     texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
@@ -279,7 +279,7 @@ def test_what_cannot_be_described_is_said(
     output = capsys.readouterr()
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
-    assert told in output.err
+    assert message in output.err
 
 
 def test_other_systems_are_described_if_one_cannot_be_loaded(

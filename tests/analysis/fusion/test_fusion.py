@@ -27,7 +27,7 @@ def written(*texts: str) -> list[tuple[object, dict[str, str]]]:
 
 
 def test_worked_example() -> None:
-    """Half of h stands in sentence 1 of 10, half in 10: a pair at distance 9/10, of recall 1, each alone 1/2."""
+    """Half of h is in sentence 1 of 10, half in 10: a pair at distance 9/10, of recall 1, each alone 1/2."""
     found = find_fusions(drawn([example("e", FILLED, reference=[FUSED, "ash birch cedar"])]), FusionSettings())
     (one,) = found.fusions
     assert (one.place, one.numbers, one.of, one.bar, one.distance) == (1, (1, 10), 10, 9, 0.9)

@@ -81,14 +81,14 @@ def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
     broken = configured(bert, tmp_path / "broken", {})
     (tmp_path / "broken" / "modules.json").write_text("[")
     (tmp_path / "empty").mkdir()
-    for folder, told in (
+    for folder, message in (
         (dense, "unsupported layers .Dense."),
         (weighted, "pools by pooling_mode_weightedmean_tokens"),
         (prompted, "puts a prompt before each text"),
         (broken, "modules.json is not valid JSON"),
         (str(tmp_path / "empty"), "no config.json"),
     ):
-        with pytest.raises(UsageError, match=told) as error:
+        with pytest.raises(UsageError, match=message) as error:
             Encoder(folder, device="cpu")
         assert "\n" not in str(error.value)
     assert "pooling:mean" in Encoder(dense, "mean", device="cpu").signature

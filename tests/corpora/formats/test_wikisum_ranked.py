@@ -173,7 +173,7 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, 
 
 @pytest.mark.parametrize("content", [b"", b"text" * 9, b"\x80\x02garbage", b"PK\x03\x04garbage"])
 def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
-    """Whatever else stands in it, the file is named."""
+    """Whatever else is in it, the file is named."""
     (tmp_path / "test.pt").write_bytes(content)
     assert "test.pt: not a torch file, a broken one" in problem(tmp_path, stages, model)
 

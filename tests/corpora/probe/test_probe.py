@@ -196,11 +196,11 @@ def test_where_a_fact_stands(tested: list[Example]) -> None:
         sections = sections_of(example)
         sentences = list(chain.from_iterable(sections))
         for fact in example.facts:
-            told = re.compile(rf"(The council decided that|It was agreed that|After a vote) the {fact.subject} goes")
+            message = re.compile(rf"(The council decided that|It was agreed that|After a vote) the {fact.subject} goes")
             bid = re.compile(rf"The {fact.subject} has a")
-            first = next(n for n, one in enumerate(sentences) if told.match(one) or bid.match(one))
+            first = next(n for n, one in enumerate(sentences) if message.match(one) or bid.match(one))
             assert fact.position == length_of(sentences[:first]) / length_of(sentences)
-            (decided,) = [n for n, one in enumerate(sections) for sentence in one if told.match(sentence)]
+            (decided,) = [n for n, one in enumerate(sections) for sentence in one if message.match(sentence)]
             bids = [(n, at) for n, one in enumerate(sections) for at, sentence in enumerate(one) if bid.match(sentence)]
             assert len(bids) == (0 if fact.kind == "single" else 2)
             if bids:
@@ -234,9 +234,9 @@ def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
         first, opening = next(example.sentences()), re.compile(r"The agenda is ([a-z ]+)\.")
         if controls.agenda != "fixed":
             asked = re.fullmatch(r"What of ([a-z ]+)\?", example.query or "")
-            told = asked if controls.agenda == "asked" else opening.fullmatch(first)
-            assert told is not None
-            agenda = told[1].replace(" then ", " ").split()
+            message = asked if controls.agenda == "asked" else opening.fullmatch(first)
+            assert message is not None
+            agenda = message[1].replace(" then ", " ").split()
         assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (controls.agenda == "told")
         forms = {fact.subject: fact.kind.split()[0] for fact in example.facts}
         for site, form in forms.items():
@@ -250,11 +250,11 @@ def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
 def test_what_is_said_of_grown_facts_is_true(name: str) -> None:
     """Position: of the first sentence of what holds; distance: of the nearest places of it; traits: as they occur."""
     for example in reports((*LADDER, 2048), seed=22, number=70, controls=GROWN[name]):
-        sections, told = all_sections(example), list(told_in(example))
+        sections, message = all_sections(example), list(told_in(example))
         sentences = list(chain.from_iterable(sections))
         section_of = [n for n, section in enumerate(sections) for _ in section]
         for fact in example.facts:
-            own = [one for one in told if one[1] == fact.subject]
+            own = [one for one in message if one[1] == fact.subject]
             revised = any(how == "revised" for how, *_ in own)
             holds = [(at, n) for how, _, _, at, n in own if not (revised and how == "decided")]
             bids = [at for at, one in enumerate(sentences) if one.startswith(f"The {fact.subject} has a")]
@@ -273,9 +273,9 @@ def test_overruled_decisions_tell_nothing() -> None:
     made = list(reports([512], 24, 1_000, Controls(contradiction=1)))
     before, ranks, distances = Counter[str](), Counter[bool](), Counter[int]()
     for example in made:
-        told = {(how, site): (what, at, section) for how, site, what, at, section in told_in(example)}
+        message = {(how, site): (what, at, section) for how, site, what, at, section in told_in(example)}
         for fact in example.facts:
-            old, new = told["decided", fact.subject], told["revised", fact.subject]
+            old, new = message["decided", fact.subject], message["revised", fact.subject]
             assert old[1] < new[1]
             distances[new[2] - old[2]] += 1
             if old[0].islower():
@@ -357,8 +357,8 @@ def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch)
     (fact,) = example.facts
     assert (fact.kind, fact.value, fact.distance) == ("single overruled repeated", "Adler", 0)
     assert fact.position == 10 / (10 + 12 + 9 + 8 + 27)
-    told = report(32, 0, 0, Controls(kinds=("single",), agenda="told"))
-    assert all_sections(told) == [
+    message = report(32, 0, 0, Controls(kinds=("single",), agenda="told"))
+    assert all_sections(message) == [
         ("The agenda is bridge.", "The council decided that the bridge goes to Adler.", *[distractor] * 2)
     ]
     asked = report(40, 0, 0, Controls(kinds=("single",), agenda="asked"))
@@ -485,13 +485,13 @@ def test_the_same_report_whatever_was_made_before() -> None:
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "1"}
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert told.stdout.strip() == digest(forwards)
+    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert message.stdout.strip() == digest(forwards)
     assert len({tuple(report(256, seed, index).sentences()) for seed in range(3) for index in range(3)}) == 9
 
 
 def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where chance always says 0, every list gives its first word, and each statement stands before those so far."""
+    """Where chance always says 0, every list gives its first word, and each statement is before those so far."""
     monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
     example = report(40, 0, 0, Controls(kinds=("silent",)))
     bids = ("The bridge has a lower bid from Adler.", "The bridge has a higher bid from Brandt.")  # 9 tokens each
@@ -619,8 +619,8 @@ def test_the_page_shows_what_is() -> None:
     options = Controls(sources=2, redundancy=0.5, contradiction=0.5, agenda="told")
     for text, example in ((excerpt, report(128, 3, 0)), (grown, report(128, 3, 1, options))):
         shown = [" ".join(section) for section in all_sections(example)] + [" ".join(example.references[0])]
-        told = [" ".join(paragraph.split()) for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]]
-        assert told == shown
+        message = [" ".join(paragraph.split()) for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]]
+        assert message == shown
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - it is the project's own
     assert names["example"] == report(1024, seed=3, index=0)

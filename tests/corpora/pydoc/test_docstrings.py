@@ -103,7 +103,7 @@ def test_google_style() -> None:
 
 
 def test_field_lists() -> None:
-    """Fields become items under the heading they stand for; types and tables go."""
+    """Fields become items under the heading they mean; types and tables go."""
     assert list(parse_docstring(FIELDS)) == [
         (PARAGRAPH, "Do it."),
         (HEADING, "Parameters"),

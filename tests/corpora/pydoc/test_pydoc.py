@@ -127,7 +127,7 @@ def few_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_module_and_its_classes_share_a_split(few_files: None) -> None:
-    """The module's name decides, so that no test text stands in the training split."""
+    """The module's name decides, so that no test text is in the training split."""
     made = list(pydoc.generate_docstrings())
     assert {split for split, _ in made} == {"train", "validation", "test"}
     assert all(split == split_by_hash(example.id.split(".")[0]) for split, example in made)

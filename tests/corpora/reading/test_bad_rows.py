@@ -27,7 +27,7 @@ Place = tuple[str | int, ...]  # the way to a value in a row
 
 GONE = object()  # the field is left out
 DEPTH = 200
-VALUES: tuple[Any, ...] = (  # what stands in a field's place
+VALUES: tuple[Any, ...] = (  # what is in a field's place
     *(GONE, None, True, 0, 7, -1.5, float("nan"), float("inf"), 10**300),
     *("", " \n\t", "x", "\0", "a\nb\r\n\u2028c", "\ud800", "7", '"', "{}", "é" * 3),
     *(
@@ -221,7 +221,7 @@ def changed(row: Row, place: Place, value: Any) -> Row:
 
 
 def value_at(row: Row, place: Place) -> Any:
-    """Return what stands in a place of a row."""
+    """Return what is in a place of a row."""
     found: Any = row
     for key in place:
         found = found[key]
@@ -264,10 +264,10 @@ def outcome(corpus: Corpus, row: Row) -> list[Example] | None:
     except BadRow as caught:
         examples, problem = None, caught
     if examples is None:
-        told = str(problem)
-        assert len(told.splitlines()) == 1
-        assert told.startswith(problem.reason)
-        assert 5 < len(told) < 400
+        message = str(problem)
+        assert len(message.splitlines()) == 1
+        assert message.startswith(problem.reason)
+        assert 5 < len(message) < 400
         return None
     assert examples
     for example in examples:
@@ -310,7 +310,7 @@ def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactC
 
 
 def test_a_changed_row_is_an_example_or_one_line(kind: Kind) -> None:
-    """Whatever stands in whichever place of a row, it becomes valid examples or one clear line."""
+    """Whatever is in whichever place of a row, it becomes valid examples or one clear line."""
     corpus, row = kind
     for bad in bad_rows(row("a")):
         outcome(corpus, bad)
@@ -368,9 +368,9 @@ FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 def test_a_bad_file_is_named(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """What cannot be read ends with one line that names the file and, where there is one, the line."""
     corpus, row = kind
-    for spoil, told in FILES.values():
+    for spoil, message in FILES.values():
         (tmp_path / "test.jsonl").write_bytes(spoil(lines_of(row("a"))))
-        assert one_line(lambda: read(corpus, tmp_path, stages)).startswith(f"{tmp_path}/{told}")
+        assert one_line(lambda: read(corpus, tmp_path, stages)).startswith(f"{tmp_path}/{message}")
 
 
 def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:

@@ -178,7 +178,7 @@ def test_offline_after_the_first_reading(
 def test_offline_with_the_librarys_copy(
     own_library_cache: Path, refused: None, stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dataset that stands in the library's own cache is read from there, offline, by the library itself."""
+    """A dataset that is in the library's own cache is read from there, offline, by the library itself."""
     for split in ("train", "validation", "test"):
         line = json.dumps({"article": f"{split} text .", "abstract": "we do ."})
         (tmp_path / f"{split}.jsonl").write_text(line + "\n")

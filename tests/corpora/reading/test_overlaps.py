@@ -1,4 +1,4 @@
-"""Examples that stand in two splits: counted, told, an error where that is asked for."""
+"""Examples that are in two splits: counted, reported, an error where that is asked for."""
 
 import json
 from collections.abc import Iterator

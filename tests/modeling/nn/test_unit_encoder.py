@@ -44,7 +44,7 @@ def test_one_full_unit_is_the_library_encoder(encoder: UnitEncoder) -> None:
 
 
 def test_units_do_not_see_each_other_and_absent_ones_change_nothing(encoder: UnitEncoder) -> None:
-    """A unit's states are the same alone, beside others, behind padding and beside absent units."""
+    """A unit's states are the same alone, next to others, behind padding and next to absent units."""
     first, second = torch.randint(1, 50, (3,)), torch.randint(1, 50, (5,))
     ids, mask = torch.zeros(2, 3, 6, dtype=torch.long), torch.zeros(2, 3, 6, dtype=torch.bool)
     ids[0, 0, :3], ids[0, 2, :5], ids[1, 1, :3] = first, second, first
@@ -57,7 +57,7 @@ def test_units_do_not_see_each_other_and_absent_ones_change_nothing(encoder: Uni
 
 
 def test_an_example_without_text_gives_one_empty_vector(encoder: UnitEncoder) -> None:
-    """Nothing to read, alone or beside others, is one zero vector that can be attended to."""
+    """Nothing to read, alone or next to others, is one zero vector that can be attended to."""
     ids, mask = torch.ones(2, 1, 4, dtype=torch.long), torch.zeros(2, 1, 4, dtype=torch.bool)
     for there in (False, True):
         mask[1] = there

@@ -171,7 +171,7 @@ def test_batches_are_of_similar_length_and_never_the_same() -> None:
 
 
 def test_hand_worked_token_packing() -> None:
-    """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one stands alone."""
+    """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one is alone."""
     assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
     assert [len(batch) for batch in pack_tokens(range(50), [100] * 50, 4_096)] == [40, 10]
     assert pack_tokens(range(5), [10, 90, 500, 20, 0], 200) == [[2], [1, 3], [0, 4]]

@@ -148,8 +148,8 @@ def test_a_mean_of_scores_by_hand() -> None:
     assert list(means.index) == ["b", "a"]
     assert means["rougeL_f"].tolist() == pytest.approx([1 / 3, 0.6])
     assert means["novelty"].tolist() == pytest.approx([0.3, 0.9])
-    told = column_means(means, in_units={"t"})
-    assert told == pytest.approx({"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2})
+    message = column_means(means, in_units={"t"})
+    assert message == pytest.approx({"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2})
     assert mean_scores([one]) is one
 
 
@@ -331,7 +331,7 @@ def test_what_is_of_averaged_weights_is_said(runs: Runs, capsys: pytest.CaptureF
     first, second = sorted(each, key=lambda one: bool(one.fit.averaged))
     capsys.readouterr()
     assert main(["compare", first.run_id, second.run_id, "--results-dir", str(runs.results)]) == 0
-    _, _, told = " ".join(capsys.readouterr().out.split()).partition(
+    _, _, message = " ".join(capsys.readouterr().out.split()).partition(
         "One model, whose weights are the mean of several "
     )
-    assert told.partition(").")[0].endswith(f"({second.run_id[:8]}")
+    assert message.partition(").")[0].endswith(f"({second.run_id[:8]}")

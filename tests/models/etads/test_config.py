@@ -47,6 +47,6 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_meant_is_refused(case: str) -> None:
     """One line names the setting, what is wrong, and what there is."""
-    values, told = REFUSED[case]
-    with pytest.raises(UsageError, match=told):
+    values, message = REFUSED[case]
+    with pytest.raises(UsageError, match=message):
         settled(**values)

@@ -51,7 +51,7 @@ def loop(attention: FocusAttention, states: Tensor, length: int) -> Tensor:
     q, k, v = projected(attention.q_proj), projected(attention.k_proj), projected(attention.v_proj)
     output = torch.zeros(length, heads, width, dtype=torch.float64)
     for h in range(heads):
-        w_p, w_g = focus.w_p[h].double().T, focus.w_g[h].double().T  # as they stand in Eq. 5: W Q
+        w_p, w_g = focus.w_p[h].double().T, focus.w_g[h].double().T  # as they are in Eq. 5: W Q
         g = sum(q[i, h] for i in range(length)) / length
         for i in range(length):
             hidden = torch.tanh(w_p @ q[i, h] + w_g @ g)
@@ -131,7 +131,7 @@ def test_the_two_oracles_agree() -> None:
 
 @pytest.mark.parametrize("heads", HEADS)
 def test_padding_changes_nothing(heads: int) -> None:
-    """A text gives the same alone, in the library's other form of a mask, and beside longer ones."""
+    """A text gives the same alone, in the library's other form of a mask, and next to longer ones."""
     attention = layer(heads)
     states, mask = batch([12, 5], heads * 8)
     together = attention(states, attention_mask=mask)[0]

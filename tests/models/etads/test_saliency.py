@@ -159,9 +159,9 @@ def test_it_tells_the_weights_before_the_gate() -> None:
     """Watched, it tells the softmax's weights, which sum to one: what the coverage of a search goes by."""
     attention = layer(2)
     states, source, mask = texts([6, 4], 3, 16)
-    with recorded_attention(attention) as told:
+    with recorded_attention(attention) as message:
         attention(states, key_value_states=source, attention_mask=mask)
-    torch.testing.assert_close(told[0].sum(-1), torch.ones(2, 2, 3))
+    torch.testing.assert_close(message[0].sum(-1), torch.ones(2, 2, 3))
 
 
 def test_beams_share_keys_and_values() -> None:

@@ -47,7 +47,7 @@ def test_worked_capitals(text: str, expected: set[str]) -> None:
 
 @given(st.lists(st.text(st.sampled_from("ABab .,'-(I")), max_size=4))
 def test_capitals_are_of_each_text_alone(texts: list[str]) -> None:
-    """Each paragraph's entities are its own; their words stand in it and have capitals."""
+    """Each paragraph's entities are its own; their words are in it and have capitals."""
     found = find_entities("capitals", "")(texts)
     assert found == [capitalised(text) for text in texts]
     for text, names in zip(texts, found, strict=True):
@@ -156,7 +156,7 @@ def test_a_missing_pipeline(name: str, spacy: Any) -> None:
 
 
 def test_a_broken_pipeline(spacy: Any, folder: str) -> None:
-    """Whatever a pipeline raises is told in one line."""
+    """Whatever a pipeline raises is reported in one line."""
 
     def load(name: str, exclude: Sequence[str]) -> None:
         raise ValueError("no such\ncomponent")

@@ -140,7 +140,7 @@ def test_worked_discourse() -> None:
     """A title, the second and first paragraph of one document, another's first: entities count 0.2, the marker 1.
 
     The title and the second share Ann; the second and the first share Bob and begin and end the marker's edge; the
-    last begins with a marker, but nothing stands before it.
+    last begins with a marker, but nothing is before it.
     """
     texts = ["Ann", "However, Ann met Bob.", "Bob, Cid and Dan.", "Then nobody."]
     found = [{"Ann"}, {"Ann", "Bob"}, {"Bob", "Cid", "Dan"}, set()]

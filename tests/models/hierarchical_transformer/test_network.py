@@ -37,7 +37,7 @@ def close(actual: Tensor, expected: Tensor) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_absent_paragraph_is_not_there(variant: str) -> None:
-    """What stands where the mask is False is never read, in a paragraph and in the place of one."""
+    """What is where the mask is False is never read, in a paragraph and in the place of one."""
     model, given, target = network(**VARIANTS[variant]), batch(*EXAMPLES), labels(6, 6, 6)
     other = given["input_ids"].masked_fill(~given["unit_mask"], 17)
     logits = model(**given, labels=target).logits
@@ -125,7 +125,7 @@ def test_memory_saved_changes_no_gradient(variant: str) -> None:
 @pytest.mark.parametrize("examples", [[[0], [3, 2]], [[0], [0]]])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_example_without_text(variant: str, examples: list[list[int]]) -> None:
-    """An example without any paragraph, alone or beside others, gives finite logits and gradients."""
+    """An example without any paragraph, alone or next to others, gives finite logits and gradients."""
     model = network(**VARIANTS[variant]).train()
     output = model(**batch(*examples), labels=labels(3, 3))
     output.loss.backward()

@@ -239,9 +239,9 @@ def test_parts_of_a_global_layer(case: str, layer: int) -> None:
     assert_close(pool_attn, expected["pool_attn"][real])
     assert_close(recorder.given[f"{name}.pooling.norm"][0], expected["pool_out"][real])
     assert_close(recorder.returned[f"{name}.pooling"], expected["head"][real])
-    context, told = recorder.returned[name]
+    context, message = recorder.returned[name]
     assert_close(context, expected["c"][real])
-    assert_close(told.transpose(1, 2)[real], expected["inter_attn"].transpose(1, 2)[real])
+    assert_close(message.transpose(1, 2)[real], expected["inter_attn"].transpose(1, 2)[real])
     contexts = expected["context"].transpose(1, 2)[real].flatten(1)
     assert_close(recorder.given[f"{name}.out_proj"][0], contexts)
 

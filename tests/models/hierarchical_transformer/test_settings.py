@@ -53,8 +53,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_meant_is_refused(case: str) -> None:
     """One line names the setting, what is wrong, and what there is."""
-    values, told = REFUSED[case]
-    with pytest.raises(UsageError, match=told):
+    values, message = REFUSED[case]
+    with pytest.raises(UsageError, match=message):
         build_settings(HierarchicalTransformerConfig, values, "model.")
 
 

@@ -72,7 +72,7 @@ def test_the_release_ends_what_it_joins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rank", ["tfidf", "lexrank"])
 def test_the_best_come_first(rank: str) -> None:
-    """Ranked, paragraphs come best first, and what they have in common is kept beside them."""
+    """Ranked, paragraphs come best first, and what they have in common is kept next to them."""
     texts = ("a stray line", "the owl sees the night", "the owl sees a night", "one night the owl sees")
     units = built("hierarchical_transformer", rank=rank, num_paragraphs=2).units(cluster(texts, title="owl night"))
     assert len(units.ids) == 3
@@ -250,8 +250,8 @@ def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rank", ["tfidf", "title"])
 def test_a_title_that_is_missing(rank: str) -> None:
     """A ranker that goes by the title refuses an example without one, in one line that names it."""
-    told = f"example 'x' has no title and no query, and model.rank={rank} needs one: choose .*lstm"
-    with pytest.raises(UsageError, match=told):
+    message = f"example 'x' has no title and no query, and model.rank={rank} needs one: choose .*lstm"
+    with pytest.raises(UsageError, match=message):
         built("flat_transformer", rank=rank).units(cluster(("a b",), title=None))
 
 

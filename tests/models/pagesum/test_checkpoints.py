@@ -1,4 +1,4 @@
-"""Starting from a checkpoint: a tiny BART, written by the library, stands in for those of the hub."""
+"""Starting from a checkpoint: a tiny BART, written by the library, takes the place of those of the hub."""
 
 import json
 import shutil
@@ -310,7 +310,7 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
 
 
 @pytest.mark.parametrize(
-    ("write", "settings", "told"),
+    ("write", "settings", "message"),
     [
         (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
         (write_bert, {}, r"is a checkpoint of 'bert', not of bart"),
@@ -332,11 +332,11 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
-    write: Callable[[Path], Path], settings: dict[str, Any], told: str, tmp_path: Path, stages: ArtifactCache
+    write: Callable[[Path], Path], settings: dict[str, Any], message: str, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """Another architecture, other sizes, too few positions or damaged files end in one line that says which."""
     folder = write(tmp_path / "start")
-    with pytest.raises(SuiteError, match=told) as caught:
+    with pytest.raises(SuiteError, match=message) as caught:
         fitted(folder, stages, **settings)
     assert "\n" not in str(caught.value)
 

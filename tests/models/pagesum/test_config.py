@@ -69,7 +69,7 @@ def test_a_dimension_given_goes_before_the_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"size": "base"}, r"model\.size=base goes with model\.init=random"),
         ({"split": "tokens", "num_pages": 3}, r"model\.num_pages goes with split=sentences.*model\.num_pages=null"),
@@ -86,9 +86,9 @@ def test_a_dimension_given_goes_before_the_size() -> None:
         ({"init": "random", "num_heads": 5}, r"model\.d_model=1024 cannot be shared equally by model\.num_heads=5"),
     ],
 )
-def test_settings_that_cannot_be_meant(given: dict[str, Any], told: str) -> None:
+def test_settings_that_cannot_be_meant(given: dict[str, Any], message: str) -> None:
     """A wrong value, or two that say different things, is one line with the key, the reason and what is allowed."""
-    with pytest.raises(UsageError, match=told) as caught:
+    with pytest.raises(UsageError, match=message) as caught:
         build_settings(PageSumConfig, given, "model.")
     assert "\n" not in str(caught.value)
 

@@ -147,7 +147,7 @@ def test_a_page_twice_is_that_page() -> None:
 
 
 def test_absent_pages_and_padding_get_nothing() -> None:
-    """Confidences sum to one over real pages and are 0 for absent ones; what stands under the mask has no gradient."""
+    """Confidences sum to one over real pages and are 0 for absent ones; what is under the mask has no gradient."""
     model, inputs = network(), batch(*RAGGED)
     real = inputs["unit_mask"].any(-1)
     weights = weighed(model, inputs, model.shifted(targets(*LENGTHS)))

@@ -119,7 +119,7 @@ def test_with_room_for_all_nothing_is_cut(split: Callable[[list[Text], int, int]
 
 @given(TEXTS, LIMITS)
 def test_spatial_pages_are_as_even_as_can_be(texts: list[Text], num_pages: int) -> None:
-    """Sentence counts differ by at most one, never rise, and pages are absent only for want of sentences."""
+    """Sentence counts differ by at most one, never rise, and pages are absent only without sentences."""
     sentences = [s for text in texts for s in text if s.ids]
     starts = {s.ids[0] for s in sentences}
     counts = [len(starts & set(ids)) for ids in spatial_pages(texts, num_pages, 1000).ids]

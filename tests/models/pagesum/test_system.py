@@ -88,7 +88,7 @@ NOTHING = text_of()
     ],
 )
 def test_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[str]) -> None:
-    """Every page stands between its special tokens; the release fills up with ".", the default leaves pages absent."""
+    """Every page is between its special tokens; the release fills up with ".", the default leaves pages absent."""
     assert pages_of(one, **settings)[0] == expected
 
 
@@ -286,17 +286,17 @@ def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
 
 
 @pytest.mark.parametrize(
-    ("locality", "split", "told"),
+    ("locality", "split", "message"),
     [
         ("discourse", split_of(example(1), example(2)), r"model\.locality=discourse.*no sections.*choose spatial"),
         ("document", split_of(example(1), PAPER), r"locality=document.*each text is a single document: choose spatial"),
     ],
 )
 def test_texts_without_what_a_locality_asks_for(
-    locality: str, split: ToySplit, told: str, stages: ArtifactCache
+    locality: str, split: ToySplit, message: str, stages: ArtifactCache
 ) -> None:
     """Discourse pages of texts without sections, or document pages of single documents, are refused before any work."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         fitted(stages, split, locality=locality)
     assert not list(stages.root.glob("*/*"))
 

@@ -276,7 +276,7 @@ def test_a_key_is_masked_however_it_is_escaped(repeated: str, tmp_path: Path, mo
 
 
 def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A word that stands for a key at a server without keys is no secret, and a summary may have it."""
+    """A word that means a key at a server without keys is no secret, and a summary may have it."""
     monkeypatch.setenv(KEY_VARIABLE, "text")
     with api_server() as server:
         assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]

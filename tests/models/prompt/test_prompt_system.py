@@ -42,7 +42,7 @@ def fitted(system: PromptSystem, folder: Path, **changes: object) -> PromptSyste
 
 
 def kept_text(sent: str, name: str, query: str | None) -> str:
-    """Return what stands in the place of the document of a prompt, whose other texts must be all there."""
+    """Return what is in the place of the document of a prompt, whose other texts must be all there."""
     template = read_prompt(name).user.replace("{words}", "50").replace("{query}", query or "")
     before, _, after = template.partition("{document}")
     assert sent.startswith(before)

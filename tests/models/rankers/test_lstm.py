@@ -57,7 +57,7 @@ def example(number: int, title: str | None, paragraphs: list[str], reference: st
 
 
 def told_apart(number: int) -> Example:
-    """Return a text whose summary stands in a paragraph that begins with "notably" and never names the title."""
+    """Return a text whose summary is in a paragraph that begins with "notably" and never names the title."""
     chance = random.Random(number)
     name = f"town{number}"
     useful = " ".join(chance.sample(FILLER, 6))
@@ -193,7 +193,7 @@ def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyP
 
 
 def useful_first(ranker: Ranker, one: Example) -> bool:
-    """Tell whether the best paragraph of a text made by `told_apart` is the one that its summary stands in."""
+    """Tell whether the best paragraph of a text made by `told_apart` is the one that its summary is in."""
     texts = texts_to_rank(one)
     return texts[rank(ranker(one.title, texts))[0]].startswith("notably")
 

@@ -145,14 +145,14 @@ def test_the_extractive_loss_reaches_the_encoder(name: str) -> None:
     """l_e reaches the encoder through pooled snippets and, in SEAL, through earlier segments; never the decoder."""
     model, inputs, labels = network(name).train(), batch(*RAGGED), targets(20, 7, 13)
     history = shifted(labels)
-    history[history == 5] = 6  # token 5 then stands in the first segment alone
+    history[history == 5] = 6  # token 5 then is in the first segment alone
     history[0, 3], inputs["input_ids"][inputs["input_ids"] == 5] = 5, 6
     model.select(model.model.encoder(**inputs), history)[0].sum().backward()
     gradients = {key: weight.grad for key, weight in model.named_parameters() if weight.grad is not None}
     assert any("encoder.layers" in key and "scorer" not in key for key in gradients)
     assert not any("decoder.layers" in key for key in gradients)
     embeddings = model.model.shared.weight.grad.to_dense().abs().sum(-1)
-    assert embeddings[6] > 0  # stands in the snippets
+    assert embeddings[6] > 0  # is in the snippets
     assert (embeddings[5] > 0) == (name == "seal")
 
 

@@ -121,7 +121,7 @@ def test_an_equal_score_ends_the_choice() -> None:
 
 
 def test_bigrams_cross_nothing() -> None:
-    """1 2 stands at the seam of two snippets, 5 6 at the seam of two segments: neither is found."""
+    """1 2 is at the seam of two snippets, 5 6 at the seam of two segments: neither is found."""
     assert not proxy_labels([[0, 1], [2, 0]], [[1, 2]]).any()
     assert not proxy_labels([[5, 6]], [[4, 5], [6, 7]]).any()
 

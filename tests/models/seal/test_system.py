@@ -172,24 +172,27 @@ def test_evidence_is_what_the_search_selected(
 
 
 @pytest.mark.parametrize(
-    ("config", "settings", "told"),
+    ("config", "settings", "message"),
     [
         (SealConfig, {"segment_length": 800}, r"model\.segment_length=800 is above model\.decode_length=768"),
         (EAConfig, {"extractive_length": 127}, r"model\.extractive_length=127 is below model\.snippet_length=128"),
         (SealConfig, {"d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
     ],
 )
-def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], told: str) -> None:
+def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], message: str) -> None:
     """A value that cannot be meant is refused with its full key, the reason, and what is allowed."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         config(**settings)
 
 
 def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
     """model.init=FOLDER of a SEAL with other sizes, or of EA, is one line that names what differs."""
     fit_tiny("seal", stages.root, steps=0).save(tmp_path)
-    for change, told in (({"d_model": 64}, "d_model is 32 there and 64 here"), ({"scorer_layers": 2}, "scorer_layers")):
-        with pytest.raises(UsageError, match=told):
+    for change, message in (
+        ({"d_model": 64}, "d_model is 32 there and 64 here"),
+        ({"scorer_layers": 2}, "scorer_layers"),
+    ):
+        with pytest.raises(UsageError, match=message):
             fit_tiny("seal", stages.root, init=str(tmp_path), **change)
     longer = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}  # no weight depends on these
     assert fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8

@@ -249,7 +249,7 @@ def test_a_later_token_changes_nothing_earlier() -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_alone_as_in_a_batch(training: bool) -> None:
-    """An example gives the same logits alone and beside longer ones, be its source empty or short of a window."""
+    """An example gives the same logits alone and next to longer ones, be its source empty or short of a window."""
     model, sizes, target = network(source_loss=training).train(training), (23, 0, 2, 9), labels(6, 11, 3, 9)
     together = batch(*sizes)
     every = model(**together, labels=target).logits

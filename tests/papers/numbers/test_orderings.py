@@ -102,7 +102,7 @@ def test_p_values_are_corrected_over_the_whole_paper_table(tmp_path: Path) -> No
 
 
 def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
-    """A claim has one test, on the paper's measure; the difference in facts is a number beside it."""
+    """A claim has one test, on the paper's measure; the difference in facts is a number next to it."""
     results = Results(tmp_path)
     facts = {"ea": [1.0] * EXAMPLES, "ca": [0.0] * (EXAMPLES - 1) + [1.0]}
     runs = {

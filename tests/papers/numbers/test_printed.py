@@ -57,7 +57,7 @@ def test_every_number_of_a_table_is_shown_once() -> None:
 
 
 def test_other_rows_name_who_got_the_numbers() -> None:
-    """Quoted numbers, re-run ones and the paper's own are told apart; those that are contradicted are marked."""
+    """Quoted numbers, re-run ones and the paper's own are distinguished; those that are contradicted are marked."""
     rows = read_other_rows(pagesum(PageSum=PaperRow(published={"system": "PageSum"})), ["arXiv"])
     primera = [row for row in rows if (row.system, row.dataset) == ("PRIMERA", "arXiv")]
     assert [(row.source, row.numbers["R-1"]) for row in primera] == [("quoted", "47.60"), ("re-run †", "47.65")]

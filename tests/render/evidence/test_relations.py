@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, told
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, tooltips
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import Evidence
@@ -46,7 +46,7 @@ def test_relations_by_hand() -> None:
         "head 1": ("25.00", "75.00", "100.00", "0.00"),
         "head 2": ("75.00", "25.00", "50.00", "50.00"),
     }
-    cells = told(text, "td")
+    cells = tooltips(text, "td")
     assert cells == [f"{head}, {pair}: {shares[head][place]} %" for head in shares for place, pair in enumerate(pairs)]
     shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
     assert shades[:8] == ["0.500", "0.500", "0.750", "0.250", "0.250", "0.750", "1.000", ""]  # from 0 to 2 · mean = 1
@@ -83,7 +83,7 @@ def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], s
     view = only(related(values, unit=texts))
     there = [unit for unit in range(6) if unit not in absent]
     assert list(view.units) == there
-    found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in told(relations(view), "td")]
+    found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in tooltips(relations(view), "td")]
     maps = np.concatenate([values.mean(axis=1, keepdims=True), values], axis=1) if num_heads > 1 else values
     expected = maps[:, :, there][..., there]
     np.testing.assert_allclose(found, 100 * expected.ravel(), atol=0.0051)
@@ -93,11 +93,11 @@ def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], s
 
 def test_what_is_no_share_is_a_number() -> None:
     """Values below 0 or above 1 are no percentages; a value that is no number is said to be none, and has no colour."""
-    assert told(page_of(related(2 * HEADS)), "td")[6] == "head 1, unit 3 to unit 2: 2"
+    assert tooltips(page_of(related(2 * HEADS)), "td")[6] == "head 1, unit 3 to unit 2: 2"
     values = HEADS.copy()
     values[0, 0, 1, 1] = np.nan
     text = page_of(related(values))
-    assert told(text, "td")[0] == "mean of 2 heads, unit 2 to unit 2: 75.00 %"  # of the one that is there
+    assert tooltips(text, "td")[0] == "mean of 2 heads, unit 2 to unit 2: 75.00 %"  # of the one that is there
     assert '<td title="head 1, unit 2 to unit 2: no number">' in text
 
 
@@ -105,7 +105,7 @@ def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch
     """If single heads would make a page too large, it has only the means, and a note."""
     monkeypatch.setattr(heat_map, "_MOST_CELLS", 7)
     text = page_of(related())
-    assert len(told(text, "td")) == 4
+    assert len(tooltips(text, "td")) == 4
     assert "too many values (8) to show single heads" in Reading(text).text
     assert "radio" not in text
 
