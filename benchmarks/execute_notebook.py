@@ -34,10 +34,10 @@ def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
     if text := printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
     if value is not None:
-        shown: dict[str, Any] = {"text/plain": [repr(value)]}
+        representations: dict[str, Any] = {"text/plain": [repr(value)]}
         if hasattr(value, "_repr_png_"):
-            shown["image/png"] = base64.b64encode(value._repr_png_()).decode()
-        outputs.append({"output_type": "display_data", "metadata": {}, "data": shown})
+            representations["image/png"] = base64.b64encode(value._repr_png_()).decode()
+        outputs.append({"output_type": "display_data", "metadata": {}, "data": representations})
     for number in pyplot.get_fignums():
         drawn = io.BytesIO()
         pyplot.figure(number).savefig(drawn, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None})

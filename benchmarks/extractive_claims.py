@@ -123,13 +123,13 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
 
 def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfRuns) -> str:
     """Return "+3.4 (+2.9 to +3.9)", with "≈" where p is not below 0.05; then the seeds ahead, if not all are."""
-    found, paired = difference(scorer, baseline, measure, scores), pair_scores(scorer, baseline, measure, scores)
-    if found is None or paired is None:
+    gap, paired = difference(scorer, baseline, measure, scores), pair_scores(scorer, baseline, measure, scores)
+    if gap is None or paired is None:
         return "–"
     ahead = int((paired.differences.mean(axis=0) > 0).sum())
-    mark = "" if found.p < LEVEL else " ≈"
+    mark = "" if gap.p < LEVEL else " ≈"
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"
-    return f"{found.mean:+.1f}{mark} ({found.low:+.1f} to {found.high:+.1f}){seeds}"
+    return f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f}){seeds}"
 
 
 if __name__ == "__main__":

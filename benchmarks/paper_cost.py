@@ -53,10 +53,10 @@ def main() -> None:
     results = Results(options.results_dir)
     costs = read_costs(results)
     paper_tables = read_paper_tables()
-    chosen = (
+    selection = (
         [find_paper_table(name) for name in options.only.split(",")] if options.only else list(paper_tables.values())
     )
-    for paper_table in track(chosen, "counting", len(chosen), "tables"):
+    for paper_table in track(selection, "counting", len(selection), "tables"):
         costs.pop(paper_table.name, None)
         if (cost := estimate_paper_table(paper_table)) is not None:
             costs[paper_table.name] = cost
@@ -107,9 +107,9 @@ def estimate_paper_table(paper_table: PaperTable) -> PaperTableCost | None:
     points = () if paper_table.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]
-    counted = [cost.hours() for cost in costs if cost is not None]
+    hours = [cost.hours() for cost in costs if cost is not None]
     runs = len(costs) + len(job.unreachable)
-    return PaperTableCost(runs, runs - len(counted), sum(counted))
+    return PaperTableCost(runs, runs - len(hours), sum(hours))
 
 
 def read_costs(results: Results) -> dict[str, PaperTableCost]:
@@ -157,14 +157,14 @@ def forward_of(config: RunConfig) -> ForwardCount:
 
 def read_sizes(dataset: str) -> TextSizes:
     """Return the published sizes of a dataset, of several the largest; sizes that no paper gives fill all limits."""
-    found: dict[str, list[int]] = {name: [] for name in TextSizes._fields}
+    sizes: dict[str, list[int]] = {name: [] for name in TextSizes._fields}
     for _, _, examples, source, _, target, _ in PUBLISHED_SIZES.get(dataset, ()):
-        train, *others = examples.split(" / ")
-        given = {"source": source, "target": target, "train": train, "test": others[-1] if others else "–"}
-        for name, printed in given.items():
+        train, *tested = examples.split(" / ")
+        printed_sizes = {"source": source, "target": target, "train": train, "test": tested[-1] if tested else "–"}
+        for name, printed in printed_sizes.items():
             if (size := read_printed_size(printed)) is not None:
-                found[name].append(round(size))
-    return TextSizes(**{name: max(values, default=_NOT_GIVEN[name]) for name, values in found.items()})
+                sizes[name].append(round(size))
+    return TextSizes(**{name: max(values, default=_NOT_GIVEN[name]) for name, values in sizes.items()})
 
 
 if __name__ == "__main__":

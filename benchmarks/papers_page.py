@@ -81,7 +81,7 @@ def papers_page(text: str, results: Results) -> str:
         DataError: a file of the results folder is damaged.
     """
     parts = {"tables": _list_paper_tables, "claims": _show_claims}
-    return _GENERATED.sub(lambda found: f"{found[1]}\n{parts[found[2]](results)}\n", text)
+    return _GENERATED.sub(lambda part: f"{part[1]}\n{parts[part[2]](results)}\n", text)
 
 
 def _show_claims(results: Results) -> str:
@@ -95,11 +95,11 @@ def describe_cost(cost: PaperTableCost | None) -> str:
         return "not estimated"
     if not cost.runs:
         return "no runs of systems"
-    counted = cost.runs - cost.uncounted
+    num_estimated = cost.runs - cost.uncounted
     parts = [format_count(cost.runs, "run")]
-    if counted and cost.hours:
+    if num_estimated and cost.hours:
         parts.append(f"{_format_hours(cost.hours)} on one A100")
-    elif counted:
+    elif num_estimated:
         parts.append("minutes")
     if cost.uncounted:
         parts.append(f"without {cost.uncounted} of public checkpoints")

@@ -130,7 +130,7 @@ def rows() -> list[list[str]]:
     source, summary = documents[0]
     sample = random.Random(1).sample(source, SAMPLE)  # noqa: S311 - not for secrets
     for kind in FUSION_TYPES:
-        fast = sum(milliseconds(partial(best_pairs, *one, kind)) for one in documents)
+        fast = sum(milliseconds(partial(best_pairs, *document, kind)) for document in documents)
         slow = milliseconds(partial(search_one_by_one, sample, summary, kind))
         what = f"best of {comb(SENTENCES, 2):,} pairs for each of {SUMMARY_SENTENCES} sentences, {kind} recall"
         all_pairs = slow * comb(SENTENCES, 2) / comb(SAMPLE, 2)

@@ -120,9 +120,11 @@ def false_positives(simulations: int) -> list[tuple[tuple[str, int, int], float]
             alone = like_rouge(0.7 * shared + 0.7 * draw(random, (simulations, examples, 1), 0.6, 0.0))
             mean = other.mean() - alone.mean()  # the effects of seeds change the mean of a score
             compared = {
-                "common seeds": [mean_over_seeds(left - right) for left, right in zip(one, other, strict=True)],
-                "other seeds": [mean_over_seeds(left, right) for left, right in zip(one, other, strict=True)],
-                "no seeds": [mean_over_seeds(left - right + mean) for left, right in zip(alone, other, strict=True)],
+                "common seeds": [mean_over_seeds(first - second) for first, second in zip(one, other, strict=True)],
+                "other seeds": [mean_over_seeds(first, second) for first, second in zip(one, other, strict=True)],
+                "no seeds": [
+                    mean_over_seeds(first - second + mean) for first, second in zip(alone, other, strict=True)
+                ],
             }
             for name, tests in compared.items():
                 rate = float(np.mean([test.p_value() <= 0.05 for test in tests]))

@@ -49,14 +49,14 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     folders = [results.find(name, begun=True).resolve() for name in (names if moves else options.runs)]
     for folder in folders:
         results.check_not_packed(folder)
-    other = Results.writable(last, "its last word") if moves else None
+    destination = Results.writable(last, "its last word") if moves else None
     changed: set[tuple[Path, str]] = set()
     try:
         for folder in dict.fromkeys(folders):
-            target = other.root.joinpath("runs", *folder.parts[-3:]) if other else None
+            target = destination.root.joinpath("runs", *folder.parts[-3:]) if destination else None
             remove_run(folder, target)
             print_text(f"moved: {folder} → {target}" if target else f"deleted: {folder}")
-            roots = [folder.parents[3], *([other.root] if other else [])]
+            roots = [folder.parents[3], *([destination.root] if destination else [])]
             changed |= {(root, folder.parents[1].name) for root in roots}
     finally:  # also if the next run is running
         for root, dataset in sorted(changed):

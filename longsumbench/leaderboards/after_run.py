@@ -75,9 +75,9 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
     sentences = [
         _by_system(systems, scores, _SINGLE, "Single facts (in one place)"),
         _describe_contrasts("Single facts, in the first half of the source against the second", halves),
-        _by_system(systems, scores, _RELAYED, "Relayed facts (in two places, told which bid won)"),
+        _by_system(systems, scores, _RELAYED, "Relayed facts (in two places; which bid won is stated)"),
         _describe_contrasts(
-            "Silent facts (in two places, not told which bid won), in one section against several",
+            "Silent facts (in two places; which bid won is not stated), in one section against several",
             distances,
             _GUESS_OF_TWO,
         ),

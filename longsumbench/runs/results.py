@@ -63,8 +63,8 @@ class Results:
         names = [*self._bundled()] if dataset == "*" else [dataset]
         roots = [self.root, *filter(None, map(self._unpack, names))]
         runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
-        found = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
-        return [self._folder(*parts) for parts in sorted(found)]
+        places = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
+        return [self._folder(*parts) for parts in sorted(places)]
 
     def _folder(self, dataset: str, model: str, run_id: str) -> Path:
         """Return the folder of a run. A packed run is used unless a finished one has its place."""
@@ -169,17 +169,17 @@ class Results:
         if folder.is_dir():
             raise UsageError(f"{folder} is not a {kind}: it has no {marks[-1]}")
         runs = self.run_folders(pattern=f"*/{glob.escape(name)}*")
-        found = [path for path in runs if any((path / mark).is_file() for mark in marks)]
-        if not found:
-            known = "`longsumbench list runs` shows the ids"
-            raise UsageError(f"no {kind} is called '{name}' under {self.root}; {known}")
-        if found[1:]:
-            named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]
-            more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
-            raise UsageError(f"{len(found)} runs begin with '{name}': {', '.join(named)}{more}; type more of the id")
-        if not begun and (recorded := RunRecord.read(found[0]).run_id) != found[0].name:
-            raise DataError(f"the record of the run {recorded}; {_MOVE}", found[0] / "record.json")
-        return found[0]
+        matches = [path for path in runs if any((path / mark).is_file() for mark in marks)]
+        if not matches:
+            advice = "`longsumbench list runs` shows the ids"
+            raise UsageError(f"no {kind} is called '{name}' under {self.root}; {advice}")
+        if matches[1:]:
+            labels = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in matches[:_NAMED]]
+            more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
+            raise UsageError(f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id")
+        if not begun and (recorded := RunRecord.read(matches[0]).run_id) != matches[0].name:
+            raise DataError(f"the record of the run {recorded}; {_MOVE}", matches[0] / "record.json")
+        return matches[0]
 
 
 class _CorpusFile(TypedDict):
@@ -205,10 +205,10 @@ def write_run_config(config: RunConfig, folder: Path) -> None:
 
 def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
-    rest: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
-    schemas = {"model": registry.config_of(rest["model"]["name"]), **SECTIONS}
-    groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
-    config: RunConfig = build_settings(RunConfig, rest, "", groups)
+    top_level: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
+    schemas = {"model": registry.config_of(top_level["model"]["name"]), **SECTIONS}
+    groups = {name: build_settings(schema, top_level.pop(name), f"{name}.") for name, schema in schemas.items()}
+    config: RunConfig = build_settings(RunConfig, top_level, "", groups)
     return config
 
 
@@ -269,8 +269,8 @@ def remove_run(folder: Path, target: Path | None = None) -> None:
 def keep_predictions_of(report: FitReport, folder: Path) -> None:
     """Delete predictions, evidence and inputs that a killed process wrote with the weights of another training."""
     if not is_fitted_by(report, folder):
-        written = (*folder.glob("predictions*.jsonl"), *folder.glob("inputs*.jsonl"))
-        for path in (*written, *(folder / "work").glob("decoding*.jsonl")):
+        outputs = (*folder.glob("predictions*.jsonl"), *folder.glob("inputs*.jsonl"))
+        for path in (*outputs, *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
         write_atomically(folder / "work" / "fitted.json", training_key(report))

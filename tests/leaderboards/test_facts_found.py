@@ -47,8 +47,8 @@ def test_systems_places_and_distances_that_differ() -> None:
         "trunc 25 % (23 to 27). All are distinguished.",
         "Single facts, in the first half of the source against the second: trunc 100 % (91 to 100) against 0 % (0 to "
         "9); no difference is found for pagesum.",
-        "Silent facts (in two places, not told which bid won), in one section against several: pagesum 90 % (88 to "
-        "92) against 53 % (51 to 55); no difference is found for trunc.",
+        "Silent facts (in two places; which bid won is not stated), in one section against several: pagesum 90 % (88 "
+        "to 92) against 53 % (51 to 55); no difference is found for trunc.",
     ]
 
 
@@ -85,7 +85,7 @@ def test_overlapping_intervals_distinguish_nothing() -> None:
     assert by_place == f"Single facts, in the first half of the source against the second: {no_difference}"
     assert (
         by_distance
-        == f"Silent facts (in two places, not told which bid won), in one section against several: {no_difference}"
+        == f"Silent facts (in two places; which bid won is not stated), in one section against several: {no_difference}"
     )
 
 
