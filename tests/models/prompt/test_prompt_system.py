@@ -16,7 +16,7 @@ from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import chat_ids, chat_text
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
-from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK
+from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage
 from longsumbench.runs.run_id import config_identity
 
 API = {"engine": "api", "tokenizer": "gpt2"}
@@ -64,7 +64,7 @@ def test_template_and_question_survive(
     system = prompted(engine, truncate=policy, input_length=empty + room)
     (summary,) = summarize(system, example)
 
-    whole = system._passage(example).text
+    whole = Passage.of_example(example, system.prompt_of(example).label).text
     assert all(engine.count(one.messages) <= empty + room for one in engine.asked)
     kept = [kept_text(one.messages[0]["content"], name, query) for one in engine.asked]
     ledger = summary.truncation
