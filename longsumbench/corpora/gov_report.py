@@ -5,7 +5,8 @@ Government Accountability Office (GAO). Their summaries precede the reports. Thr
 
 * the hub (17,517, 973 and 973 reports; the release's lists name 17,519, 974 and 973): a copy in columns report and
   summary, without headings;
-* the release at `dataset.path=`: the folder with `crs`, `gao` and `split_ids` (`formats/gov_report_files.py`);
+* the release at `dataset.path=`: the folder with `crs/ID.json`, `gao/ID.json`, and the ids, one per line, in
+  `split_ids/crs_train.ids`, `crs_valid.ids`, `crs_test.ids`, and the same for `gao`;
 * JSON lines with rows of either kind at `dataset.path=`.
 
 These fields of a released report are read:
@@ -21,12 +22,26 @@ Recommends" of the highlights. The subsections of "Letter" stay and move up a le
 nothing else.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
-from longsumbench.corpora.formats.gov_report_files import reports_source
+from longsumbench.core import (
+    Corpus,
+    Document,
+    Entry,
+    Example,
+    Hub,
+    Read,
+    Row,
+    Section,
+    Sentences,
+    Source,
+    Thinned,
+)
+from longsumbench.corpora.reading import files
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,
@@ -37,9 +52,14 @@ from longsumbench.corpora.reading.fields import (
     objects_in,
     optional_in,
     plain_document,
+    refuse_row,
     text_in,
 )
+from longsumbench.errors import DataError
 
+_AGENCIES = ("crs", "gao")
+_SPLIT_IDS = "split_ids"
+_RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 _PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
 _LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # names in the record
@@ -132,6 +152,75 @@ def _report_example(row: Row, document: Document, summary: Sentences) -> Example
     return Example(id_in(row, "id"), optional_in(row, "title"), None, (document,), (summary,))
 
 
+def _reports_source(path: Path) -> Source | None:
+    """Return the reports that the lists name; others are ignored.
+
+    They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
+
+    Args:
+        path: the folder with `crs`, `gao` and `split_ids`, or one that contains it as `gov-report`.
+
+    Returns:
+        None for a file, and for a folder that has only JSON lines.
+
+    Raises:
+        DataError: there are no lists, one is missing or there twice, or a folder cannot be read.
+    """
+    if not path.is_dir():
+        return None
+    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()), None)
+    if root is None:
+        if files.has_split_files(path):
+            return None
+        raise DataError(f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it", path)
+    lists = _lists(root / _SPLIT_IDS)
+    reports = [file for agency in _AGENCIES for file in sorted((root / agency).glob("*.json"))]
+    entries = partial(_report_entries, root, lists, frozenset(reports))
+    return files.local_source(root, list(chain.from_iterable(lists.values())), entries, reports)
+
+
+def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
+    """Return split → the lists of both agencies."""
+    crs, gao = (
+        files.one_per_split((file.stem.removeprefix(f"{agency}_"), file) for file in folder.glob(f"{agency}_*.ids"))
+        for agency in _AGENCIES
+    )
+    if not crs and not gao:
+        raise DataError("none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder)
+    for split, file in {**crs, **gao}.items():
+        if not (split in crs and split in gao):
+            problem = f"{file.name}, but no such list of the other agency; add it, empty if there are no such reports"
+            raise DataError(problem, folder)
+    return {split: (crs[split], gao[split]) for split in crs}
+
+
+def _report_entries(
+    root: Path, lists: dict[str, tuple[Path, Path]], reports: frozenset[Path], full: set[str]
+) -> Iterator[Entry]:
+    for split, pair in lists.items():
+        empty = True
+        for listed, number, identity in filter(None, chain.from_iterable(zip_longest(*map(_listed_reports, pair)))):
+            if split in full:
+                break
+            empty = False
+            report = root / listed.stem.partition("_")[0] / f"{identity}.json"
+            if report in reports:
+                yield Entry(split, partial(_read_report, report, identity), report)
+            else:
+                problem = f"no {report.parent.name}/{report.name}; {LEAVE_OUT}"
+                yield Entry(split, partial(refuse_row, "the report is missing", problem), listed, number)
+        if empty and split not in full:
+            raise DataError("the lists of this split are empty", pair[0])
+
+
+def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
+    return ((path, number, name.decode("utf-8", "replace")) for number, name in files.names_in_list(path))
+
+
+def _read_report(path: Path, identity: str) -> Read:
+    return gov_report_example({**files.row_in_file(path), "id": identity})
+
+
 CORPUS = Corpus(
     name="gov_report",
     title="GovReport: reports to the US Congress → summaries: from the hub, "
@@ -143,5 +232,5 @@ CORPUS = Corpus(
     hub=Hub("ccdv/govreport-summarization", config="document"),
     from_hub_row=gov_report_hub_example,
     from_file_row=gov_report_example,
-    release=partial(reports_source, from_row=gov_report_example),
+    release=_reports_source,
 )

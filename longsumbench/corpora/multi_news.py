@@ -15,7 +15,7 @@ and each of its lines a paragraph; empty ones are left out. Nothing else is clea
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
@@ -98,22 +98,18 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
     for split, clusters, summaries in pairs:
         if split in full:
             continue
-        _check_lengths(clusters, summaries)
-        for index, lines in enumerate(zip(lines_of(clusters), lines_of(summaries), strict=True)):
+        index = -1
+        for index, lines in enumerate(zip_longest(lines_of(clusters), lines_of(summaries))):
             if split in full:
                 break
+            if None in lines:  # a line that is missing shifts the summaries of all later clusters
+                problem = f"line {index + 1} is missing here or in {summaries.name}"
+                advice = "a cluster and its summary must be on the same line; fetch both again"
+                raise DataError(f"{problem}: {advice}", clusters)
             location = f"line {index + 1} of {summaries.name}"
             yield Entry(split, partial(_read_cluster, f"{split}-{index}", *lines, location), clusters, index + 1)
-
-
-def _check_lengths(clusters: Path, summaries: Path) -> None:
-    """Check the line counts first: one missing line would shift the summaries of all later clusters."""
-    num_clusters, num_summaries = (sum(1 for _ in lines_of(file)) for file in (clusters, summaries))
-    if num_clusters != num_summaries:
-        counts = f"{num_clusters:,} lines, but {summaries.name} has {num_summaries:,}"
-        raise DataError(f"{counts}: a cluster and its summary must be on the same line; fetch both again", clusters)
-    if not num_clusters:
-        raise DataError("the file is empty", clusters)
+        if index < 0:
+            raise DataError("the file is empty", clusters)
 
 
 def _read_cluster(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from longsumbench.core import Document, Entry, Example, Row
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.files import check_readable, files_source
+from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.markdown import MarkdownReader
-from longsumbench.corpora.reading.rows import as_examples, as_thinned
+from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 
@@ -162,8 +162,7 @@ def _markdown(file: str) -> Input:
 
 def _row_input(file: str, entry: Entry) -> Input:
     try:
-        (row_example,) = as_examples(entry.load())
-        example = as_thinned(row_example).example
+        example = thinned_examples(entry.load())[0].example
         return check_input(Input(f"{file}: {example.id}", example), file, entry.line)
     except BadRow as problem:
         raise DataError(f"{problem}", entry.path, entry.line) from problem
@@ -194,8 +193,6 @@ def _text_in(file: str) -> str:
     """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
     content = _read_file(file)
     advice = "convert it to UTF-8, or extract its text first"
-    if b"\0" in content:
-        raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _display_name(file))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -206,8 +203,6 @@ def _text_in(file: str) -> str:
 def _read_file(file: str) -> bytes:
     path = Path(file)
     try:
-        if file != _STANDARD_INPUT:
-            check_readable(path)
         content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else path.read_bytes()
     except FileNotFoundError:
         raise DataError("no such file", path) from None

@@ -195,7 +195,7 @@ class ApiEngine:
             if connecting and not self._reached:  # it is not there at all
                 raise _lasting_error(self._config, f"cannot be reached ({error})") from error
             raise _Fault(describe_error(error)) from error
-        self._reached, status, text = True, response.status_code, response.text
+        self._reached, status, text = True, response.status_code, str(response.text)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "<key>")
         if status in _RETRIED or status >= 500:

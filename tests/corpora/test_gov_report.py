@@ -17,7 +17,7 @@ from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_repo
 from longsumbench.corpora.reading import hub, load as loading
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.rows import as_thinned
+from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.published import PUBLISHED_AS
 
@@ -56,7 +56,7 @@ GAO_SECTIONS = (Section("Background", (("Roads are old.",),)), Section("Appendix
 
 
 def sections(row: dict[str, Any]) -> tuple[Section, ...]:
-    return as_thinned(gov_report_example(row)).example.documents[0].sections
+    return thinned_examples(gov_report_example(row))[0].example.documents[0].sections
 
 
 def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
@@ -124,7 +124,7 @@ def test_a_letter_of_the_other_agency() -> None:
 def test_fields_that_may_be_missing() -> None:
     """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
     odd = {"subsections": [{"section_title": None, "paragraphs": ["A."]}, {"paragraphs": None, "subsections": None}]}
-    example = as_thinned(gov_report_example(gao(report=[odd], title=" ", url=None))).example
+    example = thinned_examples(gov_report_example(gao(report=[odd], title=" ", url=None)))[0].example
     assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
     assert example.title is None
 
@@ -164,7 +164,7 @@ def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
         with pytest.raises(BadRow, match="the report is empty"):
             gov_report_example(crs(reports=tree))
         return
-    example = as_thinned(gov_report_example(crs(reports=tree))).example
+    example = thinned_examples(gov_report_example(crs(reports=tree)))[0].example
     assert " ".join(example.sentences()).split() == words
     found = [(kept.name or "", len(kept.paragraphs)) for kept in example.documents[0].sections]
     assert found == depth_first(tree, [])

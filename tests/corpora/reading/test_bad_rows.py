@@ -18,7 +18,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import Corpus, DatasetSettings, Example, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.rows import as_examples, as_thinned
+from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]
@@ -260,7 +260,7 @@ def outcome(corpus: Corpus, row: Row) -> list[Example] | None:
     """Return the examples of a row; None where it cannot be used and one clear line says so."""
     assert corpus.from_file_row is not None
     try:
-        examples = [as_thinned(read).example for read in as_examples(corpus.from_file_row(row))]
+        examples = [item.example for item in thinned_examples(corpus.from_file_row(row))]
     except BadRow as caught:
         examples, problem = None, caught
     if examples is None:

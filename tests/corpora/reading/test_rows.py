@@ -1,6 +1,5 @@
 """Reading in several processes: the same outcome as in one, errors in their place, and nobody left behind."""
 
-import gzip
 import json
 import os
 import signal
@@ -77,17 +76,6 @@ def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: 
     assert outcome(path, tmp_path, 3, **settings) == outcome(path, tmp_path, 1, **settings)
 
 
-def test_an_error_of_the_file_comes_behind_those_of_its_rows(tmp_path: Path) -> None:
-    """A packed file that is cut short is the error, unless a row before has one; in one process and in several."""
-    for name, odd in (("whole", {}), ("bad", {"_30": "{"})):
-        path = tmp_path / name / "test.jsonl.gz"
-        path.parent.mkdir()
-        path.write_bytes(gzip.compress(lines(range(60), **odd).encode())[:-9])
-        found = outcome(path.parent, path.parent, 2)
-        assert found == outcome(path.parent, path.parent, 1)
-        assert found[1:] == ((path, 31) if odd else (path, None))
-
-
 def example(number: int) -> Example:
     text = (f"Text {number}.", "word " * 20)
     return Example(f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),))
@@ -119,19 +107,6 @@ def test_rows_of_several_examples() -> None:
     assert comparable(read_rows(entries(2), 2)) == comparable(
         (one, make_examples("train", one.load)) for one in entries(2)
     )
-
-
-def test_an_error_of_the_source_comes_last() -> None:
-    """Whatever the source raises comes when all rows before have come."""
-    several = list(read_rows(entries(30, ValueError), 2))
-    assert [entry.line for entry, _ in several[:-1]] == list(range(1, 31))
-    assert isinstance(several[-1][1], ValueError)
-
-
-def test_what_cannot_be_handed_over_is_read_here() -> None:
-    """Rows that no other process can be given are read all the same."""
-    every = [Entry("test", lambda number=number: (example(number),), None, number) for number in range(30)]
-    assert len(list(read_rows(iter(every), 2))) == 30
 
 
 SCRIPT = """
