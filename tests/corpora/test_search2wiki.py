@@ -1,14 +1,11 @@
 """Search2Wiki: articles with their search results, as JSON lines, and which pages are clones."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -63,14 +60,6 @@ def test_an_article() -> None:
     )
 
 
-def test_an_article_in_other_forms() -> None:
-    """A lead alone, sections alone, or sections of running text are an article."""
-    assert search2wiki_example(article(page("A."), sections=None)).example.references == ((LEAD,),)
-    row = article(page("A."), lead=None, sections=[{"text": "One. Two.\n\nThree."}], title=" ")
-    assert search2wiki_example(row).example.references == (("One.", "Two.", "Three."),)
-    assert search2wiki_example(row).example.title is None
-
-
 def test_the_first_75_are_used() -> None:
     """They stay in their order; what is beyond, and what is empty, is counted."""
     results = [page(" " if number == 3 else f"Word {number}.", number) for number in range(80)]
@@ -79,13 +68,6 @@ def test_the_first_75_are_used() -> None:
         f"https://{number}.org" for number in range(MOST_RESULTS) if number != 3
     ]
     assert left_out == dict(zip(LEFT_OUT, (5, 1, 0), strict=True))
-
-
-def test_clones_are_left_out_and_counted() -> None:
-    """A page that has a section of the article is left out, and the others keep their order."""
-    results = page("Grass is green.", 1), page(COPY, 2), page("Wool is warm.", 3)
-    assert kept(*results) == ["https://1.org", "https://3.org"]
-    assert search2wiki_example(article(*results)).left_out["clone search results"] == 1
 
 
 def test_the_row_chooses_the_rule() -> None:
@@ -156,19 +138,3 @@ def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.multi_document
     assert texts.facts["left_out"] == {"test": dict(zip(LEFT_OUT, (0, 0, 1), strict=True))}
     assert texts.facts["skipped"] == {"test": {"all search results are clones of the article": 1}}
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_real_articles() -> None:
-    """Of each of 100 articles, its own copy and a copy of its longest section are clones, another's body is none."""
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line, _ in zip(lines, range(100), strict=False)]
-    rule = PageRule(6, 0.2)
-    for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
-        texts = [tuple(section["paragraphs"]) for section in row["sections"]]
-        longest = max(texts, key=lambda text: len(" ".join(text)))
-        elsewhere = tuple(text for section in other["sections"] for text in section["paragraphs"])
-        result = {"paragraphs": list(longest), "url": "copy"}
-        foreign = {"paragraphs": list(elsewhere), "url": "other"}
-        assert kept(result, foreign, lead=row["lead"], sections=row["sections"]) == ["other"]
-        assert rule.clones([tuple(row["lead"]), *texts], [longest]) == [True]

@@ -12,12 +12,10 @@ from longsumbench.core import DatasetSettings, Example, registry
 from longsumbench.corpora.probe import language as council, probe
 from longsumbench.corpora.probe.filler import usable_prose
 from longsumbench.corpora.probe.probe import Controls, reports
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.runs import plan as plan_module
 
 USUAL = "e1f7b0068b7d8c3f0df87e311d274279aebf3617e0be44ea6441aa751861bf8e"  # the fingerprint of dataset=probe
 SENTENCES = 30  # of a document
@@ -191,11 +189,3 @@ def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> Non
     assert set(fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits) == {
         *("train", "validation", "test")
     }
-
-
-def test_a_filler_on_the_hub_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache) -> None:
-    """It is named before anything runs, as a dataset on the hub is."""
-    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
-    monkeypatch.setattr(plan_module, "cache_folder", lambda: stages.root)
-    with pytest.raises(EnvironmentProblem, match=r"'arxiv' .* is not on this machine.*no cable"):
-        plan_module.plan(["dataset=probe", "dataset.filler=arxiv", "model=lead"], probe=True)

@@ -258,21 +258,6 @@ def test_a_limit_below_the_length_is_reported(words: int, reported: bool, tmp_pa
     assert any("model.decode_length=100 is short for" in line for line in log_lines) == reported
 
 
-def test_stages_end_unless_answers_are_a_fifth_shorter() -> None:
-    """Answers that are only a little shorter than their text are not summarized again."""
-
-    def shorter(text: str) -> str:
-        words = kept_text(text, "document", None).split()
-        return " ".join(words[: -(-len(words) * 9 // 10)])
-
-    engine = EchoEngine(reply=shorter)
-    system = prompted(engine, truncate="stages", input_length=220, decode_length=9_000)
-    (summary,) = summarize(system, text_example([[f"{word} " * 20 + "end."] for word in WORDS]))
-    assert summary.counts["requests"] == len(engine.asked) > 1
-    assert len(summary.text.split()) > 0.8 * 21 * len(WORDS)
-    assert not summary.complete
-
-
 def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
     """Examples of the training split are earlier turns with their own lengths; the seed draws them; the text is cut."""
     train = {one.sentences().__next__() for one in ToySplit.of("train", 24)}

@@ -202,12 +202,6 @@ def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
         assert engine(folder, thinking=thinking).count(message) == len(tokenizer(f"lohit{shown}")["input_ids"])
 
 
-def test_data_types(tmp_path: Path) -> None:
-    """The weights have the type of the checkpoint, or of the settings."""
-    assert engine(causal_folder()).network.dtype == torch.float32
-    assert engine(causal_folder(), dtype="bfloat16").network.dtype == torch.bfloat16
-
-
 def without_file(folder: Path, name: str) -> Path:
     """Return a folder after removing one of its files."""
     (folder / name).unlink()
