@@ -287,7 +287,7 @@ def test_varying_agendas() -> None:
 
 def test_reports_have_the_length_that_was_asked_for() -> None:
     """Whatever is planted has its room: a report has the tokens it was asked for, sections stay sections."""
-    for name, length in product(set(CONTROLS) - {"small sections"}, (40, 128, 256, 1024)):
+    for name, length in product([*CONTROLS][6:], (40, 128, 256, 1024)):
         lengths = [length_of(example.sentences()) for example in reports([length], 29, 30, CONTROLS[name])]
         assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
         assert max(abs(one - length) for one in lengths) <= 20
