@@ -58,7 +58,7 @@ def test_a_terminal_shows_a_bar() -> None:
 def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds; start-up is left out."""
     now = iter([0.0, 60.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now, 70.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(now, 70.0))
     shown = Progress("decoding", 100, stream=io.StringIO())
     shown.start_at(90)
     shown.advance(5)
@@ -69,7 +69,7 @@ def test_a_slow_first_item_does_not_count_for_long(monkeypatch: pytest.MonkeyPat
     """After a first item of 300 seconds, the others take one each: from the fifth line on, 40 of them leave 40."""
     seconds = [0.0]
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 15.0)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
     stream = io.StringIO()
     shown = Progress("summarizing", 201, stream=stream)
     for took in [300.0, *[1.0] * 160]:

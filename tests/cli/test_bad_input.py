@@ -222,15 +222,16 @@ def no_space(*_: Any, **__: Any) -> None:
 
 def full_after_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the disk be full in the middle of the second batch of predictions."""
-    usual, batches = Path.open, []
+    usual: Any = Path.open
+    batches: list[str] = []
 
     def opened(self: Path, mode: str = "r", **options: Any) -> Any:
-        file = usual(self, mode, **options)
+        file: Any = usual(self, mode, **options)
         if self.name != "predictions.jsonl" or mode != "a":
             return file
         write = file.write
 
-        def limited(text: str) -> int:
+        def limited(text: str) -> Any:
             batches.append(text)
             if len(batches) == 1:
                 return write(text)
@@ -314,7 +315,7 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: {}["no\nsuch"])
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: dict[str, str]()["no\nsuch"])
     expected = fails(70, f"dataset.path={toy}")
     match = re.search(
         r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", expected
@@ -364,7 +365,7 @@ def test_an_interrupt_is_continued(
     command = ["run", *words, f"results_dir={results}"]
     monkeypatch.setenv("LONGSUMBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     program = [sys.executable, "-m", "longsumbench"]
     process = subprocess.Popen([*program, *command], **pipes, preexec_fn=heed_interrupts)
     seen = {

@@ -110,7 +110,7 @@ def test_a_gao_report() -> None:
 def test_a_report_with_nothing_else() -> None:
     """A letter without anything below it stays, and recommendations without other highlights."""
     row = gao(report=[section("Letter", "We wrote.")], highlight=[section("What GAO Recommends", "Mend them.")])
-    example, left_out = gov_report_example(row)
+    ((example, left_out),) = thinned_examples(gov_report_example(row))
     assert example.documents[0].sections == (Section("Letter", (("We wrote.",),)),)
     assert example.references == (("Mend them.",),)
     assert left_out == {"letter paragraphs": 0, "recommendation paragraphs": 0}

@@ -124,7 +124,7 @@ def test_section_recall_equals_a_plain_count(text: list[str], sections: list[lis
         grams = [words[at : at + length] for at in range(len(words) - length + 1)]
         distinct = [gram for at, gram in enumerate(grams) if gram not in grams[:at]]
         shares += [sum(map(stands, distinct)) / len(distinct)] if distinct else []
-    given_sections = [(" ".join(words),) for words in sections]
+    given_sections: list[tuple[str, ...]] = [(" ".join(words),) for words in sections]
     assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
 
 

@@ -295,7 +295,7 @@ def test_reports_have_the_length_that_was_asked_for() -> None:
 
 def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0: decided and revised in the first of two documents, repeated in the second."""
-    monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
     example = report(64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2))
     distractor = "Residents hoped that Adler would get the bridge."  # 9 tokens
     first = (
@@ -324,7 +324,7 @@ def test_options_through_the_loader(stages: ArtifactCache) -> None:
     same = DatasetSettings(name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed")
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
     assert load_texts(same, stages).fingerprint == usual.fingerprint
-    chosen = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
+    chosen: dict[str, Any] = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
     texts = load_texts(DatasetSettings(name="probe", limit=4, **chosen), stages)
     assert texts.facts["options"] == chosen
     assert "options" not in usual.facts
@@ -436,7 +436,7 @@ def test_the_same_report_whatever_was_made_before() -> None:
 
 def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0, every list gives its first word, and each statement is before those so far."""
-    monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
     example = report(40, 0, 0, Controls(kinds=("silent",)))
     bids = ("The bridge has a lower bid from Adler.", "The bridge has a higher bid from Brandt.")  # 9 tokens each
     decision = "The council decided that the bridge goes to the lower bid."  # 12
@@ -513,6 +513,7 @@ def test_the_texts_stay_what_they_were() -> None:
     """The usual splits are byte for byte those of the first version, which the stored fingerprints are of."""
     hashes = {split: hashlib.sha256() for split in USUAL_SPLITS}
     for split, example in probe.generate_reports(DatasetSettings(name="probe")):
+        assert isinstance(example, Example)
         hashes[split].update(json.dumps(example.to_dict(), sort_keys=True).encode() + b"\n")
     assert {split: found.hexdigest() for split, found in hashes.items()} == USUAL_SPLITS
 

@@ -186,8 +186,8 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     """After Ctrl-C, which reaches all of them, and after a kill, which reaches the first alone, none is left."""
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, script]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, str(script)]
     with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=heed_interrupts) as running:
         assert running.stdout is not None
         assert running.stderr is not None

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, ApiServer, api_server, stored_answers
@@ -251,7 +252,11 @@ def real_server(name: str, folder: Path, log: Path) -> Iterator[str]:
     port = free_port()
     more = {"transformers": ["--device", "cpu"], "vllm": ["--dtype", "float32", "--enforce-eager"]}[name]
     command = [program, "serve", str(folder), "--host", "127.0.0.1", "--port", str(port), *more]
-    options = {"start_new_session": True, "text": True, "env": {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1"}}
+    options: dict[str, Any] = {
+        "start_new_session": True,
+        "text": True,
+        "env": {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1"},
+    }
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, **options)
     try:

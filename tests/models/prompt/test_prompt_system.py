@@ -13,7 +13,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import chat_ids, chat_text
+from longsumbench.models.prompt.engine import Message, chat_ids, chat_text
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage
@@ -262,7 +262,7 @@ def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
     """Examples of the training split are earlier turns with their own lengths; the seed draws them; the text is cut."""
     train = {one.sentences().__next__() for one in ToySplit.of("train", 24)}
 
-    def messages(seed: int, **settings: object) -> tuple[dict[str, str], ...]:
+    def messages(seed: int, **settings: object) -> tuple[Message, ...]:
         engine = EchoEngine()
         system = fitted(prompted(engine, shots=2, input_length=1_500, **settings), tmp_path, seed=seed)
         (summary,) = summarize(system, text_example([["kadan lohit. " * 500]]))

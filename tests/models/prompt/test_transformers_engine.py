@@ -47,7 +47,7 @@ def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) ->
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of each architecture; its card has settings that no answer may depend on."""
-    card = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
+    card: dict[str, Any] = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
     return write_causal(tmp_path_factory.mktemp("causal") / request.param, request.param, **card)
 
 
