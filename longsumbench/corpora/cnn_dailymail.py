@@ -20,17 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
-from longsumbench.corpora.reading import files
-from longsumbench.corpora.reading.fields import (
-    LEAVE_OUT,
-    BadRow,
-    Paragraphs,
-    id_in,
-    paragraphs_in,
-    plain_document,
-    refuse_row,
-    text_in,
-)
+from longsumbench.corpora.reading import fields, files
 from longsumbench.errors import DataError
 
 _LISTS = {"all_train.txt": "train", "all_val.txt": "validation", "all_test.txt": "test"}
@@ -44,9 +34,11 @@ def cnn_dailymail_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
-    article, highlights = text_in(row, "article") or "", text_in(row, "highlights") or ""
+    article, highlights = fields.text_in(row, "article") or "", fields.text_in(row, "highlights") or ""
     sentences = (" ".join(line.split()) for line in highlights.split("\n"))
-    return example_of(id_in(row, "id"), paragraphs_in(article.strip()), tuple(filter(None, sentences)), None)
+    return example_of(
+        fields.id_in(row, "id"), fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), None
+    )
 
 
 def _stories_source(path: Path) -> Source | None:
@@ -77,17 +69,19 @@ def _stories_source(path: Path) -> Source | None:
     return files.local_source(path, list(lists.values()), partial(_story_entries, lists, stories), story_files)
 
 
-def example_of(identity: str, paragraphs: Paragraphs, highlights: tuple[str, ...], source: str | None) -> Example:
+def example_of(
+    identity: str, paragraphs: fields.Paragraphs, highlights: tuple[str, ...], source: str | None
+) -> Example:
     """Return a story as an Example. Each highlight is one sentence of the reference.
 
     Raises:
         BadRow: there is no article or no highlight.
     """
     if not paragraphs:
-        raise BadRow("the article is empty", LEAVE_OUT)
+        raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
     if not highlights:
-        raise BadRow("there is no highlight", LEAVE_OUT)
-    return Example(identity, None, None, (plain_document(paragraphs, source),), (highlights,))
+        raise fields.BadRow("there is no highlight", fields.LEAVE_OUT)
+    return Example(identity, None, None, (fields.plain_document(paragraphs, source),), (highlights,))
 
 
 def from_story(text: str, identity: str, url: str) -> Example:
@@ -98,7 +92,7 @@ def from_story(text: str, identity: str, url: str) -> Example:
     """
     article, *highlights = _HIGHLIGHT.split(text)
     sentences = tuple(" ".join(highlight.split()) for highlight in highlights)
-    return example_of(identity, paragraphs_in(article.strip()), tuple(filter(None, sentences)), url)
+    return example_of(identity, fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), url)
 
 
 def _find_stories(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -128,8 +122,8 @@ def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[s
                 story = stories[name] / name
                 yield Entry(split, partial(_read_story, story, address), story)
             else:
-                problem = f"no {name} for {address}; {LEAVE_OUT}"
-                yield Entry(split, partial(refuse_row, "the story is missing", problem), path, number)
+                problem = f"no {name} for {address}; {fields.LEAVE_OUT}"
+                yield Entry(split, partial(fields.refuse_row, "the story is missing", problem), path, number)
         if not number:
             raise DataError("the file is empty", path)
 

@@ -41,20 +41,7 @@ from longsumbench.core import (
     Source,
     Thinned,
 )
-from longsumbench.corpora.reading import files
-from longsumbench.corpora.reading.fields import (
-    LEAVE_OUT,
-    BadRow,
-    Paragraphs,
-    id_in,
-    line_paragraphs,
-    listed_paragraphs,
-    objects_in,
-    optional_in,
-    plain_document,
-    refuse_row,
-    text_in,
-)
+from longsumbench.corpora.reading import fields, files
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
@@ -71,8 +58,8 @@ def gov_report_hub_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
-    report, summary = (line_paragraphs(text_in(row, field) or "") for field in ("report", "summary"))
-    return _report_example(row, plain_document(report), tuple(chain.from_iterable(summary)))
+    report, summary = (fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary"))
+    return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
@@ -86,7 +73,7 @@ def gov_report_example(row: Row) -> Example | Thinned:
     if row.get("highlight") is None:
         return _from_crs(row)
     if row.get("summary") is not None:
-        raise BadRow("the fields 'summary' and 'highlight' are both given; give one of them")
+        raise fields.BadRow("the fields 'summary' and 'highlight' are both given; give one of them")
     return _from_gao(row)
 
 
@@ -95,21 +82,23 @@ class _Part(NamedTuple):
 
     name: str
     heading: str
-    paragraphs: Paragraphs
+    paragraphs: fields.Paragraphs
 
 
 def _from_crs(row: Row) -> Example:
     field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
     parts = _report_parts({field: [report] if isinstance(report, dict) else report}, field)
-    return _report_example(row, _report_document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
+    return _report_example(
+        row, _report_document(parts), tuple(chain.from_iterable(fields.listed_paragraphs(row, "summary")))
+    )
 
 
 def _from_gao(row: Row) -> Thinned:
     report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
     parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in parts)))
-    example = _report_example(row, _report_document(report, optional_in(row, "url")), summary)
+    example = _report_example(row, _report_document(report, fields.optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
@@ -117,14 +106,14 @@ def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
     """Return nested sections in reading order; subsections of `skip` move up a level."""
     parts: list[_Part] = []
     parents: tuple[str, ...] = ()
-    stack = [(section, parents) for section in reversed(objects_in(row, field))]
+    stack = [(section, parents) for section in reversed(fields.objects_in(row, field))]
     while stack:
-        fields, parents = stack.pop()
-        heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
+        item, parents = stack.pop()
+        heading = " ".join((fields.text_in(item, "section_title", required=False) or "").split())
         path = (*parents, heading) if heading else parents
-        paragraphs = listed_paragraphs(fields, "paragraphs", required=False)
+        paragraphs = fields.listed_paragraphs(item, "paragraphs", required=False)
         parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
-        subsections = objects_in(fields, "subsections", required=False)
+        subsections = fields.objects_in(item, "subsections", required=False)
         stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]
     return parts
 
@@ -146,10 +135,10 @@ def _report_document(parts: list[_Part], source: str | None = None) -> Document:
 
 def _report_example(row: Row, document: Document, summary: Sentences) -> Example:
     if not any(document.sentences()):
-        raise BadRow("the report is empty", LEAVE_OUT)
+        raise fields.BadRow("the report is empty", fields.LEAVE_OUT)
     if not summary:
-        raise BadRow("the summary is empty", LEAVE_OUT)
-    return Example(id_in(row, "id"), optional_in(row, "title"), None, (document,), (summary,))
+        raise fields.BadRow("the summary is empty", fields.LEAVE_OUT)
+    return Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, (document,), (summary,))
 
 
 def _reports_source(path: Path) -> Source | None:
@@ -207,8 +196,8 @@ def _report_entries(
             if report in reports:
                 yield Entry(split, partial(_read_report, report, identity), report)
             else:
-                problem = f"no {report.parent.name}/{report.name}; {LEAVE_OUT}"
-                yield Entry(split, partial(refuse_row, "the report is missing", problem), listed, number)
+                problem = f"no {report.parent.name}/{report.name}; {fields.LEAVE_OUT}"
+                yield Entry(split, partial(fields.refuse_row, "the report is missing", problem), listed, number)
         if empty and split not in full:
             raise DataError("the lists of this split are empty", pair[0])
 

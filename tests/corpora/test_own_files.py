@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Section
-from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
-from longsumbench.corpora.reading.markdown import MarkdownReader
+from longsumbench.corpora.own_files import Input, MarkdownReader, merge_inputs, read_inputs
 from longsumbench.errors import DataError, UsageError
 
 MARKDOWN = """\
