@@ -1,6 +1,5 @@
 """CNN/DailyMail: the released stories and their url lists, the hub's rows, and JSON lines with the hub's fields."""
 
-import gzip
 import hashlib
 import json
 from pathlib import Path
@@ -10,7 +9,6 @@ import datasets
 import huggingface_hub
 import pytest
 from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -206,20 +204,3 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     assert texts.splits["test"][0] == ROW
     (tmp_path / "train.jsonl").write_text(json.dumps(row(1, **{"": "0"})) + "\n")
     assert list(read(tmp_path, stages).splits["train"]) == [ROW]
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_sample(stages: ArtifactCache) -> None:
-    """All 100 stories are read, whole; the one file can be dealt into splits."""
-    texts = load_texts(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"train": 100}
-    with gzip.open(SHARED / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    for example, one in zip(texts.splits["train"], rows, strict=True):
-        assert example.id == one["id"]
-        assert " ".join(example.sentences()).split() == one["article"].split()
-        assert list(example.references[0]) == [" ".join(line.split()) for line in one["highlights"].split("\n")]
-    file = str(SHARED / "train.jsonl.gz")
-    dealt = load_texts(DatasetSettings(name="cnndm_sample", path=file, split_by_hash=True), stages)
-    assert sum(dealt.facts["examples"].values()) == 100
-    assert list(dealt.splits) == ["train", "validation", "test"]

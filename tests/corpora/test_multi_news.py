@@ -15,7 +15,6 @@ from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.multi_news import multi_news_example
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import UsageError
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
 SUMMARY = "– It snowed. Nobody came."
@@ -148,16 +147,3 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: ArtifactCach
     write(tmp_path, "train", ["A."], ["B."], "src")
     assert "two files for the split 'train', train.src and train.src.cleaned" in problem(tmp_path, stages)
     assert "half of a split: give the folder" in problem(tmp_path / "train.src", stages)
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [({"tokenizer": "x"}, "leave out dataset.tokenizer"), ({"split_by_hash": True}, "leave out dataset.split_by_hash")],
-)
-def test_settings_that_do_not_fit(
-    settings: dict[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """A setting that the release has no use for is an error of usage."""
-    write(tmp_path, "test", ["A."], ["B."])
-    with pytest.raises(UsageError, match=expected):
-        read(tmp_path, stages, **settings)

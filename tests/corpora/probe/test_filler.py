@@ -15,7 +15,6 @@ from longsumbench.corpora.probe.probe import Controls, reports
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.modeling.tokenizer import train_tokenizer
 
 USUAL = "e1f7b0068b7d8c3f0df87e311d274279aebf3617e0be44ea6441aa751861bf8e"  # the fingerprint of dataset=probe
 SENTENCES = 30  # of a document
@@ -96,17 +95,6 @@ def test_prose_replaces_the_plain_distractors() -> None:
     assert {kind: number / total for kind, number in counts.items()} == pytest.approx(
         {"prose": 0.7, "hard": 0.2, "alike": 0.1, "plain": 0}, abs=0.03
     )
-
-
-def test_lengths_are_those_of_words() -> None:
-    """`model.tokenizer=words` finds about as many tokens as a report was asked for: signs count, too."""
-    prose = tuple(sentence("train", number) for number in range(400))
-    made = {length: list(reports([length], 3, 40, Controls(prose=prose))) for length in (40, 128, 1024)}
-    tokenizer = train_tokenizer(made[1024], 300, "words")
-    for length, examples in made.items():
-        lengths = [len(tokenizer(" ".join(example.sentences()))["input_ids"]) for example in examples]
-        assert sum(lengths) / len(lengths) == pytest.approx(length, abs=6)
-        assert max(abs(found - length) for found in lengths) <= 30
 
 
 def test_which_sentences_are_left_out() -> None:

@@ -139,18 +139,6 @@ def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: Artif
     assert len(online) == 1
 
 
-def test_the_hub_is_asked_once(
-    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All points of a sweep read the revision that the first one found."""
-    probes: list[None] = []
-    monkeypatch.setattr(hub, "unreachable", lambda: probes.append(None))
-    monkeypatch.setattr(hub, "_download", lambda *_: {"test": [{"article": "a .", "abstract": "b ."}]})
-    for limit in (1, 2, 3):
-        load_texts(DatasetSettings(name="arxiv", limit=limit), stages)
-    assert len(probes) == 1
-
-
 def test_a_copy_needs_no_network(
     online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Entry, Example, Section, Thinned
+from longsumbench.core import DatasetSettings, Document, Entry, Example, Section
 from longsumbench.corpora.reading import rows
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.rows import make_examples, read_rows
+from longsumbench.corpora.reading.rows import read_rows
 from longsumbench.errors import DataError, EnvironmentProblem
 
 
@@ -79,34 +77,6 @@ def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: 
 def example(number: int) -> Example:
     text = (f"Text {number}.", "word " * 20)
     return Example(f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),))
-
-
-def two(number: int) -> tuple[Example | Thinned, ...]:
-    if number == 11:
-        raise BadRow("odd", "eleven")
-    return Thinned(example(2 * number), {"clones": number}), example(2 * number + 1)
-
-
-def entries(numbers: int, fail: type[Exception] | None = None) -> Iterator[Entry]:
-    for number in range(numbers):
-        yield Entry("train", partial(two, number), "somewhere", number + 1)
-    if fail:
-        raise fail("at the end")
-
-
-def comparable(read: Iterator[tuple[Entry, Any]]) -> list[Any]:
-    return [
-        (entry.line, repr(outcome) if isinstance(outcome, Exception) else [tuple(one) for one in outcome])
-        for entry, outcome in read
-    ]
-
-
-def test_rows_of_several_examples() -> None:
-    """Rows that become several examples, and what was left out of them, come back in their order."""
-    assert comparable(read_rows(entries(40), 2)) == comparable(read_rows(entries(40), 1))
-    assert comparable(read_rows(entries(2), 2)) == comparable(
-        (one, make_examples("train", one.load)) for one in entries(2)
-    )
 
 
 SCRIPT = """

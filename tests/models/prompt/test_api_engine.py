@@ -262,26 +262,6 @@ def test_a_server_that_is_not_there() -> None:
     assert f"model.base_url={address} cannot be reached" in str(error)
 
 
-def test_a_connection_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first answer it ends the run at once; later it is tried again. It has ten seconds at most."""
-    import httpx2
-
-    def times_out(*_: Any, **__: Any) -> None:
-        raise httpx2.ConnectTimeout("timed out")
-
-    with api_server() as server:
-        engine = open_api(server.base_url, retries=1)
-        with monkeypatch.context() as patched:
-            patched.setattr(engine._client, "post", times_out)
-            with pytest.raises(EnvironmentProblem, match=r"cannot be reached \(timed out\)"):
-                ask(engine, [0])
-            engine._reached = True
-            with pytest.raises(EnvironmentProblem, match="failed 2 times"):
-                ask(engine, [0])
-        assert (engine._client.timeout.connect, engine._client.timeout.read) == (10, 600)
-        assert open_api(server.base_url, timeout_seconds=2)._client.timeout.connect == 2
-
-
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_server_that_always_fails(fault: str) -> None:
     """After `retries`, one line says what the server did last."""
