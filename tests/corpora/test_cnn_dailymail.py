@@ -8,7 +8,6 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
-from support.paths import SHARED as SHARED_ROOT
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -17,7 +16,6 @@ from longsumbench.corpora.cnn_dailymail import from_story
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
 
-SHARED = SHARED_ROOT / "data" / "cnndm_sample"
 STORY = (
     "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
 )

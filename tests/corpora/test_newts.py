@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.newts import newts_example
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-
-SHARED = SHARED_ROOT / "data" / "newts"
 
 
 def story(number: int = 1, **changes: Any) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 from typing import Any
 
 from hypothesis import given, strategies as st
-from support.paths import SHARED as SHARED_ROOT
 
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
 
-SHARED = SHARED_ROOT / "data" / "neurips_metareview"
 HEADINGS = tuple(f"{field}:" for field in FIELDS)
 
 FIRST = """SUMMARY:

@@ -1,11 +1,9 @@
 """Proposals and SumPubMed: the release's layout under names of their own."""
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
 
 from longsumbench.core import Document, Example, Section, registry
 
-SHARED = SHARED_ROOT / "data"
 ROW = {
     "article_id": "PEP-8",
     "title": "Style",

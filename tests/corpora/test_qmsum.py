@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
@@ -14,8 +13,6 @@ from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-
-SHARED = SHARED_ROOT / "data" / "qmsum"
 
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:

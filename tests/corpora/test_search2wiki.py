@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import given, strategies as st
-from support.paths import SHARED as SHARED_ROOT
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -14,7 +13,6 @@ from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
 
-SHARED = SHARED_ROOT / "data" / "wiki_sections"
 LEAD = "Sheep are kept for wool by many people."
 HISTORY = "They were wild once upon a time. Then they were tamed."
 COPY = f"Buy now! {HISTORY} Sale."

@@ -2,12 +2,8 @@
 
 from typing import Any
 
-from support.paths import SHARED as SHARED_ROOT
-
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.squality import squality_example
-
-SHARED = SHARED_ROOT / "data" / "squality"
 
 
 def question(number: int, *responses: str) -> dict[str, Any]:

@@ -2,12 +2,8 @@
 
 from typing import Any
 
-from support.paths import SHARED as SHARED_ROOT
-
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.wiki_sections import wiki_sections_example
-
-SHARED = SHARED_ROOT / "data" / "wiki_sections"
 
 
 def article(**changes: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -19,7 +18,6 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import UsageError
 
-SHARED = SHARED_ROOT / "data"
 Row = dict[str, Any]
 
 
