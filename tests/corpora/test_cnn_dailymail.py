@@ -64,7 +64,7 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_a_story() -> None:
+def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:
     """Blank lines separate paragraphs, a highlight is one sentence however many full stops it has, text is kept."""
     text = (
         "By . Associated Press . PUBLISHED: . 14:11 EST, 25 October 2013 . | .\r\n\r\n"
@@ -95,7 +95,7 @@ def test_a_story() -> None:
     )
 
 
-def test_a_release(release: Path, stages: ArtifactCache) -> None:
+def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
     """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -112,7 +112,7 @@ def test_a_release(release: Path, stages: ArtifactCache) -> None:
     assert not texts.multi_document
 
 
-def test_the_limit(release: Path, stages: ArtifactCache) -> None:
+def test_the_limit_reads_nothing_beyond_it(release: Path, stages: ArtifactCache) -> None:
     """The first of every list are read, and what stands behind them is not looked at."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
@@ -145,7 +145,7 @@ def test_a_bad_story_is_named(name: str, release: Path, stages: ArtifactCache) -
     assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
-def test_a_missing_story(release: Path, stages: ArtifactCache) -> None:
+def test_a_missing_story_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and line that name it; not strict, it is counted."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     message = problem(release, stages)
@@ -155,7 +155,7 @@ def test_a_missing_story(release: Path, stages: ArtifactCache) -> None:
     assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the story is missing": 1}}
 
 
-def test_what_is_no_release(release: Path, stages: ArtifactCache) -> None:
+def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
     """No lists, an empty list, no stories, and nothing at all are each said plainly."""
     assert "none of the url lists" in problem(release / "cnn", stages)
     empty = write_list(release / "url_lists" / "all_val.txt", [])

@@ -89,7 +89,7 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_a_crs_report() -> None:
+def test_a_section_is_named_by_the_path_of_headings() -> None:
     """A section is named by the path of headings down to it, and one without paragraphs of its own is none."""
     reference = ("It began.", "It ended.", "Nobody paid.")
     expected = Example("R1", "On roads", None, (Document(None, CRS_SECTIONS),), (reference,))
@@ -99,7 +99,7 @@ def test_a_crs_report() -> None:
     assert gov_report_example(crs(reports=[row["reports"]])) == expected
 
 
-def test_a_gao_report() -> None:
+def test_letter_and_recommendations_are_left_out_and_counted() -> None:
     """The letter's paragraphs and the recommendations are left out and counted, what is below the letter moves up."""
     reference = ("Roads are old.", "They are bad.", "Very bad.")
     example = Example("GAO-1", "Roads", None, (Document("https://gao.gov/1", GAO_SECTIONS),), (reference,))
@@ -169,7 +169,7 @@ def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
     assert found == depth_first(tree, [])
 
 
-def test_a_release(release: Path, stages: ArtifactCache) -> None:
+def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
     """The lists say the splits; reports of the agencies come in turn; the folder above it will do, too."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -217,7 +217,7 @@ def test_a_bad_report_is_named(name: str, release: Path, stages: ArtifactCache) 
     assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
-def test_a_missing_report(release: Path, stages: ArtifactCache) -> None:
+def test_a_missing_report_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and the line that name it; not strict, it is counted."""
     (release / "gao" / "GAO-1.json").unlink()
     message = problem(release, stages)
@@ -225,7 +225,7 @@ def test_a_missing_report(release: Path, stages: ArtifactCache) -> None:
     assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the report is missing": 1}}
 
 
-def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
@@ -244,7 +244,9 @@ def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
 
 
-def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
+    stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
     asked: list[tuple[str, str | None]] = []
     rows = {"report": ["A b. C d.\n\n E f.", "G."], "summary": ["It is.\nSo.", "No."]}

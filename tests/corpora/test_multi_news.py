@@ -42,7 +42,7 @@ def write(folder: Path, split: str, clusters: list[str], summaries: list[str], e
     return folder
 
 
-def test_a_cluster() -> None:
+def test_an_article_is_a_document_and_a_line_a_paragraph() -> None:
     """Each article is a document and each of its lines a paragraph; empty ones are left out, the dash stays."""
     assert multi_news_example({"id": "test-0", "document": CLUSTER, "summary": SUMMARY}) == EXAMPLE
     assert (
@@ -52,7 +52,7 @@ def test_a_cluster() -> None:
 
 
 @pytest.mark.parametrize("ending", ["src.cleaned", "src"])
-def test_the_release(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_files_of_the_release_become_splits(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Its files become splits, with ids by the number of the line; the record names the files."""
     for split, count in (("train", 3), ("val", 2), ("test", 1)):
         write(tmp_path, split, [CLUSTER] * count, [SUMMARY] * count, ending)
@@ -97,7 +97,7 @@ def test_the_hub_and_the_release_are_the_same_texts(
     assert read(tmp_path / "release", stages).fingerprint == fetched.fingerprint
 
 
-def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_json_lines_with_the_fields_of_the_hub_are_read(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder or a file with the hub's fields is read."""
     row = {"id": "test-0", "document": CLUSTER, "summary": SUMMARY}
     (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
@@ -113,7 +113,7 @@ def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
         (["A b.", "C d."], ["C.", ""], "test.src.cleaned:2: the summary is empty: line 2 of test.tgt"),
     ],
 )
-def test_a_bad_line(
+def test_a_bad_line_is_named_or_left_out(
     clusters: list[str], summaries: list[str], expected: str, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """It ends the reading with file, line and reason; not strict, it is left out and the others keep their ids."""

@@ -43,7 +43,7 @@ def without_headings(text: str) -> str:
     return "".join("".join(line for line in text.split("\n") if line.rstrip() not in HEADINGS).split())
 
 
-def test_a_paper() -> None:
+def test_a_field_of_the_form_is_a_section() -> None:
     """A field of the form is a section, blank lines separate paragraphs, an empty field is none, an edit is text."""
     sections = (
         Section("SUMMARY", (("The paper counts sheep.", "It does so fast."), ("It sleeps well.",))),
@@ -62,7 +62,7 @@ def test_a_paper() -> None:
     )
 
 
-def test_empty_reviews() -> None:
+def test_empty_reviews_are_left_out_and_others_keep_their_numbers() -> None:
     """One without text is left out, headings or none, and the others keep their numbers."""
     example = peer_reviews_example(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
     assert [document.source for document in example.documents] == ["review 2", "review 4"]

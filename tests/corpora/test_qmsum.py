@@ -93,7 +93,7 @@ def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
         qmsum_example(meeting(**{**topics, **changes}))
 
 
-def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)

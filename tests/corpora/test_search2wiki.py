@@ -43,7 +43,7 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_an_article() -> None:
+def test_the_whole_article_is_the_reference_and_a_result_a_document() -> None:
     """The whole article is the reference, a result a document with its address, its title and its paragraphs."""
     row = article(page("One. Two.\n\nThree."), {"source": "s", "paragraphs": ["Four.\n\nFive.", " "]}, {"text": "Six."})
     documents = (
@@ -126,7 +126,7 @@ def test_section_recall_equals_a_plain_count(text: list[str], sections: list[lis
     assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
 
 
-def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_the_record_counts_clones_and_a_row_of_clones_is_named(tmp_path: Path, stages: ArtifactCache) -> None:
     """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
     rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
     path = tmp_path / "test.jsonl"

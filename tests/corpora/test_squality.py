@@ -35,7 +35,7 @@ def test_a_story_by_hand() -> None:
     )
 
 
-def test_empty_responses() -> None:
+def test_empty_responses_are_no_references() -> None:
     """An empty response is none; without any the one reference is empty, which training refuses and a test keeps."""
     first, second = squality_example(story(question(1, " ", "Yes."), question(2)))
     assert first.references == (("Yes.",),)

@@ -20,7 +20,7 @@ def article(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_an_article() -> None:
+def test_headings_paragraphs_and_lead_are_kept() -> None:
     """Title, headings and paragraphs are kept, and all paragraphs of the lead are one reference."""
     sections = (
         Section("History", (("They were wild.", "Then kept."), ("Then counted.",))),
@@ -31,7 +31,7 @@ def test_an_article() -> None:
     assert wiki_sections_example(article()) == Example("7", "Sheep", None, (document,), (reference,))
 
 
-def test_empty_parts() -> None:
+def test_empty_sections_and_paragraphs_are_left_out() -> None:
     """A section without text and an empty paragraph are left out; a section may have no heading."""
     sections = [{"title": "Empty", "paragraphs": [" "]}, {"paragraphs": ["", "Grass."]}]
     assert wiki_sections_example(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)

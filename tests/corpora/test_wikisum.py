@@ -43,7 +43,7 @@ def read(path: Path, stages: ArtifactCache, rows: list[dict[str, Any]], **settin
     return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
 
 
-def test_an_article() -> None:
+def test_paragraphs_sources_and_reference_are_kept() -> None:
     """Title, paragraphs with their sentences, sources and the reference are kept."""
     sections = (Section(None, (("Wild once.", "Then kept."), ("They eat.",))),)
     assert wikisum_example(article(paragraph("Wild once. Then kept."), paragraph("They eat."))) == (

@@ -68,7 +68,9 @@ def problem(path: Path, stages: ArtifactCache, model: Path | str | None, kind: t
     return message
 
 
-def test_an_article(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
+def test_each_ranked_paragraph_is_a_document(
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+) -> None:
     """Each ranked paragraph is a document of its own, best first; the lead's marks are gone; there is no title."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
     texts = read(tmp_path, stages, model)
@@ -93,7 +95,9 @@ def test_old_and_new_torch_files(
     assert read(tmp_path, stages, model).splits["test"].ids == ["test-0"]
 
 
-def test_the_lead_as_text(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
+def test_the_reference_is_the_lead_as_text_where_it_has_words(
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+) -> None:
     """`tgt_str` is the reference where it has words, its marks ending sentences."""
     texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
     torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
@@ -166,7 +170,9 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, 
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage"])
-def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
+def test_a_file_that_is_no_torch_file_is_named(
+    content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path
+) -> None:
     """Whatever else is in it, the file is named."""
     (tmp_path / "test.pt").write_bytes(content)
     assert "test.pt: not a torch file, a broken one" in problem(tmp_path, stages, model)

@@ -139,7 +139,7 @@ def test_the_reference_states_every_fact(tested: list[Example]) -> None:
     assert sum(blind) / len(blind) == pytest.approx(1 / 24, abs=0.02)
 
 
-def test_the_agenda(tested: list[Example]) -> None:
+def test_six_sites_come_in_one_order_with_facts_of_three_kinds(tested: list[Example]) -> None:
     """Six sites in one order, four facts in one place, one relayed, one silent; every firm could be the answer."""
     for example in tested:
         assert [fact.subject for fact in example.facts] == ["bridge", "canal", "harbour", "library", "market", "mill"]
@@ -161,7 +161,7 @@ def test_notes_cover_a_part_of_the_agenda() -> None:
             assert [fact.subject for fact in note.facts] == sorted(fact.subject for fact in note.facts)
 
 
-def test_the_distances() -> None:
+def test_facts_are_in_one_section_or_uniformly_apart() -> None:
     """35 % of the facts are in one section, the others uniformly one to seven apart; either half comes first."""
     made = list(reports([1024], seed=6, number=1_500))
     apart = Counter(fact.distance for example in made for fact in example.facts if fact.kind != "single")
@@ -333,7 +333,7 @@ def test_options_through_the_loader(stages: ArtifactCache) -> None:
     assert not usual.multi_document
 
 
-def test_lengths() -> None:
+def test_reports_and_sections_have_their_lengths() -> None:
     """A report has the tokens it was asked for, to half a sentence in the mean; sections are an eighth, at least 32."""
     for length, sections in ((32, 1), (40, 1), (64, 2), (128, 4), (256, 8), (1024, 8), (3000, 8)):
         made = list(reports([length], seed=7, number=100))
@@ -482,7 +482,7 @@ def test_a_report_holds_a_fact() -> None:
         report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 
 
-def test_the_ladder() -> None:
+def test_training_lengths_double_up_to_the_tested_length() -> None:
     """Training lengths double up to the length that is tested."""
     assert lengths_of(1024) == {"train": LADDER, "validation": (1024,), "test": (1024,)}
     assert lengths_of(1000)["train"] == (40, 64, 128, 256, 512, 1000)
@@ -513,7 +513,7 @@ def test_the_texts_stay_what_they_were() -> None:
     assert {split: found.hexdigest() for split, found in hashes.items()} == USUAL_SPLITS
 
 
-def test_a_long_report() -> None:
+def test_time_grows_as_the_length_of_a_report() -> None:
     """Time grows as the length does: a report of 262,144 tokens is written, and lists each fact."""
     assert_linear(lambda length: report(length, 3, 0), 2**18)
     example = report(2**18, 3, 0)

@@ -324,7 +324,7 @@ def test_what_is_read_must_be_text(kind: Kind) -> None:
             assert (place, taken) == (place, [])
 
 
-def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_bad_rows_of_a_file_are_counted_by_reasons(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
     corpus, row = kind
     rows = [bad for number in range(3) for bad in list(bad_rows(row(f"a{number}")))[number::7]]

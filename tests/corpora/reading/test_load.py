@@ -130,7 +130,7 @@ def test_one_file_dealt_by_hash(tmp_path: Path, stages: ArtifactCache) -> None:
     assert list(read(path, stages).splits) == ["test"]
 
 
-def test_an_empty_summary(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_an_empty_summary_is_refused_in_training_only(tmp_path: Path, stages: ArtifactCache) -> None:
     """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
     write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
     assert [example.references for example in read(tmp_path, stages).splits["test"]] == [((),), ((),)]
@@ -140,7 +140,7 @@ def test_an_empty_summary(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.facts["skipped"] == {"train": {"the summary is empty": 1}}
 
 
-def test_nothing_to_read(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing path, a folder without splits, an empty file and rows that all fail are each said plainly."""
     assert "no such file or folder" in problem(tmp_path / "absent", stages)
     folder = tmp_path / "folder"

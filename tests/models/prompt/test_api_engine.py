@@ -119,7 +119,7 @@ def test_the_key_and_the_version_of_azure(monkeypatch: pytest.MonkeyPatch) -> No
         assert server.keys == [None, None]
 
 
-def test_further_fields_of_a_request() -> None:
+def test_further_fields_are_sent_and_decide_the_answer() -> None:
     """`extra_body` is sent with every request and decides the answer; fields of other settings are refused."""
     fields = {"reasoning_effort": "low", "provider": {"order": ["a", "b"]}}
     with api_server() as server:
@@ -253,7 +253,7 @@ def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPat
     assert [failing(401, "").exit_code, too_long.exit_code, page.exit_code] == [4, 2, 4]
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_a_server_that_is_not_there_is_named_at_once() -> None:
     """Where no server answers, one line says so at once, without retries."""
     with api_server() as server:
         address = server.base_url
@@ -263,7 +263,7 @@ def test_a_server_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
-def test_a_server_that_always_fails(fault: str) -> None:
+def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str) -> None:
     """After `retries`, one line says what the server did last."""
     with api_server(fault=lambda number: fault) as server:
         error = error_of(server.base_url, retries=2)
@@ -288,13 +288,13 @@ def test_a_tokenizer_without_a_chat_template(tmp_path: Path) -> None:
         engine.count(question(0).messages)
 
 
-def test_settings_that_servers_lack() -> None:
+def test_settings_that_servers_lack_are_refused() -> None:
     """A decoding setting that the API does not have is refused instead of ignored."""
     with pytest.raises(UsageError, match=r"decode\.num_beams=4"):
         ask(open_api("http://127.0.0.1:9/v1"), [0], num_beams=4)
 
 
-def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, one line names the extra."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(EnvironmentProblem, match=r"pip install -e '\.\[api\]' in the clone"):
@@ -313,7 +313,7 @@ def test_threads_share_a_request_cache(tmp_path: Path) -> None:
     assert stored_answers(path) == 100
 
 
-def test_a_damaged_request_cache(tmp_path: Path) -> None:
+def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
     """A file that is no database is one line that names it."""
     path = tmp_path / "requests.sqlite"
     path.write_text("not a database" * 100, encoding="utf-8")

@@ -169,7 +169,7 @@ def test_chat_marks_are_no_text(tmp_path: Path) -> None:
     assert opened._text(ids) == tokenizer.decode(ids, skip_special_tokens=True) == "lohit mihit nudan<tool>"
 
 
-def test_facts_and_identity(tmp_path: Path) -> None:
+def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:
     """Facts have name and size; the identity is that of the files, not of their place."""
     opened = engine(causal_folder())
     copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
