@@ -116,7 +116,9 @@ def test_words_that_cannot_be_meant(
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_no_such_split(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_split_is_named_with_those_there_are(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A split that the files do not have is a problem of the data, and those there are get named."""
     only = tmp_path / "only"
     only.mkdir()

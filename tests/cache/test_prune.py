@@ -57,7 +57,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_tables(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_and_stages_are_listed_with_their_sizes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind has a row with number, size and last use; `list` describes each stage by its inputs."""
     assert printed(capsys) == printed(capsys, "list") == [f"{root}: no stages"]
     make(root, "units", 3_000_000, system="seal", split="ab")
@@ -171,7 +171,9 @@ def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.Capture
         (["prun"], "longsumbench cache prun: write list, verify or prune before the key"),
     ],
 )
-def test_wrong_usage(words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_word_is_one_line_and_deletes_nothing(
+    words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line with exit code 2, and nothing is deleted."""
     make(root, "units")
     make(root, "labels")

@@ -83,13 +83,6 @@ def test_lists_fit_the_terminal(kind: str, monkeypatch: pytest.MonkeyPatch, caps
     assert names - {line.split()[0] for line in lines if not line.startswith(" ")} == set()
 
 
-def test_settings_are_listed_with_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    """False is listed as False."""
-    assert main(["list", "settings"]) == 0
-    defaults = dict(line.split()[:2] for line in capsys.readouterr().out.splitlines())
-    assert (defaults["overwrite"], defaults["baselines"], defaults["seed"]) == ("False", "True", "1")
-
-
 def test_screens_of_a_sweep_fit_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,17 +297,6 @@ def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, capsys: pytest
     assert re.match(r"model=lead +model.length=train needs a train split", message[-1])
 
 
-def test_a_table_is_printed_of_what_was_finished_before_a_failure(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a baseline fails without memory, the run's own numbers are shown, and the failure after them."""
-    monkeypatch.setattr("longsumbench.models.baselines.system.Oracle.summarize", lambda *_: exhausted())
-    assert main(["run", *words]) == 4
-    output = capsys.readouterr()
-    assert "lead" in output.out
-    assert "out of memory" in output.err
-
-
 def test_a_torn_record_of_others_ends_no_sweep(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,11 +310,6 @@ def test_a_torn_record_of_others_ends_no_sweep(
     assert re.search(r"model.length=5 +done", said)
     assert said.count(str(torn)) == 1
     assert "length=5" in table
-
-
-def exhausted() -> None:
-    """Fail without memory."""
-    raise MemoryError
 
 
 def test_what_would_be_run_is_shown(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,6 @@ def test_where_and_what_is_kept_changes_no_run() -> None:
         (["model.size=223m", "decode.max_length=null"], "size=223m"),
     ],
 )
-def test_variants(words: list[str], variant: str) -> None:
+def test_a_variant_has_the_settings_that_change_summaries(words: list[str], variant: str) -> None:
     """A variant has the typed settings of model and search that depart from the recipe and change summaries."""
     assert plan(["model=trunc", "dataset=jsonl", "dataset.path=x", *words])[0].variant == variant

@@ -48,7 +48,7 @@ RUNS = [seal(1), seal(2), record("lead", 20)]
         ("model.page_size", "256"),
     ],
 )
-def test_cells(name: str, shown: str) -> None:
+def test_a_row_of_two_seeds_has_means_and_what_they_share(name: str, shown: str) -> None:
     """A row of two seeds has the mean of numbers and costs, and what both runs share."""
     (column,) = choose_columns([name], columns_of(RUNS))
     row = group_by_seed(RUNS, {})[0]
@@ -148,7 +148,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path)
 
 
-def test_the_command(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_chosen_columns(root: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The chosen columns are printed after system and settings; the files keep the default ones."""
     assert main(["leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root]) == 0
     lines = capsys.readouterr().out.splitlines()

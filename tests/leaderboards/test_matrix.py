@@ -133,7 +133,7 @@ def test_the_best_system_of_each_dataset_is_shown() -> None:
     assert "Other systems with one dataset, only in leaderboard/matrix.md: 2." in block.footnotes
 
 
-def test_files(tmp_path: Path) -> None:
+def test_the_matrix_is_written_in_three_formats(tmp_path: Path) -> None:
     """The table as CSV, Markdown and LaTeX; the diagram exists while there is a rank test."""
     write_runs(tmp_path)
     folder = tmp_path / "leaderboard"
@@ -185,7 +185,7 @@ def test_checkpoints_alone_are_one_table(tmp_path: Path) -> None:
     assert [row[0] for row in block.rows] == ["lead", "seq2seq"]
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_matrix_and_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints the table and the picture's path; a dataset next to --matrix is one line."""
     write_runs(tmp_path)
     main(["leaderboard", "--matrix", "facts", "--results-dir", str(tmp_path)])

@@ -72,7 +72,7 @@ def cells(block: Block, heading: str) -> list[str]:
     return [row[block.columns.index(heading)] for row in block.rows]
 
 
-def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
+def test_the_csv_has_exactly_the_columns_that_others_rely_on(update: Callable[..., Table], tmp_path: Path) -> None:
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
     lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
@@ -80,7 +80,7 @@ def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
     assert len(lines) == 2
 
 
-def test_row(update: Callable[..., Table]) -> None:
+def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., Table]) -> None:
     """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
     ledger = Truncation(200, 100, (Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
     (row,) = rows(update(record("trunc", 30.123456, fit=TRAINED, source=ledger, seed=4)))
@@ -209,7 +209,9 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
         ({"split": "validation"}, "validation instead of test split"),
     ],
 )
-def test_set_apart(update: Callable[..., Table], changes: dict[str, object], difference: str) -> None:
+def test_a_run_under_another_condition_is_in_a_separate_block(
+    update: Callable[..., Table], changes: dict[str, object], difference: str
+) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
     assert [[row.first.model for row in block.rows] for block in table.comparable] == [["lead", "random"], ["winner"]]
@@ -232,7 +234,9 @@ def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
     assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 5, 5, 5, 5]
 
 
-def test_one_block(update: Callable[..., Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_block_is_printed_by_its_number(
+    update: Callable[..., Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """--block prints one block, by the number in its heading and in the CSV; a number without a block is refused."""
     update(record("lead", 30), record("trial", 90, n=5, examples="e5"))
     command = ["leaderboard", "arxiv", "--results-dir", str(tmp_path)]
@@ -250,7 +254,7 @@ def test_one_block(update: Callable[..., Table], tmp_path: Path, capsys: pytest.
     assert "--block=3" in capsys.readouterr().err
 
 
-def test_oracles(update: Callable[..., Table]) -> None:
+def test_oracles_are_labelled_last_and_never_best(update: Callable[..., Table]) -> None:
     """A run that its record calls an oracle is labelled, last, and never the best."""
     best = record("lead", 50, oracle=True, run_id="best")
     recipe = record("random", 45, oracle=True, run_id="recipe")
@@ -315,7 +319,7 @@ def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> 
     assert table.blocks()[0].columns[2:4] == ("words", "R-Lsum")
 
 
-def test_budget() -> None:
+def test_one_note_compares_the_budgets_of_trained_runs() -> None:
     """One note compares the steps × examples per step of all trained runs."""
     one = record("a", 1, fit=TRAINED)
     assert describe_budget([one, record("b", 1, fit=TRAINED), record("lead", 1)]) == (
@@ -443,7 +447,7 @@ def test_what_was_empty(update: Callable[..., Table]) -> None:
     assert "Empty predictions, which score 0: trunc trunc000: 4." in text
 
 
-def test_published(update: Callable[..., Table]) -> None:
+def test_published_numbers_are_a_separate_block(update: Callable[..., Table]) -> None:
     """Published numbers are a separate block, with source, input and ROUGE-L by kind."""
     ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
     assert "liu2022pagesum" not in ours
@@ -473,7 +477,7 @@ def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
     assert f"{len(read_published(['arXiv'])) - len(published.rows)} more rows" in published.footnotes[0]
 
 
-def test_local_texts(update: Callable[..., Table]) -> None:
+def test_published_numbers_warn_of_local_texts(update: Callable[..., Table]) -> None:
     """The published block warns that runs on local files may not be on the official texts."""
     local = record("lead", 30, config={"dataset": {"name": "arxiv", "path": "somewhere"}})
     assert "nothing shows that they are the official ones" in update(local).markdown()
@@ -488,7 +492,9 @@ def test_every_published_dataset_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_width(update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
     """No line is wider than the terminal, with all measures at their widest, best and tied; a wide one shows all."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
@@ -505,7 +511,7 @@ def test_width(update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, wi
     assert ("relayed" in text.partition("*")[0]) == (width == 200)
 
 
-def test_latex(update: Callable[..., Table]) -> None:
+def test_latex_is_escaped_with_the_best_in_bold(update: Callable[..., Table]) -> None:
     """LaTeX comes with booktabs rules, escaped, with the best in bold."""
     text = update(record("lead_3", 30), record("random", 20)).latex()
     assert r"lead\_3" in text
@@ -525,7 +531,7 @@ def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -
     assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()
 
 
-def test_no_runs(tmp_path: Path) -> None:
+def test_a_dataset_without_runs_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
     """A dataset without finished runs is an error that names the nearest one with runs."""
     record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
     with pytest.raises(UsageError, match=r"unknown dataset with results 'arxv'.*did you mean 'arxiv'"):
@@ -533,6 +539,6 @@ def test_no_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (450, "7.5 min"), (11_520, "3.2 h")])
-def test_duration(seconds: float, text: str) -> None:
+def test_times_are_in_the_unit_that_people_choose(seconds: float, text: str) -> None:
     """Times are in the unit that people would choose."""
     assert format_duration(seconds) == text

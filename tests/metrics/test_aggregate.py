@@ -46,7 +46,7 @@ def test_metrics_stand_side_by_side() -> None:
     assert all(set(metric.units) <= set(metric.columns) for metric in classes.values())
 
 
-def test_columns(rouge: Metric) -> None:
+def test_a_score_has_all_columns_in_the_order_of_the_file(rouge: Metric) -> None:
     """A score has precision, recall and F of all four types, in the order of the file."""
     expected = [f"{kind}_{part}" for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum") for part in "prf"]
     assert list(rouge.columns) == expected == list(rouge.score("the cat", example(CAT)))
@@ -124,7 +124,7 @@ def test_perl_resampling() -> None:
     assert perl == replace(plain, f_lo=perl.f_lo, f_hi=perl.f_hi) != plain
 
 
-def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
+def test_a_table_of_scores_is_read_back_to_the_last_bit(tmp_path: Path, rouge: Metric) -> None:
     """A table of scores is read back to the last bit, whatever its ids look like."""
     items = [("the cat is one third of it", example(CAT, name=name)) for name in ("007", "NA", "a,b", 'say "x"', "")]
     table = score_all([rouge], items).per_example
@@ -134,7 +134,7 @@ def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "name,x\na,1\n", "id,x\na,high\n"])
-def test_no_scores_file(tmp_path: Path, content: str | None) -> None:
+def test_a_missing_or_wrong_table_of_scores_is_named(tmp_path: Path, content: str | None) -> None:
     """A missing file, or one that is no table of scores, is an error that names it."""
     path = tmp_path / "scores.csv"
     if content is not None:

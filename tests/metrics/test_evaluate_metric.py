@@ -41,7 +41,7 @@ def test_several_references(metric: RougeMetric) -> None:
     assert metric.compute(predictions=PREDICTIONS, references=several)["rouge1"] == pytest.approx(200 / 3)
 
 
-def test_combine(tmp_path: Path) -> None:
+def test_the_metric_works_in_evaluate_combine(tmp_path: Path) -> None:
     """It works in `evaluate.combine`, without the hub."""
     both = {"stemmed": RougeMetric(cache_dir=str(tmp_path / "a")), "again": RougeMetric(cache_dir=str(tmp_path / "b"))}
     scores = evaluate.combine(both).compute(predictions=PREDICTIONS, references=REFERENCES)
@@ -57,7 +57,7 @@ def test_batches_and_stemming(metric: RougeMetric) -> None:
     assert scores["signature"].endswith("|v:1")
 
 
-def test_perl_mode(metric: RougeMetric) -> None:
+def test_perl_mode_is_in_the_signature(metric: RougeMetric) -> None:
     """The mode can be chosen, and the signature says it."""
     scores = metric.compute(predictions=PREDICTIONS, references=REFERENCES, mode="perl", wordnet="none")
     assert scores["rouge1"] > 0

@@ -40,7 +40,7 @@ def test_equals_the_printed_procedure(source: list[bytes], summary: list[bytes])
     assert fragment_lengths(source, summary) == procedure(source, summary)
 
 
-def test_by_hand() -> None:
+def test_coverage_and_density_by_hand() -> None:
     """Copied are "the cat sat", "on" and "a mat", but not "lazily": |A| = 9, |S| = 7, fragments of 3, 1 and 2 words."""
     source = "Yesterday the cat sat down on it, a mat."
     expected = {"extractive_coverage": 6 / 7, "extractive_density": 14 / 7, "extractive_compression": 9 / 7}

@@ -22,7 +22,7 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
     return [" ".join(chance.choices(WORDS, k=words)) for _ in range(count)]
 
 
-def test_by_hand() -> None:
+def test_means_and_repetitive_texts_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
     facts = describe_outputs(["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))])
     assert facts == OutputFacts(count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5)

@@ -41,12 +41,12 @@ def test_agrees_with_scipy() -> None:
     assert (low, high) == pytest.approx(tuple(peer.confidence_interval), abs=0.1)
 
 
-def test_by_hand() -> None:
+def test_an_interval_by_hand() -> None:
     """Of 0, 0, 0, 0, 0 and 1, a resample's sum is at most 2 with a chance of 94 %, and at most 3 with one of 99 %."""
     assert bootstrap_interval([0.0, 0, 0, 0, 0, 1], resamples=4_000, seed=1) == (0.0, 0.5)
 
 
-def test_seeded() -> None:
+def test_the_same_seed_gives_the_same_interval() -> None:
     """The same seed gives the same interval; another seed, another."""
     first = bootstrap_interval(SCORES, 500, seed=1)
     assert bootstrap_interval(SCORES, 500, seed=1) == first
@@ -54,7 +54,7 @@ def test_seeded() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0, float("nan")]])
-def test_refuses(values: list[float]) -> None:
+def test_no_values_are_an_error_and_no_interval(values: list[float]) -> None:
     """No values, or one that is not a number, is an error and not an interval."""
     with pytest.raises(DataError, match="an interval needs"):
         bootstrap_interval(values, 100, seed=1)

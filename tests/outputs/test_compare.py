@@ -283,7 +283,9 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
         ("lead trunc --al-pairs", "unknown flag '--al-pairs' (did you mean '--all-pairs'?)"),
     ],
 )
-def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
+def test_a_wrong_word_is_one_line_with_exit_code_2(
+    finished: Callable[..., Path], typed: Typed, words: str, message: str
+) -> None:
     """What cannot be meant ends with exit code 2 and one line."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)

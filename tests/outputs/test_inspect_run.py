@@ -126,7 +126,9 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
         ("looker a b", "summarized no example 'b'"),
     ],
 )
-def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
+def test_a_wrong_word_is_one_line_with_exit_code_2(
+    finished: Callable[..., Path], typed: Typed, words: str, message: str
+) -> None:
     """What cannot be meant ends with exit code 2 and one line."""
     finished()
     finished("lead", kept=0)
@@ -223,7 +225,7 @@ def test_damaged_files(
     assert not (folder.parents[3] / "inspections").exists()
 
 
-def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_run_shows_its_selections(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A trained system's selections are shown next to its references; what was not kept is, after the command."""
     toy = write_jsonl(tmp_path / "toy")
     sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]

@@ -57,7 +57,7 @@ def test_several_seeds_are_compared_over_examples_and_seeds() -> None:
     assert found == (mean_over_seeds(values), 30, 3)
 
 
-def test_outcomes() -> None:
+def test_a_significant_difference_is_reproduced_or_reversed() -> None:
     """A significant difference is reproduced or reversed by its sign; others are undecided, or not tested."""
     claims = [ordered(1.0, 0.001), ordered(-1.0, 0.002), Claim(PAPER, "d", obstacle=NOT_TESTED, reason="no runs")]
     claims += [ordered(1.0, 0.04)._replace(reason="with care")]

@@ -127,7 +127,7 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
         (["seed"], "'seed' is not an override: write key=value"),
     ],
 )
-def test_wrong_words(words: list[str], problem: str) -> None:
+def test_a_wrong_word_is_one_line_that_says_what_to_write(words: list[str], problem: str) -> None:
     """One line says what is wrong, and what to write."""
     with pytest.raises(UsageError) as caught:
         sort_words(toy_paper_table(datasets=TWO, options={"example": 0}), words)

@@ -124,7 +124,7 @@ def test_equals_rouge_score_on_any_characters(prediction: str, reference: str) -
 
 
 @pytest.mark.parametrize("length", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_long_texts(length: int) -> None:
+def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
     """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
     chance = random.Random(length)
 
@@ -156,7 +156,7 @@ def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str)
 
 
 @given(TEXTS.filter(lambda text: scorer().has_words(text)))
-def test_identity(text: Text) -> None:
+def test_a_text_scores_1_against_itself(text: Text) -> None:
     """A text scores 1 against itself, in every type that finds something to match."""
     scores = scorer().score(text, [text])
     bigrams = len(scorer().words(" ".join(text))) > 1
@@ -172,7 +172,7 @@ def test_swapping_sides_swaps_precision_and_recall(one: Text, other: Text) -> No
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-def test_by_hand(kernels: str) -> None:
+def test_all_types_by_hand(kernels: str) -> None:
     """Two sentences in the other order: all words, 2 of 3 bigrams, half as one sequence, all of it as sentences."""
     scores = scorer(kernels=kernels).score(("a b", "c d"), [("c d", "a b")])
     assert scores["rouge1"] == (1, 1, 1)
@@ -211,7 +211,7 @@ def test_jackknife_by_hand() -> None:
 
 
 @given(RANDOM_TEXTS, st.lists(RANDOM_TEXTS, min_size=2, max_size=4))
-def test_jackknife(prediction: Text, references: list[Text]) -> None:
+def test_jackknife_is_the_mean_of_the_best_of_the_others(prediction: Text, references: list[Text]) -> None:
     """Jackknife: the mean, over references left out, of the best F among the others."""
     bests = [
         scorer(references="best").score(prediction, references[:out] + references[out + 1 :])
@@ -229,20 +229,20 @@ def test_strings_are_no_texts(texts: Any) -> None:
         scorer().score(*texts)
 
 
-def test_no_reference() -> None:
+def test_without_a_reference_there_is_no_score() -> None:
     """Without a reference there is no score."""
     with pytest.raises(ValueError, match="at least one reference"):
         scorer().score(("a",), [])
 
 
-def test_has_words() -> None:
+def test_a_sentence_has_words_if_the_tokenizer_keeps_some() -> None:
     """A sentence has words when the tokenizer keeps something of it."""
     assert scorer().has_words(("—", "a"))
     assert not scorer().has_words(("—", " \n", "日本"))
     assert scorer(tokenizer="unicode").has_words(("日本",))
 
 
-def test_words() -> None:
+def test_words_are_lower_cased_and_stemmed() -> None:
     """The words are those that are matched: lower-cased and, from four letters on, stemmed."""
     assert scorer().words("The agreements, was…") == ["the", "agreement", "was"]
     assert scorer(mode="perl", wordnet=NO_WORDNET).words("The agreements, was…") == ["the", "agreem", "was"]
@@ -264,7 +264,7 @@ def test_refused_arguments(options: dict[str, str], message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_signature() -> None:
+def test_what_changes_scores_changes_the_signature() -> None:
     """Whatever changes scores changes the signature."""
     made = [
         {},

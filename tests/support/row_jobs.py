@@ -35,7 +35,7 @@ def row_job(
     about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
     orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
     paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
-    config = RunConfig(model=None)  # type: ignore[arg-type] # the system is not built
+    config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     point = Planned("a point", config, "", "")
     found = tuple(

@@ -103,7 +103,7 @@ def test_watching_ends_with_an_interrupt(
         assert seconds < 1e6
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longsumbench.cli.status.time.sleep", interrupt)
+    monkeypatch.setattr("longsumbench.cli.lists.time.sleep", interrupt)
     assert main(["status", "--watch=inf", "--results-dir", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "longsumbench: interrupted; a running sweep continues\n"
 

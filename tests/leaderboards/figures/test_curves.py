@@ -124,7 +124,7 @@ def test_nothing_is_left_out_in_silence() -> None:
     assert f"{MOST_CURVES} of {MOST_CURVES + 1} lines" in " ".join(layout.notes)
 
 
-def test_csv() -> None:
+def test_the_csv_has_a_row_for_each_system_and_value() -> None:
     """A row for each system and value: all numbers, the cost and the runs."""
     ledger = Truncation(200, 100, (Cut("page", 50, 9),))
     second = trained("pagesum", 24, seed=2, page_size=128, source=ledger)
@@ -234,7 +234,7 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
         update_curves(results, "arxiv", words)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_table_and_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`leaderboard DATASET --against` prints the table and the files; an invalid setting is one line and exit 2."""
     keep(tmp_path, *GRID)
     place = ["--results-dir", str(tmp_path)]

@@ -200,7 +200,7 @@ def test_what_training_feeds_by_hand() -> None:
 
 @pytest.mark.parametrize("decoding", DECODINGS)
 @pytest.mark.parametrize("official", [False, True])
-def test_the_loss(official: bool, decoding: str) -> None:
+def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(official: bool, decoding: str) -> None:
     """It is the mean cross-entropy of the logits for the fed tokens; smoothed in training alone, by ε/V a column."""
     model = network(official=official, decoding=decoding, label_smoothing=0.1)
     inputs, labels = batch(*RAGGED), targets(*LENGTHS)

@@ -87,7 +87,7 @@ def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
     assert identity["input_length"] == 48
 
 
-def test_facts(bart: Path) -> None:
+def test_facts_say_which_checkpoint_and_how_much_it_reads(bart: Path) -> None:
     """The record says which checkpoint, in which format, how large it is, and how much it can read."""
     system = opened(bart, input_length=None)
     parameters = sum(weight.numel() for weight in system.model.parameters())
@@ -235,7 +235,7 @@ def no_revision(*_: Any, **__: Any) -> None:
     raise RevisionNotFoundError("404", response=Response())
 
 
-def test_no_such_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_revision_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown revision is wrong usage."""
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr("huggingface_hub.snapshot_download", no_revision)

@@ -182,7 +182,7 @@ def test_a_system_that_did_not_learn_shows_nothing(
     assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
 
 
-def test_bad_input(finished: Write, tmp_path: Path) -> None:
+def test_an_unknown_example_and_damaged_evidence_are_named(finished: Write, tmp_path: Path) -> None:
     """An example that no run summarized is wrong usage; damaged evidence is named with its file."""
     looker = finished()
     with pytest.raises(UsageError, match="summarized no example 'e20'"):

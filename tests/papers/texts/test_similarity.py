@@ -51,7 +51,7 @@ def test_short_texts_are_not_tested(tmp_path: Path) -> None:
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "no source has 12 sentences")
 
 
-def test_an_encoder(tmp_path: Path) -> None:
+def test_vectors_are_those_of_the_encoder(tmp_path: Path) -> None:
     """With the option `encoder` the vectors are its own, and the conditions name it."""
     encoder = write_bert(tmp_path / "bert", network=BertModel)
     datasets = {"arXiv": texts(tmp_path / "texts", near=True, length=12, size=3)}

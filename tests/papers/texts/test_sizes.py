@@ -30,7 +30,7 @@ def test_printed_numbers_have_units(text: str, value: float) -> None:
     assert read_printed_size("–") is None
 
 
-def test_lengths(tmp_path: Path) -> None:
+def test_mean_and_95th_percentile_of_lengths_by_hand(tmp_path: Path) -> None:
     """The mean of 2, 4 and 6 words is 4, and the 95th percentile is 5.8; the printed row is the paper's.
 
     A trained tokenizer counts the tokens, and a missing dataset has only its printed row.
