@@ -158,7 +158,7 @@ def extracts(
     scored: Iterable[ScoredSpans],
     mean: int | None,
     decoding: Decoding,
-    keeps_evidence: bool,
+    with_evidence: bool,
 ) -> Iterator[Summary]:
     """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied.
 
@@ -167,13 +167,12 @@ def extracts(
         scored: the scores of each.
         mean: the mean length of the training targets in words; None if it is unknown.
         decoding: the settings.
-        keeps_evidence: False for summaries without evidence.
+        with_evidence: False for summaries without evidence.
     """
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
         selected = chosen_sentences(example, scores, length, decoding.redundancy)
-        has_evidence = keeps_evidence and decoding.evidence != "none"
-        evidence = _evidence(example, scores, selected) if has_evidence else None
+        evidence = _evidence(example, scores, selected) if with_evidence else None
         yield Summary(example.id, "\n".join(selected.values()), scores.truncation, evidence=evidence)
 
 

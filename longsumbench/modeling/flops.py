@@ -17,7 +17,7 @@ from longsumbench.core import Document, Example, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.unit_reader import UnitReader, collate_units
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
 _MADE_WORD = "word"  # one token
@@ -59,15 +59,15 @@ def count_forward(
         multi_document: True if the dataset has several documents per example.
     """
     system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
-    reader, network = system.reader, system.network
-    reader.state = {"multi_document": multi_document}
+    reader = system.reader
+    reader.multi_document = multi_document
     example = _made_example(source_words, target_words, multi_document)
     batch = _batch_of(reader, example)
     labels = reader.row(example)["labels"]
     fed = torch.full((1, len(labels)), reader.tokenizer.bos_token_id)
     with counting(cost := PassCost()):
         with no_init_weights():  # Pegasus's takes seconds
-            model = network.blank_model(_AS_SPECIAL, multi_document).eval()
+            model = system.builder.blank_model(_AS_SPECIAL, multi_document).eval()
         model.tie_weights()  # the initialization does it, too
         model(**batch, decoder_input_ids=fed)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -78,9 +78,9 @@ def count_forward(
 
 def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
     """Return name → size of each parameter of a neural system's network, which is built without its numbers."""
-    network = registry.systems.load(settings.name)(_without_other_models(settings)).network
+    builder = registry.systems.load(settings.name)(_without_other_models(settings)).builder
     with torch.device("meta"), no_init_weights():
-        model = network.blank_model(_AS_SPECIAL, multi_document)
+        model = builder.blank_model(_AS_SPECIAL, multi_document)
     model.tie_weights()
     return {name: parameter.numel() for name, parameter in model.named_parameters()}
 
@@ -94,7 +94,7 @@ def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
 def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
     """Read an example with a tokenizer of its words."""
     reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
-    return reader.collate([reader.units(example)])
+    return collate_units(reader, [reader.units(example)])
 
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
     RANKABLE_UNITS,
@@ -36,7 +36,7 @@ class NeuralConfig(Settings):
     """Base class of the settings of a neural system; a dataclass that inherits it declares them, in its own order.
 
     What has a value here and is not declared keeps that value. A system whose sizes are those of a checkpoint declares
-    no sizes; it overrides `__post_init__`, and `build`, `blank_model` and `tokenizer` of `Network`.
+    no sizes; it overrides `__post_init__`, and `build`, `blank_model` and `tokenizer` of `ModelBuilder`.
     """
 
     name: str
@@ -53,6 +53,8 @@ class NeuralConfig(Settings):
     vocabulary_size: int  # of a trained tokenizer
     size: str  # a key of `sizes`, for systems whose sizes may be None
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
+    # entries of the model's configuration that the weights do not depend on, besides settings that say so
+    free_entries: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         """Check the settings of a network that is trained from scratch, with sinusoidal positions.
@@ -73,6 +75,13 @@ class NeuralConfig(Settings):
         """Return a width or depth of a network that is trained from scratch: the setting, or that of `size`."""
         dimension: int | None = getattr(self, name)
         return self.sizes[self.size][name] if dimension is None else dimension
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return entries of the model's configuration that no setting has by name; by default none.
+
+        `multi_document` is True if the training texts have several documents each.
+        """
+        return {}
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a learned ranker, whose trained tokenizer is as large as the system's."""

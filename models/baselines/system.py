@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from longsumbench.core import (
     UNRANKED,
+    Capabilities,
     Cut,
     Decoding,
     Example,
     FitContext,
-    FitReport,
     Summary,
     System,
     Truncation,
@@ -28,8 +28,8 @@ from longsumbench.modeling.extraction import (
     leading_sentences,
     mean_target_words,
 )
-from longsumbench.modeling.paragraphs import paragraphs_of
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
+from longsumbench.modeling.units import paragraphs_of
 from longsumbench.models.baselines.config import (
     LeadConfig,
     LexRankConfig,
@@ -46,14 +46,9 @@ class FixedLength(System):
 
     def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig | RankedExtractConfig) -> None:
         super().__init__(config)
-        self.oracle = config.length == "reference"
+        self.capabilities = Capabilities(oracle=config.length == "reference")
 
-    def fit(self, context: FitContext) -> FitReport:
-        """Learn the length, as `ready_to_read` does."""
-        self.ready_to_read(context)
-        return FitReport()
-
-    def ready_to_read(self, context: FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`.
 
         Raises:
@@ -65,10 +60,10 @@ class FixedLength(System):
                 raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
             self.state["length"] = mean_target_words(train)
 
-    def source_ledger(self, example: Example) -> Truncation | None:
+    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return the ledger of the example's summary, which is cheap to make."""
         (summary,) = self.summarize([example], Decoding())
-        return summary.truncation
+        return summary.truncation, None
 
     def length(self, example: Example) -> int:
         """Return the number of words to write for an example.
@@ -78,16 +73,6 @@ class FixedLength(System):
         """
         return extract_length(self.config.length, example, self.state.get("length"), "model.length")
 
-    def try_out(self, device: str, shown_as: str) -> None:
-        """Check the learned length.
-
-        Raises:
-            DataError: it is not a number of words.
-        """
-        length = self.state.get("length", 1)
-        if not isinstance(length, int) or length < 1:
-            raise DataError(f"{shown_as}: the length in its state, {length!r}, is not a number of words; fit it again")
-
 
 class RankedBaseline(FixedLength):
     """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
@@ -96,7 +81,7 @@ class RankedBaseline(FixedLength):
         super().__init__(config)
         self.ranking = Ranking(config.rank, config.ranker_settings)
         if learned_ranker(config.rank):
-            self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
+            self.decided_by = frozenset({"seed"})  # only the ranker's training uses it
 
     def check_examples(self, examples: Iterable[Example]) -> None:
         """Check that every example has the title or query that its ranker needs, if there is one."""
@@ -106,13 +91,13 @@ class RankedBaseline(FixedLength):
         """Return the settings and the version of a learned ranker."""
         return {**super().identity(), **self.ranking.identity()}
 
-    def ready_to_read(self, context: FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Learn the length, and fit the ranker.
 
         Raises:
             DataError: there is no training split.
         """
-        super().ready_to_read(context)
+        super().prepare(context)
         self.ranking.prepare(context)
 
     def save(self, folder: Path) -> None:
@@ -213,7 +198,7 @@ class Oracle(System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
     Config = OracleConfig
-    oracle = True
+    capabilities = Capabilities(oracle=True)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the selected sentences in the order of the source, one per line."""

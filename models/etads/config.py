@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from longsumbench.core import (
     Depth,
@@ -37,6 +38,10 @@ class EtadsConfig(NeuralConfig):
     tokenizer: Text = setting("words", "words: of the training split | trained: byte-level BPE | hub name or folder")
     vocabulary_size: VocabularySize = setting(50_000, "of a trained tokenizer", "entries", "ETADS §4.1")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions; they start as sinusoids (ETADS §3.1)."""
+        return {"max_position_embeddings": max(self.input_length, self.decode_length)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

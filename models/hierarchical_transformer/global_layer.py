@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 
 from longsumbench.errors import UsageError
-from longsumbench.modeling.nn.dropout import dropout
-from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.modeling.nn.initialization import OwnInitialization, xavier_heads
 from longsumbench.modeling.nn.masks import at_least_single, never_empty
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
 _PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: pooling is cheap
@@ -63,7 +62,7 @@ class PackedParagraphs(NamedTuple):
         return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(grouped))
 
 
-class PerHead(SelfStarting):
+class PerHead(OwnInitialization):
     """One matrix per head (H heads of width E): [..., H, E] → [..., H, E]."""
 
     def __init__(self, num_heads: int, head_width: int) -> None:

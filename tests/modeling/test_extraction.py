@@ -91,26 +91,6 @@ def test_worked_extracts(length: int, redundancy: float, expected: list[str]) ->
     assert extract(source(*SENTENCES), spans, length, redundancy) == expected
 
 
-def test_a_span_of_several_sentences_is_taken_whole() -> None:
-    """Its sentences are separate lines; what no span has is never taken."""
-    spans = ScoredSpans([(0, 2), (4, 6)], np.array([0.0, 1.0]))
-    assert extract(source(*SENTENCES), spans, 8) == ["Red foxes", "Foxes dig dens.", "Cars pass by."]
-    assert extract(source(*SENTENCES), ScoredSpans([(3, 4)], np.array([-2.0])), 9, redundancy=0.3) == ["Snow fell."]
-
-
-def test_a_source_without_sentences_gives_nothing() -> None:
-    """There is nothing to take, with and without a weight of redundancy."""
-    for redundancy in (0.0, 0.5):
-        assert extract(source(), ScoredSpans([], np.zeros(0)), 9, redundancy) == []
-
-
-@pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [1.0, np.inf]])
-def test_scores_that_are_refused(scores: list[float]) -> None:
-    """There is one finite score for each span."""
-    with pytest.raises(ValueError, match=r"2 spans, but 1 scores|not finite"):
-        ScoredSpans([(0, 1), (1, 2)], np.array(scores))
-
-
 def test_scores_of_steps() -> None:
     """Scores are means over steps in the order of the source; spans without sentences have none."""
     weights = np.array([[0.5, 0.5], [0.25, 0.75], [1, 0], [0, 0.5]], np.float32)

@@ -35,7 +35,7 @@ def xavier_heads(weight: nn.Parameter) -> None:
     nn.init.uniform_(weight, -bound, bound)
 
 
-class SelfStarting(nn.Module):
+class OwnInitialization(nn.Module):
     """A module with its own initialization."""
 
     @abstractmethod
@@ -43,11 +43,11 @@ class SelfStarting(nn.Module):
         """Initialize the weights."""
 
 
-class StartsParts:
-    """Mixin for stacks of transformers with `SelfStarting` modules that a checkpoint may lack; precedes their class."""
+class InitializesModules:
+    """Mixin for stacks with `OwnInitialization` modules that a checkpoint may lack; precedes transformers' class."""
 
     def _init_weights(self, module: nn.Module) -> None:
-        if isinstance(module, SelfStarting):
+        if isinstance(module, OwnInitialization):
             module.reset_parameters()
         else:
             super()._init_weights(module)  # type: ignore[misc]  # a method of transformers' class
