@@ -388,12 +388,7 @@ def fetch_files(
         EnvironmentProblem: there is no local copy, and the files cannot be fetched.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     problem = unreachable()
     try:
@@ -405,16 +400,10 @@ def fetch_files(
         raise UsageError(f"{setting}={name} has no revision '{revision}' on the Hugging Face hub") from error
     except (HFValidationError, RepositoryNotFoundError) as error:
         raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
-    except LocalEntryNotFoundError as error:
-        reason = f"({problem or describe_error(error)})"
-        raise EnvironmentProblem(
-            f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
-            f" reached {reason}: give a folder that has the model"
-        ) from error
     except Exception as error:  # the library's errors have no common base class
         raise EnvironmentProblem(
-            f"{setting}={name} could not be fetched from the Hugging Face hub ({describe_error(error)}); try again, or"
-            " give a folder that has the model"
+            f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
+            f" reached ({problem or describe_error(error)}): give a folder that has the model"
         ) from error
     return Path(folder)
 

@@ -13,9 +13,8 @@ from torch import Tensor
 from transformers import EncoderNoRepeatNGramLogitsProcessor, GenerationConfig, LogitsProcessorList, PreTrainedModel
 
 from longsumbench.core import Decoding, Example
-from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 
@@ -136,19 +135,13 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
-def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
-    """Return the context in which beam search ranks hypotheses by the settings' penalties.
-
-    Raises:
-        UsageError: the model's search supports the library's length penalty only.
-    """
+def ranked_search(model: Any, decoding: Decoding) -> AbstractContextManager[None]:
+    """Return the context in which beam search ranks hypotheses by the settings' penalties; see `check_search`."""
     penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
     if decoding.num_beams == 1 or penalties.of_the_library:
         return nullcontext()
-    if not isinstance(model, RankedGeneration):
-        search = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
-        raise UsageError(f"{search}: {type(model).__name__} supports length_norm=power coverage=none only")
-    return model.ranked_by(penalties)
+    context: AbstractContextManager[None] = model.ranked_by(penalties)
+    return context
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from longsumbench.core import (
     LearnedRanker,
     Ranker,
     RankerSettings,
-    Recipe,
     Scores,
     Split,
     learned_ranker,
@@ -209,11 +208,6 @@ def find_ranker(
     return ranker
 
 
-def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
-    """Return the indices of an example's texts from the best to the worst; arguments as in `score_by`."""
-    return rank(score_by(ranker, example, texts, setting))
-
-
 def score_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> Scores:
     """Return the scores of an example's texts.
 
@@ -270,12 +264,8 @@ class Ranking:
     def prepare(self, context: FitContext) -> None:
         """Load the ranker; fit a learned one."""
         if self.name != UNRANKED:
-            settings = self.settings(context.recipe)
+            settings = replace(self.ranker_settings(), seed=context.recipe.seed, device=context.recipe.device)
             self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
-
-    def settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the settings of a learned ranker, with the seed and the device of a recipe."""
-        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
 
     def order(self, example: Example, texts: Sequence[str]) -> list[int]:
         """Return the indices of an example's texts from the best to the worst.

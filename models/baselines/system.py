@@ -23,7 +23,7 @@ from longsumbench.core import (
 from longsumbench.errors import DataError
 from longsumbench.modeling.extraction import (
     ScoredSpans,
-    extract,
+    chosen_sentences,
     extract_length,
     leading_sentences,
     mean_target_words,
@@ -49,11 +49,7 @@ class FixedLength(System):
         self.capabilities = Capabilities(oracle=config.length == "reference")
 
     def prepare(self, context: FitContext) -> None:
-        """Learn the mean length of the training targets if `model.length=train`.
-
-        Raises:
-            DataError: there is no training split.
-        """
+        """Learn the mean length of the training targets if `model.length=train`."""
         if self.config.length == "train":
             train = context.train
             if train is None or len(train) == 0:
@@ -92,11 +88,7 @@ class RankedBaseline(FixedLength):
         return {**super().identity(), **self.ranking.identity()}
 
     def prepare(self, context: FitContext) -> None:
-        """Learn the length, and fit the ranker.
-
-        Raises:
-            DataError: there is no training split.
-        """
+        """Learn the length, and fit the ranker."""
         super().prepare(context)
         self.ranking.prepare(context)
 
@@ -153,8 +145,8 @@ class RankedExtract(RankedBaseline):
             parts = paragraphs_of(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
             scored = ScoredSpans([part.span for part in parts], scores)
-            lines = extract(example, scored, self.length(example), self.config.redundancy)
-            yield Summary(example.id, "\n".join(lines), _all_read(example))
+            chosen = chosen_sentences(example, scored, self.length(example), self.config.redundancy)
+            yield Summary(example.id, "\n".join(chosen.values()), _all_read(example))
 
 
 class LexRank(FixedLength):

@@ -17,7 +17,7 @@ from transformers import AttentionInterface, PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.folded_attention import FoldedAttention
-from longsumbench.modeling.nn.initialization import OwnInitialization, xavier_heads
+from longsumbench.modeling.nn.initialization import OwnInitialization
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
 _NARROWEST = 0.5  # tokens; see `Focus`
@@ -52,11 +52,6 @@ class Focus(OwnInitialization):
         self.u_c = nn.Parameter(torch.empty(num_heads, head_width))
         self.u_d = nn.Parameter(torch.empty(num_heads, head_width))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
-        for weight in (self.w_p, self.w_g, self.u_c, self.u_d):
-            xavier_heads(weight)
 
     def forward(self, queries: Tensor, real: Tensor) -> FocusWindows:
         """Compute the focus, at least in single precision: near 400, bfloat16 steps by two.
@@ -152,11 +147,6 @@ class Gate(OwnInitialization):
         self.w_h = nn.Parameter(torch.empty(num_heads, head_width, head_width))
         self.w_s = nn.Parameter(torch.empty(num_heads, head_width, head_width))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
-        xavier_heads(self.w_h)
-        xavier_heads(self.w_s)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Return saliencies, 0–1: [R, H, T, E], [R, H, S, E] → [R, H, T, S]."""

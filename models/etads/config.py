@@ -52,11 +52,7 @@ class EtadsConfig(NeuralConfig):
 
 
 def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: int) -> list[int]:
-    """Return sorted layer numbers of a stack, counted from 1; None means all.
-
-    Raises:
-        UsageError: there is no such layer, or one is named twice.
-    """
+    """Return sorted layer numbers of a stack, counted from 1; None means all."""
     if layers is None:
         return list(range(1, depth + 1))
     listed = f"{key}=[{','.join(map(str, layers))}]"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 
 from longsumbench.errors import UsageError
-from longsumbench.modeling.nn.initialization import OwnInitialization, xavier_heads
+from longsumbench.modeling.nn.initialization import OwnInitialization
 from longsumbench.modeling.nn.masks import at_least_single, never_empty
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
@@ -69,10 +69,6 @@ class PerHead(OwnInitialization):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_heads, head_width, head_width))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
-        xavier_heads(self.weight)
 
     def forward(self, heads: Tensor) -> Tensor:
         """Multiply."""

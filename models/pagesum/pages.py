@@ -26,11 +26,7 @@ class PageReader(UnitReader):
     config: PageSumConfig
 
     def prepare(self, context: FitContext) -> None:
-        """Check that the texts have the pages of the locality.
-
-        Raises:
-            UsageError: the texts have no sections, or a single document each.
-        """
+        """Check that the texts have the pages of the locality."""
         locality, train = self.config.locality, context.train
         if train is not None and locality == "document" and not train.multi_document:
             raise UsageError("model.locality=document, but each text is a single document: choose spatial")

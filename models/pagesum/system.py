@@ -44,12 +44,7 @@ class PageSumBuilder(ModelBuilder):
         return _force_first_token(super().build(reader), reader.tokenizer.bos_token_id)
 
     def initial_folder(self) -> Path | None:
-        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights.
-
-        Raises:
-            UsageError: the checkpoint does not exist, is of another type, or does not fit the settings.
-            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
-        """
+        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
         if self.config.init == "random":
             return None
         try:
@@ -65,11 +60,7 @@ class PageSumBuilder(ModelBuilder):
         return folder
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
-        """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new.
-
-        Raises:
-            UsageError: the checkpoint lacks weights, or has unknown ones or other sizes.
-        """
+        """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new."""
         folder = self.initial_folder()
         if folder is None:
             return super().initial_model(reader)
@@ -85,12 +76,7 @@ class PageSumBuilder(ModelBuilder):
             return _force_first_token(model, model.config.bos_token_id)
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
-        """Return the tokenizer; check that it has a start token, and an embedding for every token.
-
-        Raises:
-            UsageError: its start token is missing, or is its end token.
-            DataError: the initial checkpoint lacks an embedding.
-        """
+        """Return the tokenizer; check that it has a start token, and an embedding for every token."""
         folder, shown_as = self.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
         if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
@@ -104,11 +90,7 @@ class PageSumBuilder(ModelBuilder):
 
 
 def _check_start(config: PageSumConfig, described: dict[str, Any]) -> None:
-    """Check page size, target length and the given widths and depths against a checkpoint.
-
-    Raises:
-        UsageError: the checkpoint has fewer positions, other widths or depths, or untied embeddings.
-    """
+    """Check page size, target length and the given widths and depths against a checkpoint."""
     positions = described["max_position_embeddings"]
     if described.get("tie_word_embeddings") is False:
         raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")

@@ -41,12 +41,7 @@ class Seq2SeqBuilder(ModelBuilder):
         self._described: PreTrainedConfig | None = None
 
     def initial_folder(self) -> Path:
-        """Return the folder of the checkpoint, fetched from the hub if it is there.
-
-        Raises:
-            UsageError: the checkpoint or its revision does not exist.
-            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
-        """
+        """Return the folder of the checkpoint, fetched from the hub if it is there."""
         config = self.config
         return checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True)
 
@@ -157,12 +152,7 @@ class Seq2SeqBuilder(ModelBuilder):
         return _load_tokenizer(self.config, self.initial_folder(), self.described, self.shown_as)
 
     def identity(self) -> dict[str, Any]:
-        """Return the digest of the checkpoint's files and its commit, in place of its name.
-
-        Raises:
-            UsageError: the checkpoint or its revision does not exist.
-            EnvironmentProblem: it is on the hub, and cannot be fetched.
-        """
+        """Return the digest of the checkpoint's files and its commit, in place of its name."""
         adapter = (
             {"adapter": checkpoints.model_digest(folder)} if (folder := _adapter_folder(self.config.adapter)) else {}
         )
@@ -176,12 +166,7 @@ class Seq2SeqBuilder(ModelBuilder):
         return {"released": self.config.released, **facts}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-        """Load tokenizer and model of a checkpoint that the suite saved.
-
-        Raises:
-            UsageError: the checkpoint is of another system.
-            DataError: a file is damaged.
-        """
+        """Load tokenizer and model of a checkpoint that the suite saved."""
         read_checkpoint(folder, type(self.config))
         shown_as = f"the checkpoint {folder}"
         tokenizer = _load_tokenizer(self.config, folder, _load_config(folder, shown_as), shown_as)

@@ -253,12 +253,7 @@ class Seq2Seq(NeuralSystem):
         return FitReport(parameters=parameters(self.model), precision=self.config.dtype)
 
     def prepare(self, context: FitContext) -> None:
-        """Load the tokenizer, and check the settings.
-
-        Raises:
-            UsageError: the checkpoint is not as the settings need it.
-            DataError: it is to be trained, and there is no training split.
-        """
+        """Load the tokenizer, and check the settings."""
         if context.recipe.max_steps:
             super().prepare(context)
         else:

@@ -16,13 +16,12 @@ from longsumbench.core import Document, Example, Ranker, RankerSettings, Section
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
-from longsumbench.models.rankers.lstm import LstmRanker
+from longsumbench.models.rankers.lstm import ROW_LENGTH, TEXT_LENGTH, Labeller, LstmRanker, training_rows
 from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
     LstmRankerModel,
     ParagraphCollator,
 )
-from longsumbench.models.rankers.lstm_rows import ROW_LENGTH, TEXT_LENGTH, Labeller, training_rows
 
 pytestmark = pytest.mark.usefixtures("float64")
 
