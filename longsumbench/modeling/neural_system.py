@@ -13,23 +13,8 @@ from typing import Any, ClassVar, Self
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
+from longsumbench import core
 from longsumbench.cache.artifacts import reading_artifact
-from longsumbench.core import (
-    Capabilities,
-    Cut,
-    Decoding,
-    Evidence,
-    Example,
-    FitContext,
-    FitReport,
-    Recipe,
-    Split,
-    Summary,
-    System,
-    Truncation,
-    names_deciding,
-    outcome_settings,
-)
 from longsumbench.errors import DataError
 from longsumbench.files import read_json, write_atomically
 from longsumbench.modeling import processes
@@ -47,7 +32,7 @@ _FIT_VERSION = 2  # rises when the outcome of training changes
 _REPORT = "fit.json"  # of a stage "checkpoint", written last
 
 
-class NeuralSystem(System):
+class NeuralSystem(core.System):
     """A system made of a unit reader and a model. A subclass names both, and may add `evidence`.
 
     Attributes:
@@ -60,7 +45,7 @@ class NeuralSystem(System):
             "trained_only": the part of the model that was trained, if not all of it. Set by `fit`.
     """
 
-    capabilities = Capabilities(shares_work=True)
+    capabilities = core.Capabilities(shares_work=True)
     decided_by = frozenset({"seed", "train", "decode"})
     step_versions: ClassVar[Mapping[str, int]] = {
         "fit": _FIT_VERSION,
@@ -84,11 +69,11 @@ class NeuralSystem(System):
         """The reader's tokenizer; set by `prepare` and `load`."""
         return self.reader.tokenizer
 
-    def check_examples(self, examples: Iterable[Example]) -> None:
+    def check_examples(self, examples: Iterable[core.Example]) -> None:
         """Check that every example has the title or query that its ranker needs, if there is one."""
         self.reader.ranking.check_examples(examples)
 
-    def prepare(self, context: FitContext) -> None:
+    def prepare(self, context: core.FitContext) -> None:
         """Prepare the reader; then train or load the tokenizer.
 
         Raises:
@@ -106,7 +91,7 @@ class NeuralSystem(System):
         self.reader.prepare(context)
         self.reader.tokenizer = self.builder.tokenizer(context)
 
-    def fit(self, context: FitContext) -> FitReport:
+    def fit(self, context: core.FitContext) -> core.FitReport:
         """Train on the training split, or load the cached checkpoint of the same training.
 
         Raises:
@@ -125,10 +110,10 @@ class NeuralSystem(System):
             validation_rows = None
             if validation is not None and watched:
                 validation_rows = self.reader.rows(validation, watched, stages, with_labels=recipe.only != "all")
-        not_trained = names_deciding(self.config, "summaries")
+        not_trained = core.names_deciding(self.config, "summaries")
         inputs = {
             "config": {key: value for key, value in self.identity().items() if key not in not_trained},
-            "recipe": outcome_settings(recipe),
+            "recipe": core.outcome_settings(recipe),
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
@@ -139,9 +124,9 @@ class NeuralSystem(System):
             self.checkpoint = stages.get("checkpoint", inputs, build)
         self.load_checkpoint(1)
         with reading_artifact(self.checkpoint):
-            return read_json(self.checkpoint / _REPORT, FitReport)
+            return read_json(self.checkpoint / _REPORT, core.FitReport)
 
-    def _train(self, folder: Path, rows: Rows, validation: Rows | None, recipe: Recipe) -> None:
+    def _train(self, folder: Path, rows: Rows, validation: Rows | None, recipe: core.Recipe) -> None:
         """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
 
         Processes that train together all call this; the first one saves.
@@ -153,7 +138,7 @@ class NeuralSystem(System):
                 set_seed(recipe.seed)
                 self.model = self.builder.initial_model(self.reader)
             self.model.config.label_smoothing = recipe.label_smoothing
-            report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
+            report = core.FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
                 collator, objective = self.reader.collator(), self.objective(recipe)
                 report = train(self.model, rows, validation, collator, recipe, trainer_folder, objective=objective)
@@ -174,7 +159,7 @@ class NeuralSystem(System):
         with reading_artifact(self.checkpoint):
             self.reader.tokenizer, self.model = self.builder.open(kept_folder(self.checkpoint, number))
 
-    def ledgers(self, example: Example) -> tuple[Truncation, Truncation]:
+    def ledgers(self, example: core.Example) -> tuple[core.Truncation, core.Truncation]:
         """Return the ledgers of an example's units and of its first reference, which is cut at `decode_length`."""
         return self.reader.units(example).truncation, reference_ledger(self.reader, example)
 
@@ -187,7 +172,7 @@ class NeuralSystem(System):
         """
         return {**super().identity(), **self.builder.identity(), **self.reader.identity()}
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Decode or extract one batch; a learned ranker runs on the same device."""
         self.reader.ranking.use_device(decoding.device)
         shows = self.capabilities.keeps_evidence and decoding.evidence != "none"
@@ -198,7 +183,7 @@ class NeuralSystem(System):
             outputs = generate_texts(self.model, self.reader, examples, decoding)
             texts = self.tokenizer.batch_decode([output.ids for output in outputs], skip_special_tokens=True)
             summaries = (
-                Summary(
+                core.Summary(
                     output.example.id,
                     text.strip(),
                     output.units.truncation,
@@ -212,18 +197,18 @@ class NeuralSystem(System):
             text_read = None if decoding.keep_inputs == "none" else _text_read(self.reader, example)
             yield replace(summary, read=text_read)
 
-    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+    def score_source(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[ScoredSpans]:
         """Yield the scores of every example's sentences; systems with the capability `extracts` override this."""
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
 
-    def objective(self, recipe: Recipe) -> Objective | None:
+    def objective(self, recipe: core.Recipe) -> Objective | None:
         """Return what trains only a part of the model, as `train.only` says; None for the whole model.
 
         Systems with the capability `trains_scorer` override this.
         """
         return None
 
-    def evidence(self, output: GeneratedText) -> Evidence:
+    def evidence(self, output: GeneratedText) -> core.Evidence:
         """Return what the model looked at for a summary; systems with the capability `keeps_evidence` override this."""
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
@@ -257,7 +242,7 @@ def _describe_texts(reader: UnitReader, state: dict[str, Any]) -> None:
     reader.multi_document, reader.queries_version = state.get("multi_document", False), state.get("queried")
 
 
-def _text_read(reader: UnitReader, example: Example) -> str:
+def _text_read(reader: UnitReader, example: core.Example) -> str:
     """Return the text of an example's units with special tokens; a line before each of several units names it."""
     texts = reader.tokenizer.batch_decode(reader.units(example).ids, skip_special_tokens=False)
     if len(texts) == 1:
@@ -265,18 +250,18 @@ def _text_read(reader: UnitReader, example: Example) -> str:
     return "\n".join(f"── unit {number} of {len(texts)}\n{text}" for number, text in enumerate(texts, start=1))
 
 
-def _with_targets(report: FitReport, rows: Rows, special: int) -> FitReport:
+def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitReport:
     """Return a report with the ledger of the training targets, which have `special` special tokens each."""
     lengths = rows["target_tokens"]
     cut_lengths = [len(labels) - special for labels in rows["labels"]]
     tokens_cut = sum(lengths) - sum(cut_lengths)
-    cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
-    ledger = Truncation(sum(lengths), sum(rows["target_words"]), cuts)
+    cuts = (core.Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
+    ledger = core.Truncation(sum(lengths), sum(rows["target_words"]), cuts)
     num_cut = sum(length > cut_length for length, cut_length in zip(lengths, cut_lengths, strict=True))
     return replace(report, targets=ledger, targets_cut=num_cut)
 
 
-def _check_best(recipe: Recipe, validation: Split | None) -> None:
+def _check_best(recipe: core.Recipe, validation: core.Split | None) -> None:
     settings = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
     if settings and not (validation is not None and len(validation)):
         name = f"train.{settings[0]}"

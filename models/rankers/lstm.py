@@ -17,17 +17,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
-from longsumbench.core import (
-    Example,
-    LearnedRanker,
-    RankerSettings,
-    Recipe,
-    Scores,
-    Split,
-    outcome_settings,
-    texts_to_rank,
-)
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
 from longsumbench.modeling.collate import stored_rows
@@ -50,7 +41,7 @@ ROWS_VERSION = 1  # increases, with LstmRanker.version, when training rows chang
 _FITTED = "fit.json"  # written last; an artifact with this file is trained
 
 
-class LstmRanker(LearnedRanker):
+class LstmRanker(core.LearnedRanker):
     """Ranker of two LSTMs that predict the ROUGE-2 recall of paragraphs (Hierarchical Transformer, Eqs. 1–6)."""
 
     version: ClassVar[int] = 1
@@ -68,7 +59,11 @@ class LstmRanker(LearnedRanker):
 
     @classmethod
     def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+        cls,
+        train: core.Split | None,
+        validation: core.Split | None,
+        settings: core.RankerSettings,
+        stages: ArtifactCache,
     ) -> Self:
         """Return the ranker trained on a training split, from the artifact cache if it is there.
 
@@ -90,7 +85,7 @@ class LstmRanker(LearnedRanker):
             splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
         inputs = {
             "ranker": "lstm",
-            "settings": outcome_settings(settings),
+            "settings": core.outcome_settings(settings),
             "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
             "version": [cls.version, ROWS_VERSION],
@@ -108,8 +103,8 @@ class LstmRanker(LearnedRanker):
         cls,
         folder: Path,
         tokenizer: PreTrainedTokenizerBase,
-        splits: Sequence[tuple[Split, range]],
-        settings: RankerSettings,
+        splits: Sequence[tuple[core.Split, range]],
+        settings: core.RankerSettings,
         stages: ArtifactCache,
     ) -> None:
         """Build the artifact; a killed training continues from its newest complete checkpoint."""
@@ -133,7 +128,7 @@ class LstmRanker(LearnedRanker):
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     @torch.inference_mode()
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
         """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
         self.model.to(choose_device(self.device))
         first, *texts = token_ids(self.tokenizer, [title or "", *paragraphs])
@@ -166,9 +161,9 @@ class LstmRanker(LearnedRanker):
         return cls(model, tokenizer)
 
 
-def _recipe(settings: RankerSettings) -> Recipe:
+def _recipe(settings: core.RankerSettings) -> core.Recipe:
     """Return the training recipe: Adagrad, constant learning rate 0.15 (Hierarchical Transformer §4), float32."""
-    return Recipe(
+    return core.Recipe(
         optimizer="adagrad",
         learning_rate=0.15,
         schedule="constant",
@@ -183,7 +178,7 @@ def _recipe(settings: RankerSettings) -> Recipe:
     )
 
 
-def _chosen_rows(split: Split, limit: int) -> tuple[Split, range]:
+def _chosen_rows(split: core.Split, limit: int) -> tuple[core.Split, range]:
     """Return a split with the indices of at most `limit` examples, evenly spaced."""
     step = -(-len(split) // limit)
     return split, range(0, len(split), step)
@@ -215,13 +210,13 @@ class Labeller:
         return labels
 
 
-def query_version(split: Split) -> dict[str, int]:
+def query_version(split: core.Split) -> dict[str, int]:
     """Return the version of queries as part of a stage's inputs, if the texts have any."""
     return {"queried": QUERIES_VERSION} if split.queried else {}
 
 
 def stored_training_rows(
-    split: Split, indices: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
+    split: core.Split, indices: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
 ) -> datasets.Dataset:
     """Return the training rows of the chosen examples with references, cached if they were made before."""
     label = Labeller()
@@ -243,10 +238,10 @@ def stored_training_rows(
 
 
 def training_rows(
-    example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
+    example: core.Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
 ) -> Iterator[dict[str, Any]]:
     """Yield an example's training rows: title and query, then as many paragraphs as fit in `ROW_LENGTH`."""
-    paragraphs = texts_to_rank(example, unit)
+    paragraphs = core.texts_to_rank(example, unit)
     if not example.references or not paragraphs:
         return
     labels = label(paragraphs, example.references[0])

@@ -17,17 +17,7 @@ from transformers import AutoModelForSeq2SeqLM
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import shift_tokens_right
 
-from longsumbench.core import (
-    Capabilities,
-    Cut,
-    Decoding,
-    Example,
-    FitContext,
-    FitReport,
-    Recipe,
-    Summary,
-    Truncation,
-)
+from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -144,7 +134,7 @@ class TextReader(UnitReader):
             raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
         return int(token_id)
 
-    def units(self, example: Example) -> Units:
+    def units(self, example: core.Example) -> Units:
         """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
 
         With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
@@ -157,7 +147,7 @@ class TextReader(UnitReader):
         sentences = self._with_separators(shares)
         counts = tokens_and_words(self._with_separators(documents))
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, Truncation(*counts, cuts))
+        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts))
         units = prepend_query(join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
         text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
@@ -170,7 +160,7 @@ class TextReader(UnitReader):
         prefix = self.encode([self.config.prefix.rstrip()])[0]
         return self.builder.input_length - sum(map(len, self.special_tokens)) - len(prefix.ids)
 
-    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[Cut, ...]]:
+    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[core.Cut, ...]]:
         """Return the start of each document that the setting `share` keeps, and what it cuts.
 
         Each of n documents has a part of 1/n of the tokens, in which the special tokens count, as in PRIMERA's script.
@@ -181,7 +171,7 @@ class TextReader(UnitReader):
         share = max(0, (room + special) // len(documents) - special)
         shares = [_document_start(document, share) for document in documents]
         counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
-        cut = Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
+        cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
         return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
@@ -191,7 +181,7 @@ class TextReader(UnitReader):
         marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
         return list(chain.from_iterable(marked))
 
-    def _encoded(self, example: Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
+    def _encoded(self, example: core.Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
         if self.separator_id is None:
@@ -232,7 +222,7 @@ class Seq2Seq(NeuralSystem):
     """An encoder-decoder of transformers: it reads the start of all text, and is used as it is or trained further."""
 
     Config, Reader, Model, Builder = Seq2SeqConfig, TextReader, AutoModelForSeq2SeqLM, Seq2SeqBuilder
-    capabilities = Capabilities(runs_untrained=True)
+    capabilities = core.Capabilities(runs_untrained=True)
     config: Seq2SeqConfig
     reader: TextReader
     builder: Seq2SeqBuilder
@@ -241,7 +231,7 @@ class Seq2Seq(NeuralSystem):
         super().__init__(config)
         self.reader.builder = self.builder
 
-    def fit(self, context: FitContext) -> FitReport:
+    def fit(self, context: core.FitContext) -> core.FitReport:
         """Train the checkpoint further; with `train.max_steps=0` load it, which needs no training split."""
         if context.recipe.max_steps:
             return super().fit(context)
@@ -250,9 +240,9 @@ class Seq2Seq(NeuralSystem):
         with first_process_first():
             self.prepare(context)
             self.model = self.builder.writer(self.tokenizer)
-        return FitReport(parameters=parameters(self.model), precision=self.config.dtype)
+        return core.FitReport(parameters=parameters(self.model), precision=self.config.dtype)
 
-    def prepare(self, context: FitContext) -> None:
+    def prepare(self, context: core.FitContext) -> None:
         """Load the tokenizer, and check the settings."""
         if context.recipe.max_steps:
             super().prepare(context)
@@ -260,7 +250,7 @@ class Seq2Seq(NeuralSystem):
             self.reader.tokenizer = self.builder.tokenizer(context)
         self.reader.check()
 
-    def objective(self, recipe: Recipe) -> Objective:
+    def objective(self, recipe: core.Recipe) -> Objective:
         """Return the cross-entropy of the targets, as all systems are trained."""
         return Objective(partial(self._output, recipe.label_smoothing))
 
@@ -275,7 +265,7 @@ class Seq2Seq(NeuralSystem):
         loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
         return Seq2SeqLMOutput(loss=loss, logits=logits)
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Decode one batch; what the checkpoint writes for a line break becomes one."""
         for summary in super().summarize(examples, decoding):
             if self.builder.described.model_type in _LINE_BREAKERS:
