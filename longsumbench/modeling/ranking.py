@@ -257,8 +257,12 @@ class Ranking:
     def prepare(self, context: core.FitContext) -> None:
         """Load the ranker; fit a learned one."""
         if self.name != core.UNRANKED:
-            settings = replace(self.ranker_settings(), seed=context.recipe.seed, device=context.recipe.device)
+            settings = self.settings(context.recipe)
             self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
+
+    def settings(self, recipe: core.Recipe) -> core.RankerSettings:
+        """Return the settings of a learned ranker, with the seed and the device of a recipe."""
+        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
 
     def order(self, example: core.Example, texts: Sequence[str]) -> list[int]:
         """Return the indices of an example's texts from the best to the worst.

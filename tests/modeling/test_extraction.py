@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Section, Truncation
-from longsumbench.modeling.extraction import ScoredSpans, extract, score_spans
+from longsumbench.modeling.extraction import ScoredSpans, chosen_sentences, score_spans
 from longsumbench.modeling.ranking import similarities
 
 SENTENCES = ("Red foxes dig.", "Hens hide well.", "red  foxes DIG.", "Snow fell.", "Foxes dig dens.", "Cars pass by.")
@@ -59,14 +59,16 @@ def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundanc
 def test_extract_is_its_definition(texts: list[str], length: int, redundancy: float, seed: int) -> None:
     """What is extracted equals a search that tries all spans for every choice."""
     spans = scored(texts, np.random.default_rng(seed))
-    assert extract(source(*texts), spans, length, redundancy) == by_hand(texts, spans, length, redundancy)
+    assert list(chosen_sentences(source(*texts), spans, length, redundancy).values()) == by_hand(
+        texts, spans, length, redundancy
+    )
 
 
 @given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
 def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redundancy: float, seed: int) -> None:
     """Its lines are distinct source sentences in their order, one at most cut, of `length` words if there are any."""
     spans = scored(texts, np.random.default_rng(seed))
-    taken = extract(source(*texts), spans, length, redundancy)
+    taken = list(chosen_sentences(source(*texts), spans, length, redundancy).values())
     left = iter(texts)
     assert all(any(sentence.startswith(line) for sentence in left) for line in taken)
     whole = [line.lower() for line in taken if line in texts]
@@ -88,7 +90,7 @@ def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redun
 def test_worked_extracts(length: int, redundancy: float, expected: list[str]) -> None:
     """Best first are the first sentence, its copy, the dens, then the snow; snow is new, dens are not."""
     spans = ScoredSpans([(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0]))
-    assert extract(source(*SENTENCES), spans, length, redundancy) == expected
+    assert list(chosen_sentences(source(*SENTENCES), spans, length, redundancy).values()) == expected
 
 
 def test_scores_of_steps() -> None:

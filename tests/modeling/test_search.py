@@ -1,14 +1,11 @@
 """`decode.length_norm` and `decode.coverage`: what is refused, what reaches the search, what keeps its id."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from transformers import PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.core import Decoding, System, build_settings, check_search, registry
 from longsumbench.errors import UsageError
-from longsumbench.modeling.generation import ranked_search
 from longsumbench.runs.plan import plan
 from longsumbench.runs.summarize import settle_decoding, summarize_inputs
 
@@ -113,13 +110,3 @@ def test_one_search_for_all() -> None:
     for scale in ("tiny", "small", "probe"):
         decoding = plan(["model=trunc", f"scale={scale}", "dataset=pydoc"])[0].config.decode
         assert (decoding.num_beams, decoding.length_norm, decoding.coverage) == (1, "power", "none")
-
-
-def test_a_network_with_the_librarys_search_alone_says_so() -> None:
-    """A plug-in's network that is a plain one of the library's is refused Wu's rule in one line."""
-    sizes = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
-    model = PegasusForConditionalGeneration(PegasusConfig(**sizes))
-    with pytest.raises(UsageError, match=r"length_norm=wu decode\.coverage=none: PegasusForConditionalGeneration"):
-        ranked_search(model, Decoding(num_beams=2, length_norm="wu"))
-    with ranked_search(model, replace(Decoding(), num_beams=2)):
-        pass

@@ -124,6 +124,7 @@ def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     saliency = np.array([[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32)  # two steps
     evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
+    system.model = None  # nothing is decoded
     monkeypatch.setattr(etads, "generate_texts", lambda *_: [GeneratedText(example, read, [5, 6])])
     (scored,) = system.score_source([example], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]  # the second has no token, the fourth is not read

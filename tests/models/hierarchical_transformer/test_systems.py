@@ -245,6 +245,7 @@ def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     attention = np.array([[0.4, 0.4], [0.3, 0.0], [0.3, 0.6]], np.float32)  # title and paragraphs, two steps
     evidence = Evidence({"attention": attention}, {"attention": ("unit", "step")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
+    system.model = None  # nothing is decoded
     monkeypatch.setattr(module, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])])
     (scored,) = system.score_source([CLUSTER], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]
