@@ -97,7 +97,7 @@ class Seq2SeqBuilder(ModelBuilder):
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
         model = self._load(self.initial_folder(), self.shown_as, tokenizer, **options)
-        folder, adapter_name = _adapter_folder(self.config.adapter), f"model.adapter={self.config.adapter}"
+        folder, adapter_name = adapter_folder(self.config.adapter), f"model.adapter={self.config.adapter}"
         if folder is not None:
             try:
                 from peft import PeftModel
@@ -154,16 +154,9 @@ class Seq2SeqBuilder(ModelBuilder):
     def identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name."""
         adapter = (
-            {"adapter": checkpoints.model_digest(folder)} if (folder := _adapter_folder(self.config.adapter)) else {}
+            {"adapter": checkpoints.model_digest(folder)} if (folder := adapter_folder(self.config.adapter)) else {}
         )
         return {**checkpoints.checkpoint_identity(self.initial_folder()), **adapter}
-
-    def facts(self) -> dict[str, Any]:
-        """Return facts about the checkpoint for the record."""
-        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.initial_folder())
-        if folder := _adapter_folder(self.config.adapter):
-            facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
-        return {"released": self.config.released, **facts}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved."""
@@ -175,8 +168,8 @@ class Seq2SeqBuilder(ModelBuilder):
         return tokenizer, model
 
 
-def _adapter_folder(name: str | None) -> Path | None:
-    """Return the folder of the adapter, fetched from the hub if it is there; None without one."""
+def adapter_folder(name: str | None) -> Path | None:
+    """Return the folder of an adapter, fetched from the hub if it is there; None without one."""
     if name is None:
         return None
     folder = Path(name).expanduser()

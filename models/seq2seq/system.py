@@ -19,6 +19,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 
 from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.modeling.checkpoints import checkpoint_facts
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
@@ -28,7 +29,7 @@ from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
-from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
+from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
 
 _LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
 _Sentences: TypeAlias = list[EncodedSentence]  # of a document
@@ -274,5 +275,8 @@ class Seq2Seq(NeuralSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
+        facts = checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
+        if folder := adapter_folder(self.config.adapter):
+            facts["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
         sizes = {"parameters": parameters(self.model), "context": self.builder.input_length}
-        return {**super().facts(), **self.builder.facts(), **sizes}
+        return {"released": self.config.released, **facts, **sizes}
