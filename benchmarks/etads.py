@@ -24,10 +24,11 @@ from tabulate import tabulate
 from torch import Tensor
 from torch.nn import functional as F
 
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.models.etads.attention import FocusWindows, focus_attention
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import FocusWindows, focus_attention
-from longsumbench.models.etads.system import EtadsNetwork
+from longsumbench.models.etads.model import EtadsForConditionalGeneration
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10
@@ -59,7 +60,7 @@ def network(variant: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
     settings = EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]})
-    own = EtadsNetwork(settings)
+    own = ModelBuilder(settings, EtadsForConditionalGeneration)
     return own.Model(own.model_config(PAPER.vocabulary_size, (PAD, START, END))).to(device)
 
 

@@ -25,11 +25,13 @@ from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
-from longsumbench.models.hierarchical_transformer.system import HierarchicalNetwork
+from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
 
 PAPER = HierarchicalTransformerConfig()
+BUILDER = ModelBuilder(PAPER, HierarchicalTransformerForConditionalGeneration)
 PARAGRAPHS, LENGTH, TARGET, BEAMS = PAPER.num_paragraphs, 70, 140, 5
 SPECIAL = PAD, START, END = 0, 1, 2
 FLAT = {"global_layers": 0, "paragraph_positions": False}
@@ -61,9 +63,9 @@ def main() -> None:
 def network(name: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    config = HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL)
+    config = BUILDER.model_config(PAPER.vocabulary_size, SPECIAL)
     config.update(NETWORKS[name])
-    return HierarchicalNetwork.Model(config).to(device)
+    return HierarchicalTransformerForConditionalGeneration(config).to(device)
 
 
 def text(name: str, device: str, paragraphs: int = PARAGRAPHS) -> dict[str, Tensor]:
@@ -80,7 +82,7 @@ def libraries(device: str) -> Callable[[], None]:
     """Return a training step of the library's Pegasus with 7 encoder layers."""
     torch.manual_seed(0)
     config = PegasusConfig()
-    config.update(HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL).to_dict())
+    config.update(BUILDER.model_config(PAPER.vocabulary_size, SPECIAL).to_dict())
     config.update({"encoder_layers": 7, "max_position_embeddings": PARAGRAPHS * LENGTH})
     model = PegasusForConditionalGeneration(config).to(device).train()
     ids = torch.randint(3, PAPER.vocabulary_size, (1, PARAGRAPHS * LENGTH), device=device)

@@ -186,9 +186,9 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
 def in_double_precision(*arguments: Any) -> Any:
     """Return the system and the texts of a run; a network starts in float64, also from a checkpoint in float32."""
     system, texts = system_and_texts(*arguments)
-    if network := getattr(system, "network", None):
-        initial_model = network.initial_model
-        network.initial_model = lambda reader: initial_model(reader).double()
+    if builder := getattr(system, "builder", None):
+        initial_model = builder.initial_model
+        builder.initial_model = lambda reader: initial_model(reader).double()
     return system, texts
 
 

@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
 ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
-ELSEWHERE = ("last", "packed", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
+ELSEWHERE = ("last", "near", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 

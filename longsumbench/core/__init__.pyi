@@ -97,6 +97,7 @@ from .system import (
     AXES as AXES,
     REFERENCE_AXIS as REFERENCE_AXIS,
     WINDOW_AXIS as WINDOW_AXIS,
+    Capabilities as Capabilities,
     Evidence as Evidence,
     FitContext as FitContext,
     FitReport as FitReport,
@@ -109,4 +110,5 @@ from .system import (
     read_checkpoint as read_checkpoint,
     read_saved as read_saved,
     sees_reference as sees_reference,
+    system_versions as system_versions,
 )

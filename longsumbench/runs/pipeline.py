@@ -168,14 +168,14 @@ def _carry_out(
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
-    processes = started_processes() if system.shares_work else 1
+    processes = started_processes() if system.capabilities.shares_work else 1
     started_in = replace(environment(), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     warn_of_other_scripts(config.score, split)
     write_run_config(config, folder)
     write_environment(workdir)
-    with share_run(folder, config.train.device) if system.shares_work else nullcontext():
+    with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)
@@ -274,7 +274,10 @@ def _summarize_each(
             log = folder / "work" / "decoding.jsonl"
             best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
         else:
-            system.use_kept(number)
+            from longsumbench.modeling.neural_system import NeuralSystem  # imports torch
+
+            assert isinstance(system, NeuralSystem)  # no other system keeps several checkpoints
+            system.load_checkpoint(number)
         outputs.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
     return outputs
 

@@ -366,7 +366,8 @@ def check_evidence(system: System, decode: Decoding) -> None:
     Raises:
         UsageError: the system does not support it.
     """
-    if decode.reference_evidence and not (system.keeps_evidence and system.keeps_reference_evidence):
+    able = system.capabilities
+    if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
         reason = f"model={system.config.name}, at least with these settings, keeps no evidence of the reference"
         raise UsageError(f"decode.reference_evidence=true: {reason}")
 

@@ -159,11 +159,10 @@ class FoundSystem:
     load: Callable[[], System]
 
     def fitted(self) -> FittedSystem:
-        """Load the system and check that it can write; errors are those of `load_system`."""
+        """Load the system; errors are those of `load_system`."""
         system = self.load()
-        if system.oracle:
+        if system.capabilities.oracle:
             raise UsageError(f"model={system.config.name} needs a reference, and these texts have none")
-        system.try_out(self.decoding.device, f"the checkpoint {self.name}")
         return FittedSystem(system, self.decoding)
 
 
@@ -186,7 +185,10 @@ def find_system(
 
 def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
     """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    queried, untrained = "queried" in system.state, system.runs_untrained and "target_words" not in system.state
+    queried, untrained = (
+        "queried" in system.state,
+        system.capabilities.runs_untrained and "target_words" not in system.state,
+    )
     if untrained or "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
         return ""
     if queried:
@@ -307,12 +309,12 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     """
     check_lengths(system.config, decoding)
     check_search(system, decoding)
-    if sees_reference(system, decoding) and not system.oracle:
+    if sees_reference(system, decoding) and not system.capabilities.oracle:
         setting = f"decode.extract_length={decoding.extract_length}"
         raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    with_evidence = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    with_evidence = num_wanted(decoding.evidence, len(examples) if system.capabilities.keeps_evidence else 0)
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
         batch_decoding = decoding if start in with_evidence else replace(decoding, evidence="none")

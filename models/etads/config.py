@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from longsumbench.core import (
     Depth,
@@ -38,6 +39,10 @@ class EtadsConfig(NeuralConfig):
     vocabulary_size: VocabularySize = setting(50_000, "of a trained tokenizer", "entries", "ETADS §4.1")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions; they start as sinusoids (ETADS §3.1)."""
+        return {"max_position_embeddings": max(self.input_length, self.decode_length)}
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
@@ -47,11 +52,7 @@ class EtadsConfig(NeuralConfig):
 
 
 def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: int) -> list[int]:
-    """Return sorted layer numbers of a stack, counted from 1; None means all.
-
-    Raises:
-        UsageError: there is no such layer, or one is named twice.
-    """
+    """Return sorted layer numbers of a stack, counted from 1; None means all."""
     if layers is None:
         return list(range(1, depth + 1))
     listed = f"{key}=[{','.join(map(str, layers))}]"

@@ -1,7 +1,7 @@
 """Settings of the Hierarchical Transformer and the Flat Transformer (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
@@ -26,6 +26,10 @@ class TransformerConfig(RankedConfig):
     encoder_layers: Depth = setting(5, "that encode a paragraph alone", "layers", _PAPER)
     decoder_layers: Depth | None = setting(None, "null: 6 (released checkpoint), or 1 (official default)", "layers")
     fidelity: _NormOrder = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return whether the model is as in the released code."""
+        return {"official": self.fidelity == "official"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,3 +79,7 @@ class FlatTransformerConfig(TransformerConfig):
         800, "longest input", "tokens", "Hierarchical Transformer, Table 2", decides="units"
     )
     encoder_layers: Depth = setting(6, "of the encoder", "layers", _PAPER)
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return that the model has no global layers, and positions of tokens alone."""
+        return {**super().model_entries(multi_document), "global_layers": 0, "paragraph_positions": False}

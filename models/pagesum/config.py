@@ -1,7 +1,7 @@
 """Settings of PageSum (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import (
     Between,
@@ -99,6 +99,11 @@ class PageSumConfig(NeuralConfig):
             limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
             raise UsageError(f"{limit}; here page_size and num_pages (or max_pages) limit the input")
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and whether training is as in the released code."""
+        positions = max(self.page_size or 0, self.decode_length)
+        return {"max_position_embeddings": positions, "official": self.fidelity == "official"}
 
     @property
     def text_length(self) -> int:

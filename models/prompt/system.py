@@ -177,7 +177,7 @@ class PromptSystem(System):
         super().__init__(config)
         self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
         if config.shots:
-            self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
+            self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
 
     @cached_property
     def engine(self) -> LanguageModel:
@@ -261,11 +261,11 @@ class PromptSystem(System):
             raise _too_long(self, *max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
 
     def fit(self, context: FitContext) -> FitReport:
-        """Learn what the prompts need, as `ready_to_read` does."""
-        self.ready_to_read(context)
+        """Learn what the prompts need, as `prepare` does."""
+        self.prepare(context)
         return FitReport(parameters=self.engine.facts().get("parameters", 0))
 
-    def ready_to_read(self, context: FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
 
         Raises:
@@ -308,9 +308,9 @@ class PromptSystem(System):
             " tokens, so that all fit into half of a prompt: choose fewer model.shots or a larger model.input_length"
         )
 
-    def source_ledger(self, example: Example) -> Truncation | None:
+    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return what `summarize` would cut from an example; None without a tokenizer."""
-        return Dialogue(self, example).ledger
+        return Dialogue(self, example).ledger, None
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order; an empty one of an example without an answer.

@@ -1,7 +1,7 @@
 """Settings of the SEAL family (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import (
     Between,
@@ -59,6 +59,11 @@ class FamilyConfig(NeuralConfig):
     vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
+    free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions."""
+        return {"max_position_embeddings": self.decode_length}
 
 
 @dataclass
@@ -85,6 +90,10 @@ class CAConfig(FamilyConfig):
     max_documents: Documents = setting(
         128, "most groups of several documents; the rest joins the last", decides="units"
     )
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and of vectors of a group."""
+        return {**super().model_entries(multi_document), "compressed_length": self.vectors_of_a_group(multi_document)}
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
         """Return c: `compressed_length` if it is given, else max(1, ⌊extractive_length / the most groups possible⌋)."""
@@ -115,6 +124,10 @@ class EAConfig(FamilyConfig):
                 f"model.extractive_length={self.extractive_length} is below model.snippet_length={self.snippet_length}:"
                 " no snippet would fit"
             )
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and of embedded documents if texts have several."""
+        return {**super().model_entries(multi_document), "max_documents": self.max_documents if multi_document else 0}
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""

@@ -11,7 +11,17 @@ from hypothesis import given, strategies as st
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
-from longsumbench.core import REFERENCE_AXIS, Cut, Decoding, Evidence, Example, Summary, System, Truncation
+from longsumbench.core import (
+    REFERENCE_AXIS,
+    Capabilities,
+    Cut,
+    Decoding,
+    Evidence,
+    Example,
+    Summary,
+    System,
+    Truncation,
+)
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (
@@ -193,9 +203,9 @@ def test_evidence_is_asked_for_where_it_is_wanted(watching: Watching, tmp_path: 
 
 
 def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
+    """Without the capability `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
     monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.setattr(Watching, "keeps_evidence", False)
+    monkeypatch.setattr(Watching, "capabilities", Capabilities())
     summarize(Watching(WatchingConfig()), tmp_path, "all")
     assert {evidence for _, evidence in Watching.batches} == {"none"}
     assert not (tmp_path / "evidence").exists()
@@ -308,7 +318,7 @@ def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
     summarize_split(Counting(), SPLIT, how, tmp_path / "p.jsonl", inputs=inputs)
     assert not inputs.exists()
     silent = Counting()
-    silent.decided_by = frozenset({"decode"})  # type: ignore[misc]
+    silent.decided_by = frozenset({"decode"})
     summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
     assert inputs.read_text(encoding="utf-8") == '{"id": "toy-0", "input": null}\n'
 
@@ -333,7 +343,7 @@ def test_the_inputs_of_several_processes_are_merged(
 class WatchingReferences(Watching):
     """As Watching, and keeps on request how many letters a unit and each word of the reference have in common."""
 
-    keeps_reference_evidence = True
+    capabilities = Capabilities(keeps_evidence=True, keeps_reference_evidence=True)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Write a batch."""

@@ -24,6 +24,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling import processes
+from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker
 
@@ -118,7 +119,7 @@ def test_two_processes_do_what_one_does(model: str, texts: Path, by_two: tuple[P
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_processes_do_what_one_does_with_every_system(count: int, texts: Path, tmp_path: Path) -> None:
     """The others that train, too; of three processes, two have none of the last batch."""
-    names = [name for name in registry.systems.targets() if registry.systems.load(name).shares_work]
+    names = [name for name in registry.systems.targets() if issubclass(registry.systems.load(name), NeuralSystem)]
     points = {**{name: [] for name in names if name not in POINTS}, **SLOW_POINTS, "trunc": POINTS["trunc"]}
     results, *_ = by_some(points, texts, tmp_path / "several", count)
     for model, others in points.items():

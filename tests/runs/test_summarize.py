@@ -245,9 +245,9 @@ def cut(path: Path, size: int) -> None:
 
 WEIGHTS, NETWORK, SYSTEM = "model.safetensors", "config.json", "system.json"
 DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
-    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 2, "are not those of the network"),
-    "more layers": (lambda to: change_json(to / NETWORK, encoder_layers=3), 2, "are not those of the network"),
-    "other vocabulary": (lambda to: change_json(to / NETWORK, vocab_size=99), 2, "are not those of the network"),
+    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 2, "are not those of the model"),
+    "more layers": (lambda to: change_json(to / NETWORK, encoder_layers=3), 2, "are not those of the model"),
+    "other vocabulary": (lambda to: change_json(to / NETWORK, vocab_size=99), 2, "are not those of the model"),
     "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
     "torn network": (lambda to: cut(to / NETWORK, 40), 3, "config.json: not a JSON object"),
     "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),

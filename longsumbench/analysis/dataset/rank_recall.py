@@ -33,7 +33,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.modeling.ranking import find_ranker, order_by
+from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
@@ -171,7 +171,8 @@ def _orders(
     ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
     examples = track(split, f"ranking by {name}", len(split))
     return [
-        order_by(ranker, example, texts_to_rank(example, unit), f"rank={name}")[: max(KEPT)] for example in examples
+        rank(score_by(ranker, example, texts_to_rank(example, unit), f"rank={name}"))[: max(KEPT)]
+        for example in examples
     ]
 
 

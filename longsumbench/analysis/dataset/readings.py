@@ -134,7 +134,7 @@ def fit_reader(
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
     system: System = registry.systems.load(model.name)(model)
-    system.ready_to_read(FitContext.of(splits, config.train, stages))
+    system.prepare(FitContext.of(splits, config.train, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
     units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
     if units is not None:

@@ -210,10 +210,11 @@ def read_splits(
             if index in sampled_places:
                 rows[example.id] = measure(example)
                 for reader in readers:
+                    source, target = reader.system.ledgers(example)
                     if name == read_split:
-                        reader.reading.see_source(reader.system.source_ledger(example))
+                        reader.reading.see_source(source)
                     if name == "train":
-                        reader.reading.see_target(reader.system.reference_ledger(example))
+                        reader.reading.see_target(target)
         split_stats[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
     return tuple(split_stats[name] for name in splits)
 

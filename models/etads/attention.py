@@ -1,26 +1,30 @@
-"""Focus attention: each head weights the tokens around a learned centre, within a learned width (ETADS, Eqs. 5–8).
+"""ETADS's two kinds of attention: focus in the encoder (Eqs. 5–8), saliency selection in the decoder (Eqs. 9–10).
 
-    queries → Focus → Windows: a centre and a width for every token and head → a bias on the scores
+    focus     queries → Focus → Windows: a centre and a width for every token and head → a bias on the scores
+    saliency  each head weights every source token by its saliency
 
-Letters: R rows, H heads, L tokens, E width of a head.
+Letters: R rows, K queries of a row's beams, H heads, L tokens, T target tokens, S source tokens, E width of a head.
 """
 
 import math
+from copy import copy
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import PreTrainedConfig
+from transformers import AttentionInterface, PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.modeling.nn.masks import at_least_single
+from longsumbench.modeling.nn.folded_attention import FoldedAttention
+from longsumbench.modeling.nn.initialization import OwnInitialization
+from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
 _NARROWEST = 0.5  # tokens; see `Focus`
 # Keys with a bias below −64 are masked. The nearest key has a bias of −8 or more, so at equal scores such a key has at
 # most e^−56 times its weight. Numbers that close to zero make processors many times slower.
 _FARTHEST = 64.0
+_GATED = "longsumbench-gated"  # the library's name for `_gated`
 
 
 class FocusWindows(NamedTuple):
@@ -35,7 +39,7 @@ class FocusWindows(NamedTuple):
     widths: Tensor
 
 
-class Focus(SelfStarting):
+class Focus(OwnInitialization):
     """Compute centres and widths from the queries (ETADS, Eqs. 5–6), with separate matrices for each of the H heads.
 
     Choice: a width is at least half a token; a narrower bias does not separate two neighbours better.
@@ -48,11 +52,6 @@ class Focus(SelfStarting):
         self.u_c = nn.Parameter(torch.empty(num_heads, head_width))
         self.u_d = nn.Parameter(torch.empty(num_heads, head_width))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
-        for weight in (self.w_p, self.w_g, self.u_c, self.u_d):
-            xavier_heads(weight)
 
     def forward(self, queries: Tensor, real: Tensor) -> FocusWindows:
         """Compute the focus, at least in single precision: near 400, bfloat16 steps by two.
@@ -134,3 +133,66 @@ def _real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
         return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
     key_mask = attention_mask[:, 0, 0]
     return key_mask if key_mask.dtype == torch.bool else key_mask == 0
+
+
+class Gate(OwnInitialization):
+    """Score the saliency of every source token (ETADS, Eq. 9), with separate matrices per head.
+
+    g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: only the keys are
+    cached, and targets are shorter than sources.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        super().__init__()
+        self.w_h = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.w_s = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.reset_parameters()
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Return saliencies, 0–1: [R, H, T, E], [R, H, S, E] → [R, H, T, S]."""
+        projected_queries = queries @ self.w_h @ self.w_s.transpose(-1, -2)
+        saliencies: Tensor = torch.sigmoid(projected_queries @ keys.transpose(-1, -2))
+        return saliencies
+
+
+def _gated(
+    module: "SaliencyAttention",
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
+    """Attend, every weight times its token's saliency, without new normalization (ETADS, Eq. 10); the library calls it.
+
+    Args:
+        module: has the gate.
+        queries: [R, H, K·T, E].
+        keys: [R, H, S, E].
+        values: [R, H, S, E].
+        attention_mask: [R, 1, K·T or 1, S], boolean or additive.
+        scaling: of the scores.
+        dropout: of the weights.
+        **kwargs: not used.
+
+    Returns:
+        [R, K·T, H, E], and the weights before the gate [R, H, K·T, S].
+    """
+    weights = masked_scores(queries @ keys.transpose(-1, -2) * scaling, attention_mask).softmax(-1)
+    selected = module.gate(queries, keys) * F.dropout(weights, dropout, module.training)
+    return (selected @ values).transpose(1, 2).contiguous(), weights
+
+
+AttentionInterface.register(_GATED, _gated)
+
+
+class SaliencyAttention(FoldedAttention):
+    """As FoldedAttention, except: the weights are multiplied by saliencies (ETADS §3.3)."""
+
+    def __init__(self, *args: Any, config: Any, **kwargs: Any) -> None:
+        super().__init__(*args, config=config, **kwargs)
+        self.gate = Gate(self.num_heads, self.head_dim)
+        self.config = copy(config)  # so that only this layer uses the gated attention
+        self.config._attn_implementation = _GATED

@@ -1,10 +1,14 @@
-"""The scorer: attention pooling → a Transformer layer over the pooled snippets → one score each (SEAL §3.4, §3.5).
+"""The encoders of CA, EA and SEAL; the scorer and the gate, which select what the decoder attends to.
+
+    Compressor (§3.3)    groups of snippets → a few vectors of each
+    Extractor (§3.4)     snippets alone, pooled → a Transformer layer over the pooled snippets → one score each
+    select (§3.4)        the tokens of the snippets with the best scores
 
 Letters: r a few units, L unit tokens, B examples, Q selections (examples, or their segments or beams), U snippets,
-J earlier segments, D width.
+J earlier segments, N real tokens of the batch, S memory tokens, D width.
 """
 
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +19,7 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
+from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, spread_units
 
 
 class AttentionPooling(nn.Module):
@@ -112,3 +117,88 @@ class Scorer(nn.Module):
 
     def _layers(self) -> list[ScorerLayer]:
         return cast(list[ScorerLayer], list(self.layers))
+
+
+class Compressor(UnitEncoder):
+    """As UnitEncoder, except: it keeps only `compressed_length` vectors of every group of snippets (SEAL §3.3).
+
+    As many learned vectors precede the group's tokens, without positions. The vectors and the tokens attend to each
+    other; the final states of the vectors are the group's memory.
+    """
+
+    def __init__(self, config: PegasusConfig) -> None:
+        super().__init__(config, config.norm == "pre")
+        self.vectors = nn.Embedding(config.compressed_length, config.d_model)
+
+    def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Compress a few groups: [r, L] → [r · compressed_length, D]."""
+        count = self.vectors.num_embeddings
+        learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
+        states = torch.cat([learned, self.embed(input_ids, places)], 1)  # [r, c + L, D]
+        states = self.run_layers(states, F.pad(mask, (count, 0), value=True))
+        vectors, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
+        return vectors, sizes, self.pool(states[:, count:], mask)
+
+
+class Extractor(UnitEncoder):
+    """As UnitEncoder, except: it has the scorer and pools every snippet; decoding selects the snippets."""
+
+    def __init__(self, config: PegasusConfig, looks_back: bool = False) -> None:
+        super().__init__(config, config.norm == "pre")
+        self.scorer = Scorer(config, looks_back)
+
+    def pool(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Pool a unit: [r, L, D] → [r, D]."""
+        pooled: Tensor = self.scorer.pooling(states, mask)
+        return pooled
+
+    def forward(  # type: ignore[override]  # it selects no memory yet
+        self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any
+    ) -> TokenTable:
+        """Encode and pool every snippet, and relate the snippets in the scorer.
+
+        Args:
+            input_ids: [B, U, L].
+            unit_mask: [B, U, L], True where a token is real.
+            unit_documents: [B, U], the index of a snippet's document.
+            **kwargs: not used; `generate` passes all its arguments.
+
+        Returns:
+            The snippets; `pooled` [B, U, D] is the output of `Scorer.place`.
+        """
+        table = self.encode(input_ids, unit_mask)
+        return table._replace(pooled=self.scorer.place(table.pooled, unit_documents, table.real))
+
+
+class GateSelection(NamedTuple):
+    """The tokens that the gate selected.
+
+    Attributes:
+        positions: [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False.
+        mask: [Q, S], True where a token is real.
+        counts: [Q, U], how many of a snippet's tokens are selected.
+    """
+
+    positions: Tensor
+    mask: Tensor
+    counts: Tensor
+
+
+def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:
+    """Sort snippets by score and concatenate their real tokens up to `extractive_length` tokens (SEAL §3.4).
+
+    Of equal scores, the earlier snippet comes first. The snippet that crosses the limit is cut. The scores get no
+    gradient: only their order counts.
+
+    Args:
+        scores: [Q, U]; those of absent snippets are ignored.
+        starts: [Q, U], the row of a snippet's first token in the table of states.
+        lengths: [Q, U], the number of a snippet's tokens; 0 for an absent snippet.
+        extractive_length: the most tokens to select.
+    """
+    order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    sorted_lengths = lengths.gather(1, order)
+    tokens_above = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
+    counts = (extractive_length - tokens_above).clamp(min=0).minimum(sorted_lengths)
+    tokens = spread_units(starts.gather(1, order), counts)
+    return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, counts))

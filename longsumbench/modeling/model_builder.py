@@ -1,22 +1,14 @@
-"""How a neural system's network is built, and how it starts from a checkpoint (`model.init`)."""
+"""Builds the model of a neural system: at random, or from a checkpoint (`model.init`)."""
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling import tokenizer as tokenization
-from longsumbench.modeling.checkpoints import (
-    FETCH_AGAIN,
-    check_files,
-    check_memory,
-    check_vocabulary,
-    load_network,
-    model_digest,
-)
+from longsumbench.modeling import checkpoints, tokenizer as tokenization
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
@@ -24,22 +16,19 @@ from longsumbench.modeling.unit_reader import UnitReader
 _FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version", "_name_or_path"}
 
 
-class Network:
-    """A class of transformers' models, and how one is made from a system's settings. A subclass names `Model`.
+class ModelBuilder:
+    """Makes models of a class of transformers from a system's settings.
 
     Attributes:
         Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
-        free_entries: entries of the model's configuration that the weights do not depend on; those that are settings
-            say so by what they decide ("labels", "use").
         config: the system's settings.
     """
 
-    Model: ClassVar[type[PreTrainedModel]]
-    free_entries: ClassVar[frozenset[str]] = frozenset()
+    Model: Any
     config: NeuralConfig
 
-    def __init__(self, config: NeuralConfig) -> None:
-        self.config = config
+    def __init__(self, config: NeuralConfig, model_class: type[PreTrainedModel]) -> None:
+        self.config, self.Model = config, model_class
 
     @property
     def shown_as(self) -> str:
@@ -51,14 +40,14 @@ class Network:
         tokenizer = reader.tokenizer
         special = tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
         config = self.model_config(len(tokenizer), special, reader.multi_document)
-        model = self.Model(config)
+        model: PreTrainedModel = self.Model(config)
         xavier(model, config.d_model)
         return model
 
     def model_config(
         self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
     ) -> PreTrainedConfig:
-        """Return the model's configuration: sizes, dropout, special tokens, settings of the same name, `own_settings`.
+        """Return the model's configuration: sizes, dropout, special tokens, settings of the same name, `model_entries`.
 
         Only entries that the library's class does not have are copied by name, so no setting changes one of the
         library's by accident. Source, target and output share scaled embeddings.
@@ -80,16 +69,13 @@ class Network:
         entries["scale_embedding"] = True
         entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
         entries["decoder_start_token_id"] = pad if start is None else start
-        model_config: PreTrainedConfig = kind(**{**entries, **self.own_settings(multi_document)})
+        model_config: PreTrainedConfig = kind(**{**entries, **self.config.model_entries(multi_document)})
         return model_config
 
     def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
-        """Return the network without a tokenizer and with any weights, to count what it costs; as `model_config`."""
-        return self.Model(self.model_config(self.config.vocabulary_size, special, multi_document))
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return entries of the model's configuration that no setting has by name; by default none."""
-        return {}
+        """Return the model without a tokenizer and with any weights, to count what it costs; as `model_config`."""
+        model: PreTrainedModel = self.Model(self.model_config(self.config.vocabulary_size, special, multi_document))
+        return model
 
     def initial_folder(self) -> Path | None:
         """Return the folder of the initial checkpoint; None if the weights are initialized at random.
@@ -102,7 +88,6 @@ class Network:
             return None
         folder = Path(self.config.init)
         read_checkpoint(folder, type(self.config))
-        check_files(folder)
         return folder
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
@@ -113,23 +98,18 @@ class Network:
             EnvironmentProblem: the model does not fit into memory.
         """
         folder = self.initial_folder()
-        check_memory(lambda: self.build(reader), f"model={self.config.name}")
+        checkpoints.check_memory(lambda: self.build(reader), f"model={self.config.name}")
         model = self.build(reader)
         if folder:
             _, initial = self.open(folder)
-            if difference := self._first_difference(model, initial):
-                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {difference}")
+            entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
+            free = names_deciding(self.config, "labels", "use") | self.config.free_entries | _FREE
+            for key in sorted((set(entries) & set(initial_entries)) - free):
+                if entries[key] != initial_entries[key]:
+                    difference = f"{key} is {initial_entries[key]} there and {entries[key]} here"
+                    raise UsageError(f"{self.shown_as} does not fit the other settings: {difference}")
             model.load_state_dict(initial.state_dict())
         return model
-
-    def _first_difference(self, model: PreTrainedModel, initial: PreTrainedModel) -> str:
-        """Describe the first setting that differs between two models; empty if none does."""
-        entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
-        free = names_deciding(self.config, "labels", "use") | self.free_entries | _FREE
-        for key in sorted((set(entries) & set(initial_entries)) - free):
-            if entries[key] != initial_entries[key]:
-                return f"{key} is {initial_entries[key]} there and {entries[key]} here"
-        return ""
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the initial checkpoint's tokenizer; without one, train or load what `model.tokenizer` names."""
@@ -140,7 +120,7 @@ class Network:
             assert context.train is not None
             return tokenization.trained_tokenizer(context.train, size, context.stages, kind)
         tokenizer = tokenization.load_tokenizer(kind)
-        check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
+        checkpoints.check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
         return tokenizer
 
     def identity(self) -> dict[str, Any]:
@@ -152,7 +132,7 @@ class Network:
         """
         kind = self.config.tokenizer
         if folder := self.initial_folder():
-            return {"init": model_digest(folder), "tokenizer": "the checkpoint's"}
+            return {"init": checkpoints.model_digest(folder), "tokenizer": "the checkpoint's"}
         if kind not in TRAINED_TOKENIZERS:
             return {"tokenizer": tokenization.tokenizer_identity(tokenization.load_tokenizer(kind))}
         return {"tokenizer": f"words {tokenization.WORDS_VERSION}"} if kind == "words" else {}
@@ -161,17 +141,17 @@ class Network:
         """Load tokenizer and model of a checkpoint of this system.
 
         Raises:
-            UsageError: the checkpoint is of another system or network.
+            UsageError: the checkpoint is of another system or model.
             DataError: a file is damaged.
         """
         read_checkpoint(folder, type(self.config))
         shown_as = f"the checkpoint {folder}"
-        model, missing, unexpected = load_network(self.Model, folder, shown_as)
+        model, missing, unexpected = checkpoints.load_network(self.Model, folder, shown_as)
         if different := missing | unexpected:
             names = ", ".join(sorted(different)[:3])
-            raise UsageError(f"the weights in {folder} are not those of the network in its config.json: {names} …")
+            raise UsageError(f"the weights in {folder} are not those of the model in its config.json: {names} …")
         if model.config.decoder_start_token_id is None:
-            raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
+            raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
-        check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
+        checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
         return tokenizer, model
