@@ -24,10 +24,11 @@ from longsumbench.leaderboards.seed_groups import (
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.evaluate import floor_column
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
 from longsumbench.rouge.scorer import ROUGE_TYPES
-from longsumbench.runs.record import RunRecord, floor_column, ranking_score
+from longsumbench.runs.record import RunRecord, ranking_score
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter

@@ -16,9 +16,9 @@ from longsumbench.metrics.aggregate import (
     aggregate_measures,
     estimate_mean,
     read_scores,
-    score_all,
     write_scores,
 )
+from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.statistics import bootstrap_interval, perl_intervals
 

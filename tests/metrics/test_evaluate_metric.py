@@ -7,7 +7,8 @@ import evaluate
 import pytest
 
 from longsumbench.core import Document, Example, Scoring, Section
-from longsumbench.metrics.aggregate import aggregate, score_all
+from longsumbench.metrics.aggregate import aggregate
+from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_sentences

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from longsumbench.core import Document, Example, Fact, Scoring, Section
-from longsumbench.metrics.aggregate import score_all
+from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
 
 FIRMS = ("adler", "york", "wells", "dahl")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.outputs.files import RawText, ScoredPair
-from longsumbench.outputs.warnings import find_warnings, split_sides
+from longsumbench.outputs.score import find_warnings, split_sides
 
 GOOD = (
     "The hearing was held on Monday. Two members spoke against the plan, and one for it.",

@@ -20,7 +20,8 @@ from longsumbench.core import FitContext, FitReport
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
-from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
+from longsumbench.metrics.aggregate import column_means, read_scores
+from longsumbench.metrics.evaluate import mean_scores
 from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.training.state import TrainingState
