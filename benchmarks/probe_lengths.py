@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from longsumbench.leaderboards.figures.lengths import lengths_table, systems_at_lengths
+from longsumbench.leaderboards.lengths import lengths_table, systems_at_lengths
 from longsumbench.runs.results import Results
 
 

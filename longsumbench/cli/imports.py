@@ -43,8 +43,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     with phase("loading the libraries"):
         from longsumbench.leaderboards.after_run import describe_runs
-        from longsumbench.outputs.import_outputs import plan_import, run_import
-        from longsumbench.outputs.imported import OutputsToImport
+        from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
 
     details = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
     outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)

@@ -36,9 +36,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.inspect_page import write_inspection
-    from longsumbench.outputs.inspect_run import inspection_folder
-    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
     from longsumbench.render.figures import write_pictures
 
     inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]

@@ -34,8 +34,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
-    from longsumbench.outputs.imported import score_again
-    from longsumbench.outputs.repeat import check_repeat
+    from longsumbench.outputs.import_outputs import score_again
+    from longsumbench.outputs.reproduce import check_repeat
 
     print_text(check_repeat(folder, record, score_again if record.imported else None))
 

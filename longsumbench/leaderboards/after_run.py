@@ -17,14 +17,13 @@ from itertools import combinations
 from pathlib import Path
 
 from longsumbench.formatting import break_command, escape_line, format_count, format_interval
-from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
-from longsumbench.leaderboards.figures.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned, warnings_on_outputs
+from longsumbench.leaderboards.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, estimate_share
 from longsumbench.leaderboards.significance import ComparableRows
-from longsumbench.leaderboards.table import Table
+from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import check_choice
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
-from longsumbench.rouge.lcs import Lengths, lengths_of_prefixes
+from longsumbench.rouge.overlap import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
 _Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]  # a bigram, the sentences that end and that begin with it

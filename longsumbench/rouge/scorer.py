@@ -14,8 +14,7 @@ from longsumbench.core import check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, count_overlap
-from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
-from longsumbench.rouge.vocabulary import Vocabulary
+from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, Vocabulary, named_tokenizer
 from longsumbench.sentences import SPLITTER_NAME
 
 SCORING_VERSION = 1  # increases when scores change

@@ -9,12 +9,12 @@ import pytest
 from support.run_records import record
 
 from longsumbench.core import FitReport
-from longsumbench.leaderboards.blocks import row_cells
 from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.learned import LEAST_LIFT, last_fall
 from longsumbench.leaderboards.notes import describe_unlearned
 from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
+from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import MeasureMean, RunRecord

@@ -11,16 +11,17 @@ from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.figures.matrix import draw_ranks, update_matrix
 from longsumbench.leaderboards.matrix import (
     Matrix,
     MatrixColumn,
+    draw_ranks,
     matrix_block,
     matrix_blocks,
     matrix_of,
     rank_test,
     ranked,
     read_matrix,
+    update_matrix,
 )
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.results import Results

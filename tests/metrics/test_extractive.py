@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Scoring, Section
-from longsumbench.metrics.extractive import Extractive, fragment_lengths
+from longsumbench.metrics.word_metrics import Extractive, fragment_lengths
 
 WORDS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=24)
 

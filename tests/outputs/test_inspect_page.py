@@ -16,7 +16,7 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspec
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
-from longsumbench.outputs.inspect_page import write_inspection
+from longsumbench.outputs.inspection import write_inspection
 from longsumbench.render.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HINT,

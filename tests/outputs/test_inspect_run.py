@@ -14,7 +14,7 @@ from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 from longsumbench.cli.main import main
 from longsumbench.core import Evidence, Summary
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.outputs.inspect_run import inspect_example
+from longsumbench.outputs.inspection import inspect_example
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import append_inputs, write_evidence
 from longsumbench.runs.predictions import write_summaries

@@ -4,8 +4,7 @@ from support.pages import HOSTILE, Reading
 from support.run_records import record
 
 from longsumbench.core import Document, Example, Section, Summary
-from longsumbench.outputs.inspect_run import Inspection
-from longsumbench.outputs.overlap_page import NearestSentence, nearest_sentences, overlap_page
+from longsumbench.outputs.inspection import Inspection, NearestSentence, nearest_sentences, overlap_page
 
 
 def page(output: str, source: tuple[str, ...], reference: str, read: str | None = None) -> str:

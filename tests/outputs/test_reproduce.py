@@ -19,7 +19,7 @@ import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
-from longsumbench.outputs.repeat import compare_repeat
+from longsumbench.outputs.reproduce import compare_repeat
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord

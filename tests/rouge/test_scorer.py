@@ -17,7 +17,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.rouge import vocabulary
+from longsumbench.rouge import tokenizer
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score, signature
 from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
@@ -281,7 +281,7 @@ def test_signature() -> None:
 
 def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vocabulary that is full forgets all words between two pairs, and no score changes."""
-    monkeypatch.setattr(vocabulary, "_MAX_WORDS", 3)
+    monkeypatch.setattr(tokenizer, "_MAX_WORDS", 3)
     forgetful = RougeScorer()
     for texts in (("a b c", "c b"), ("d e f", "f e"), ("a d", "d a")):
         assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])

@@ -36,7 +36,7 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranking import find_ranker, order_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
-from longsumbench.rouge.lcs import match_bits, sequence_length
+from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.leaderboards.figures import recall
-from longsumbench.leaderboards.figures.recall import (
+from longsumbench.leaderboards import recall
+from longsumbench.leaderboards.recall import (
     MOST_SYSTEMS,
     ORACLE_PANELS,
     PANELS,

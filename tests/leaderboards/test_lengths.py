@@ -15,7 +15,7 @@ from support.run_records import measured, record
 from longsumbench.core import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
-from longsumbench.leaderboards.figures.lengths import (
+from longsumbench.leaderboards.lengths import (
     FACT_PANELS,
     draw_lengths,
     in_thousands,

@@ -16,8 +16,8 @@ from typing import Any
 from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import settings_of
-from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import rounded_frame, with_bounds

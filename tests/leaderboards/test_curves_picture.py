@@ -15,8 +15,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
-from longsumbench.leaderboards.figures.curves import draw_layout, sweep_csv, update_curves
-from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of
+from longsumbench.leaderboards.curves_picture import MOST_CURVES, Axis, draw_layout, layout_of, sweep_csv, update_curves
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
