@@ -26,7 +26,6 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_var
 _OVERALL = "fact_recall"
 FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
-_CSV_DECIMALS = 4  # of numbers in the CSV
 
 
 @dataclass(frozen=True)

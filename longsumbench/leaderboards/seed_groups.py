@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, settings_of
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate
 from longsumbench.metrics.statistics import (
     MeanOverSeeds,
     approximate_randomization,
@@ -195,7 +195,7 @@ def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], sc
 
 
 def estimate_share(
-    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = 1_000
+    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = MEAN_RESAMPLES
 ) -> Estimate | None:
     """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
 
