@@ -35,6 +35,22 @@ _SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
 _GUESS_OF_TWO = 50.0  # percent of silent facts that a guess between both bids states right
 _TENTH_MEASURES = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
 _MOST_ITEMS = 3  # pairs, or systems with their numbers, in a sentence
+_MOST_LINES = 25
+_TABLES_SHOWN = 2  # more datasets have a line each
+_LINES_OF_A_SENTENCE = 4
+_WARNINGS = 2  # on the outputs of single runs
+_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
+_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
+_RUN_MARK = "→"  # before the row of a run just done
+_ROW_GAP = "⋮"  # instead of rows that are not shown
+_MEANINGS = {  # of words in the table
+    _RUN_MARK: "a run of this command",
+    "facts": "planted facts that the summaries state right, in percent",
+    "R-Lsum": "ROUGE-Lsum, 0–100",
+    "±": "half the 95 % interval (of one seed: over examples only)",
+    "words / reference": "mean words of a summary / of its reference",
+    "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
+}
 
 
 class _Contrast(NamedTuple):
@@ -169,24 +185,6 @@ def _listed(texts: Sequence[str]) -> str:
 def _enumerated(names: Sequence[str]) -> str:
     """Return "a, b and c"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-_MOST_LINES = 25
-_TABLES_SHOWN = 2  # more datasets have a line each
-_LINES_OF_A_SENTENCE = 4
-_WARNINGS = 2  # on the outputs of single runs
-_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
-_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
-_RUN_MARK = "→"  # before the row of a run just done
-_ROW_GAP = "⋮"  # instead of rows that are not shown
-_MEANINGS = {  # of words in the table
-    _RUN_MARK: "a run of this command",
-    "facts": "planted facts that the summaries state right, in percent",
-    "R-Lsum": "ROUGE-Lsum, 0–100",
-    "±": "half the 95 % interval (of one seed: over examples only)",
-    "words / reference": "mean words of a summary / of its reference",
-    "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
-}
 
 
 @dataclass(frozen=True)

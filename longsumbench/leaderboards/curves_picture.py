@@ -36,6 +36,8 @@ _MOST_PLOTS = 4
 _MOST_GROUPS = 3  # other groups that a note names
 _TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
 _LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
+_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
+_LEAST_HEIGHT = 1e-3  # in the unit of the scores
 
 
 @dataclass(frozen=True)
@@ -305,10 +307,6 @@ def _name_of(kind: str) -> str:
 def _unit_of(kind: str, sweep: SweepCurves) -> str:
     units = {name: unit for group in sweep.groups for run in group.records() for name, unit in run.units.items()}
     return units.get(kind, "%" if kind == PLANTED else "0–100")
-
-
-_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
-_LEAST_HEIGHT = 1e-3  # in the unit of the scores
 
 
 def draw_layout(layout: Layout) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """Fact recall against length: systems that were trained on short texts and tested on longer ones.
 
     records --systems_at_lengths--> LengthCurves of each model and variant: its runs by length of the test texts
-        --draw_lengths--> PNG   --lengths_csv--> CSV   --lengths_table--> Markdown
+        --draw_lengths--> PNG   --lengths_csv--> CSV
 
 A curve has the runs of one system with the same settings and the same generated training texts. The same generator
 makes the test texts, at several lengths.
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log2
 from typing import Any
-
-from tabulate import tabulate
 
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.learned import judge_learning
@@ -171,28 +169,3 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
             row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
     return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
-
-
-def lengths_table(systems: Sequence[LengthCurves]) -> str:
-    """Return a Markdown table with a row per system and a column per length.
-
-    A cell has the recall of single, relayed and silent facts in percent, "–" if there are none. It also has the share
-    of the source that was seen, if that is not all.
-    """
-    lengths = sorted({length for system in systems for length in system.tested})
-    header = ["system", "seeds", *(f"{length:,}" for length in lengths)]
-    rows = [
-        [
-            system.label,
-            "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
-            *(_recall_cell(system, length) if length in system.tested else "" for length in lengths),
-        ]
-        for system in systems
-    ]
-    return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
-
-
-def _recall_cell(system: LengthCurves, length: int) -> str:
-    points = [system.point(kind, length) for kind in FACT_PANELS]
-    text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
-    return f"{text} (sees {system.seen(length):.0f} %)" if system.is_cut(length) else text

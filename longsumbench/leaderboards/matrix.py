@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 _NOT_TRAINED = "systems that were not trained here"
 _UNTRAINED_NOTE = "Checkpoints as they are, and the baselines. Their training texts may include these."
+MATRIX_HEADING = "Systems × datasets"
+_WIDTH, _LINE = 9.0, 0.3  # inches; height of a label of one line
+_LABEL_WIDTH, _MORE_LINES = 26, 0.6  # characters; lines that each further line of a label takes
+_TOP, _FIRST_BAR, _BETWEEN_BARS = 1.0, 0.35, 0.28  # lines above the axis and below it
 
 
 @dataclass(frozen=True)
@@ -318,12 +322,6 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         tested = matrix.tested.mean_ranks if matrix.tested else {}
         rows.append(row | {"mean_rank_of_complete": tested.get(system)})
     return rows
-
-
-MATRIX_HEADING = "Systems × datasets"
-_WIDTH, _LINE = 9.0, 0.3  # inches; height of a label of one line
-_LABEL_WIDTH, _MORE_LINES = 26, 0.6  # characters; lines that each further line of a label takes
-_TOP, _FIRST_BAR, _BETWEEN_BARS = 1.0, 0.35, 0.28  # lines above the axis and below it
 
 
 def update_matrix(results: Results, number: str | None = None) -> Matrix:

@@ -65,6 +65,29 @@ _FIRST_LEFT_OUT = (
     "seed",
     "length",
 )  # after scores that do not rank
+_TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
+_CSV_COLUMNS = (
+    *("model", "variant", "dataset", "split", "n"),
+    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
+    *("source_seen", "targets_cut", "outputs_cut", "parameters"),
+    *(f"train_{name}" for name in _TRAINING_COLUMNS),
+    *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
+    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
+    *("path", "fingerprint", "train_split"),
+)
+_SYSTEM_COLUMNS = (  # left out if no record has facts about its system
+    *("trained", "checkpoint", "revision", "weights", "context", "engine"),
+    *("prompt", "prompt_hash", "released", "release_order", "length_ratio"),
+)
+_OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
+    "output_words": "words",
+    "reference_words": "reference_words",
+    "outputs_compared": "compared",
+    "outputs_distinct": "distinct",
+    "outputs_repetitive": "repetitive",
+}
+_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
+_ROW_LABEL_WIDTH = 40  # characters
 
 
 def leaderboard_block(
@@ -165,29 +188,6 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]], metho
     ).without_empty_columns()
 
 
-_TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
-_CSV_COLUMNS = (
-    *("model", "variant", "dataset", "split", "n"),
-    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
-    *("source_seen", "targets_cut", "outputs_cut", "parameters"),
-    *(f"train_{name}" for name in _TRAINING_COLUMNS),
-    *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
-    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
-    *("path", "fingerprint", "train_split"),
-)
-_SYSTEM_COLUMNS = (  # left out if no record has facts about its system
-    *("trained", "checkpoint", "revision", "weights", "context", "engine"),
-    *("prompt", "prompt_hash", "released", "release_order", "length_ratio"),
-)
-_OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
-    "output_words": "words",
-    "reference_words": "reference_words",
-    "outputs_compared": "compared",
-    "outputs_distinct": "distinct",
-    "outputs_repetitive": "repetitive",
-}
-
-
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     """Return a row per run: the common columns, then other measures, truncation by cause, and facts of some runs."""
     measured = dict.fromkeys(name for record in records for name in record.measures)
@@ -236,10 +236,6 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
         values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
         values["imported_from"] = record.imported.origin or record.imported.file
     return values
-
-
-_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
-_ROW_LABEL_WIDTH = 40  # characters
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.tables import updating_tables
 
 _log = logging.getLogger(__name__)
+_TOP_KEYS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 
 
 @dataclass(frozen=True)
@@ -171,9 +172,6 @@ def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
         if unknown and name != split and set(unknown) <= set(examples.ids):
             return f"these are ids of the {name} split: add --split {name}"
     return ""
-
-
-_TOP_KEYS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 
 
 @suite_errors()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longsumbench.core import Evidence, Example, Summary, describe_reading
-from longsumbench.errors import DataError, UsageError, did_you_mean, suite_errors
+from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -51,10 +51,32 @@ from longsumbench.runs.record import RunRecord, output_files, run_label, split_v
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.sentences import split_summary
 
+_FIRST_WORDS = 70  # characters of a closed unit
+NO_TEXTS = (
+    "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
+    "leads to no folder of the cache)."
+)
+INSPECTION_STYLE = static_text("inspection.css")
+_STYLE = """
+.nearest { border-collapse: collapse; width: 100%; } .nearest td { white-space: normal; text-align: left;
+  vertical-align: top; } .nearest td.r { text-align: right; white-space: nowrap; color: var(--soft); }
+.found { background: var(--card); box-shadow: 0 0 0 .2rem var(--card); }
+.found:target, .found:focus { outline: 2px solid var(--cursor, #d55e00); }
+.found sup a { font-weight: 600; text-decoration: none; }
+.whole { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem 1rem 1rem; }
+.whole p { font-size: .95rem; overflow-wrap: anywhere; } .whole h4 { margin: 1rem 0 .2rem; color: var(--soft); }
+@media (min-width: 78rem) { .columns { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
+  .whole { position: sticky; top: .5rem; max-height: calc(100vh - 1rem); overflow-y: auto; } }
+"""
+_TABLE_START = """\
+<p class="soft">ROUGE: mean of ROUGE-1 and ROUGE-2 F1 of the two sentences, 0–100.</p>
+<div class="scroll"><table class="nearest"><thead><tr><th></th><th class="l">output sentence</th>
+<th class="l">nearest source sentence</th><th>ROUGE</th></tr></thead><tbody>"""
+
 
 @dataclass(frozen=True)
 class Inspection:
-    """An example of a finished run.
+    """An example of a finished run; a notebook shows its page.
 
     Attributes:
         record: the run's record.
@@ -83,6 +105,14 @@ class Inspection:
         """Heading: dataset, example and run."""
         return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
+    def page(self) -> str:
+        """Return the HTML page: the evidence, or what the output shares with the source."""
+        return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 45rem; border: 0"
+        return f'<iframe srcdoc="{escape(self.page())}" sandbox="allow-scripts" style="{style}"></iframe>'
+
 
 def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:
     """Read an example of a finished run.
@@ -99,14 +129,12 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     folder = results.find(run)
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    summaries = read_summaries(path := folder / "predictions.jsonl")
-    if len(summaries) != (total := record.num_outputs):
-        raise DataError(f"{len(summaries):,} of {total:,} summaries; run it again with overwrite=true", path)
+    summaries = read_summaries(folder / "predictions.jsonl")
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
     places, scores = kept_places(folder / "evidence"), _scores_of(folder / scores_file, summary.id)
-    evidence = _evidence_of(folder, number, summary.id) if number in places else None
+    evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
     reason = "" if evidence else _why_none(number, places, record)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
@@ -123,15 +151,6 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
     suggestion = "" if name.isdecimal() else did_you_mean(name, ids)
     places = f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
     raise UsageError(f"{run_label(record)} summarized no example '{name}'{suggestion}; {places}")
-
-
-def _evidence_of(folder: Path, number: int, name: str) -> Evidence:
-    """Return the evidence of the example at index `number`, with the id `name`."""
-    whose, evidence = read_evidence(folder / "evidence", number)
-    if whose != name:
-        message = f"the evidence is of '{whose}' instead of '{name}'; run it again with overwrite=true"
-        raise DataError(message, folder / "evidence" / f"{number}.json")
-    return evidence
 
 
 def _why_none(number: int, places: set[int], record: RunRecord) -> str:
@@ -153,24 +172,13 @@ def _scores_of(path: Path, name: str) -> dict[str, float]:
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}
-    try:
-        (row,) = PERCENT * scores.loc[[name], [f"{kind}_f" for kind in ROUGE_HEADINGS]].to_numpy()
-        return dict(zip(ROUGE_HEADINGS.values(), row.tolist(), strict=True))
-    except (KeyError, ValueError) as error:  # a column is missing, or the id occurs twice
-        raise DataError(f"not a table of ROUGE scores ({error!r}); run it again with overwrite=true", path) from error
+    row = PERCENT * scores.loc[name, [f"{kind}_f" for kind in ROUGE_HEADINGS]].to_numpy()
+    return dict(zip(ROUGE_HEADINGS.values(), row.tolist(), strict=True))
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
     """Return the default folder of an inspection."""
     return results.root / "inspections" / record.run_id
-
-
-_FIRST_WORDS = 70  # characters of a closed unit
-NO_TEXTS = (
-    "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
-    "leads to no folder of the cache)."
-)
-INSPECTION_STYLE = static_text("inspection.css")
 
 
 def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
@@ -186,36 +194,31 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
     """Return the HTML page of an inspection with views of its evidence."""
     assert inspection.evidence is not None
+    script = HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in pictures) else "")
     nothing = "" if pictures else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, pictures), nothing, _html_texts(inspection)])
-    script = _script_of(pictures)
     style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + INSPECTION_STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
-        inspection_facts(inspection),
-        text_read(inspection),
+        _inspection_facts(inspection),
+        _text_read(inspection),
         "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
         f'<div class="columns"><main>\n{main}\n</main>',
         _units(inspection.evidence.texts["unit"], pictures),
         "</div>",
         f"<script>{script}</script>",
     ]
-    return html_page(f"longsumbench: {inspection.title}", parts, style, content_policy(script))
+    return html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(script))
 
 
-def _script_of(pictures: Iterable[View]) -> str:
-    """Return the script that the views need."""
-    return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in pictures) else "")
-
-
-def content_policy(script: str) -> str:
+def _content_policy(script: str) -> str:
     """Return the Content-Security-Policy: the browser may run only the page's script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
 
 
-def inspection_facts(inspection: Inspection) -> str:
+def _inspection_facts(inspection: Inspection) -> str:
     """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
@@ -242,7 +245,7 @@ def inspection_facts(inspection: Inspection) -> str:
     return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "")
 
 
-def text_read(inspection: Inspection) -> str:
+def _text_read(inspection: Inspection) -> str:
     """Return the input as the system read it, closed until it is clicked; empty if the run did not keep it."""
     if inspection.input_text is None:
         return ""
@@ -300,23 +303,6 @@ def _units(texts: Sequence[str], pictures: Iterable[View]) -> str:
     return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])
 
 
-_STYLE = """
-.nearest { border-collapse: collapse; width: 100%; } .nearest td { white-space: normal; text-align: left;
-  vertical-align: top; } .nearest td.r { text-align: right; white-space: nowrap; color: var(--soft); }
-.found { background: var(--card); box-shadow: 0 0 0 .2rem var(--card); }
-.found:target, .found:focus { outline: 2px solid var(--cursor, #d55e00); }
-.found sup a { font-weight: 600; text-decoration: none; }
-.whole { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem 1rem 1rem; }
-.whole p { font-size: .95rem; overflow-wrap: anywhere; } .whole h4 { margin: 1rem 0 .2rem; color: var(--soft); }
-@media (min-width: 78rem) { .columns { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
-  .whole { position: sticky; top: .5rem; max-height: calc(100vh - 1rem); overflow-y: auto; } }
-"""
-_TABLE_START = """\
-<p class="soft">ROUGE: mean of ROUGE-1 and ROUGE-2 F1 of the two sentences, 0–100.</p>
-<div class="scroll"><table class="nearest"><thead><tr><th></th><th class="l">output sentence</th>
-<th class="l">nearest source sentence</th><th>ROUGE</th></tr></thead><tbody>"""
-
-
 class NearestSentence(NamedTuple):
     """The source sentence that an output sentence resembles most: its place, and the mean of ROUGE-1 and -2 F1, 0–100.
 
@@ -327,20 +313,8 @@ class NearestSentence(NamedTuple):
     score: float
 
 
-class InspectedExample(Inspection):
-    """An example of a finished run; a notebook shows its page."""
-
-    def page(self) -> str:
-        """Return the HTML page: the evidence, or what the output shares with the source."""
-        return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
-
-    def _repr_html_(self) -> str:
-        style = "width: 100%; height: 45rem; border: 0"
-        return f'<iframe srcdoc="{escape(self.page())}" sandbox="allow-scripts" style="{style}"></iframe>'
-
-
 @suite_errors()
-def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results") -> InspectedExample:
+def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results") -> Inspection:
     """Read an example of a finished run with its evidence, as `longsumbench inspect` does; nothing is written.
 
     Args:
@@ -355,7 +329,7 @@ def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | 
         UsageError: no run, or several, match, or the example is unknown.
         DataError: a file of the run is missing or damaged.
     """
-    return InspectedExample(**vars(inspect_example(run, str(example), Results(Path(results_dir).expanduser()))))
+    return inspect_example(run, str(example), Results(Path(results_dir).expanduser()))
 
 
 def overlap_page(inspection: Inspection) -> str:
@@ -363,9 +337,9 @@ def overlap_page(inspection: Inspection) -> str:
     output, example = inspection.summary.text, inspection.example
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
-        inspection_facts(inspection),
+        _inspection_facts(inspection),
         f'<p class="soft">{escape(inspection.no_evidence)}.</p>',
-        text_read(inspection),
+        _text_read(inspection),
     ]
     if example is None:
         parts += [
@@ -375,7 +349,7 @@ def overlap_page(inspection: Inspection) -> str:
     else:
         parts.append(_shared_texts(output, example))
     style = PAGE_STYLE + INSPECTION_STYLE + _STYLE
-    return html_page(f"longsumbench: {inspection.title}", parts, style, content_policy(""))
+    return html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(""))
 
 
 def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[NearestSentence]:

@@ -10,9 +10,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -20,13 +20,16 @@ from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.runs.environment import environment, patch
+from longsumbench.runs.environment import environment, patch as code_changes
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 
+_log = logging.getLogger(__name__)
+
+Repeat = Callable[[Path, RunRecord, Path], Path]
 _MACHINE_FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")
 
 
@@ -77,7 +80,7 @@ def describe_differences(folder: Path, record: RunRecord) -> Iterator[str]:
             yield f"{name}: {_or_none(run_value)} in the run, {_or_none(value_here)} here"
     if (changes := _patch(folder)) is None and machine.patched:
         yield "the code differed from its commit in the run, but the changes are lost (work/patch.diff)"
-    elif (changes or b"") != patch():
+    elif (changes or b"") != code_changes():
         yield "the code differs from its commit in another way than in the run"
     if machine.gpu:
         yield f"the run was on a GPU ({machine.gpu}): the last bits may differ between runs"
@@ -111,13 +114,7 @@ def _or_none(value: object) -> str:
     return "(none)" if value is None else str(value)
 
 
-_log = logging.getLogger(__name__)
-
-Repeat = Callable[[Path, RunRecord, Path], Path]
-
-
-@dataclass(frozen=True)
-class RepeatComparison:
+class RepeatComparison(NamedTuple):
     """The outputs of a run and of its repeat.
 
     Attributes:
@@ -183,7 +180,7 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
     (planned,) = plan(words)
     if (torch := sys.modules.get("torch")) and record.environment.threads:
         torch.set_num_threads(record.environment.threads)
-    with _with_cache(root / "cache"):
+    with patch.dict(os.environ, {CACHE_VARIABLE: str(root / "cache")}):
         texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
         check_same_texts(texts, record)
         repeated = run_point(Point(planned.config, record.variant, ("longsumbench", "run", *words)))
@@ -203,19 +200,6 @@ def check_same_texts(texts: Texts, record: RunRecord) -> None:
         raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
 
 
-@contextmanager
-def _with_cache(folder: Path) -> Iterator[None]:
-    """Use another cache folder."""
-    previous = os.environ.get(CACHE_VARIABLE)
-    os.environ[CACHE_VARIABLE] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop(CACHE_VARIABLE)
-        if previous is not None:
-            os.environ[CACHE_VARIABLE] = previous
-
-
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
     """Compare the predictions of a run with those of its repeat.
 
@@ -229,17 +213,22 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
     Raises:
         DataError: a file of the run is missing or damaged.
     """
-    predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
-    kind, names, read_file = "predictions", predictions, _read_texts
+    files = output_files(len(record.checkpoints))
+    kind, names, read_file = "predictions", [predictions for predictions, _ in files], _read_texts
     if record.imported or not all((folder / name).is_file() for name in names):
-        kind, names, read_file = "examples' scores", scores, _read_rouge
+        kind, names, read_file = "examples' scores", [scores for _, scores in files], _read_rouge
         record.check_written(folder, names)
-    first, second = ({(name, key): value for name in names for key, value in read_file(of / name).items()}
-                 for of in (folder, repeated))  # fmt: skip
+    first, second = (
+        {
+            f"{key}{f' ({name})' if names[1:] else ''}": value
+            for name in names
+            for key, value in read_file(place / name).items()
+        }
+        for place in (folder, repeated)
+    )
     keys = dict.fromkeys([*first, *second])
     unlike = {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}
-    pairs_by_label = {f"{key}{f' ({name})' if names[1:] else ''}": pair for (name, key), pair in unlike.items()}
-    return RepeatComparison(kind, len(keys), pairs_by_label)
+    return RepeatComparison(kind, len(keys), unlike)
 
 
 def _read_texts(path: Path) -> dict[str, str]:

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from longsumbench.rouge.tokenizer import END
 
+Lengths = NDArray[np.int32]
+_NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+
 
 class Overlap(NamedTuple):
     """Counts of words and bigrams."""
@@ -58,10 +61,6 @@ def common(first: Mapping[Any, int], second: Mapping[Any, int]) -> int:
     if len(first) > len(second):
         first, second = second, first
     return sum(min(count, second[gram]) for gram, count in first.items() if gram in second)
-
-
-Lengths = NDArray[np.int32]
-_NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 def match_bits(candidate: Sequence[int], words: Mapping[int, int]) -> tuple[dict[int, int], int]:

@@ -35,6 +35,20 @@ _IRREGULAR = {  # nltk's
     **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
     **{"innings": "inning", "outings": "outing", "cannings": "canning"},
 }
+_PACKAGE = "wordnet-base"  # of Debian and Ubuntu
+NO_WORDNET = "none"
+LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
+_PLACES = (
+    "/usr/share/wordnet",
+    "/usr/share/wordnet/dict",
+    "/usr/local/share/wordnet",
+    "/usr/local/share/wordnet/dict",
+    "/usr/local/WordNet-3.0/dict",
+    "/usr/local/WordNet-3.1/dict",
+    "/opt/homebrew/opt/wordnet/dict",
+    "/usr/local/opt/wordnet/dict",
+)
+Stem = Callable[[str], str]
 
 
 class Porter:
@@ -178,23 +192,6 @@ def _without_suffix(word: str, suffixes: Iterable[str]) -> str:
             stem = word[:-3] if suffix in _ION else word.removesuffix(suffix)
             return stem if _porter_m(stem) > 1 else word
     return word
-
-
-_PACKAGE = "wordnet-base"  # of Debian and Ubuntu
-NO_WORDNET = "none"
-LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
-_PLACES = (
-    "/usr/share/wordnet",
-    "/usr/share/wordnet/dict",
-    "/usr/local/share/wordnet",
-    "/usr/local/share/wordnet/dict",
-    "/usr/local/WordNet-3.0/dict",
-    "/usr/local/WordNet-3.1/dict",
-    "/opt/homebrew/opt/wordnet/dict",
-    "/usr/local/opt/wordnet/dict",
-)
-
-Stem = Callable[[str], str]
 
 
 @dataclass(frozen=True)

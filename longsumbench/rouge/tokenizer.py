@@ -28,6 +28,8 @@ _BLANKLESS = (  # scripts without blanks between words: each letter is a word
 _LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
 
 Tokenizer = Callable[[Iterable[str]], list[str]]
+_MAX_WORDS = 1 << 18  # more than the distinct words of a corpus of long documents
+END = 0  # the number of the mark that ends a sentence
 
 
 def default_words(sentences: Iterable[str]) -> list[str]:
@@ -79,10 +81,6 @@ def _any_script() -> re.Pattern[str]:
     marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")]
     marked = f"[{''.join(map(chr, marks))}]*"
     return re.compile(rf"[{_BLANKLESS}]{marked}|(?:[^\W_{_BLANKLESS}]{marked})+")
-
-
-_MAX_WORDS = 1 << 18  # more than the distinct words of a corpus of long documents
-END = 0  # the number of the mark that ends a sentence
 
 
 class Vocabulary(dict[str, int]):
