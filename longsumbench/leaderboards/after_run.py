@@ -192,7 +192,6 @@ class UpdatedTable:
     """A table that has been rebuilt after runs.
 
     Attributes:
-        results: the results folder.
         curves: files with the scores against the settings that were swept over.
     """
 
@@ -205,7 +204,6 @@ class _Done(NamedTuple):
     """The runs just done on a dataset, and where they are in its table.
 
     Attributes:
-        runs: those just done.
         block: the block that has most of them.
         places: their rows in it, the best first.
     """

@@ -45,8 +45,6 @@ class CurveLine:
     """The line of a system, or of a system with one value of the second setting.
 
     Attributes:
-        model: its model.
-        label: its name.
         plots: for each plot, value on the axis → number.
         flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
     """
@@ -75,9 +73,6 @@ class Axis:
     """The horizontal axis.
 
     Attributes:
-        name: name of the setting.
-        values: its values, in order.
-        places: value → position.
         words: True if the values are evenly spaced words.
     """
 
@@ -136,14 +131,10 @@ class Layout:
     """The content of a picture.
 
     Attributes:
-        title: title of the picture.
         summary: what all runs have in common, in sentences; shown below the title.
-        notes: sentences below the plots.
         measured: label of the vertical axis, with its unit.
-        axis: the horizontal axis.
         headings: a heading per plot; one empty heading for a single plot.
         lines: best first, at most `MOST_CURVES`.
-        references: reference lines.
     """
 
     title: str

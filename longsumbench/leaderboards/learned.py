@@ -24,10 +24,9 @@ from longsumbench.leaderboards.seed_groups import (
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.metrics.evaluate import floor_column
+from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
-from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord, ranking_score
 
 LEAST_LIFT = 25.0  # percent of the possible gain
@@ -75,7 +74,7 @@ def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
         return None
     chance, measured = f"{name}_chance", floor_column(name)
     base = next((column for column in (measured, chance) if column in table), None)
-    column = f"{name}_f" if name in ROUGE_TYPES else name
+    column = score_column(name)
     if base is None or column not in table:
         return None
     factor = unit_factor(run, name)

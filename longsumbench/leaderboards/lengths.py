@@ -31,8 +31,6 @@ class LengthCurves:
     """A model and variant that was trained on one length and tested at several.
 
     Attributes:
-        model: its model.
-        label: its name.
         trained: tokens of the longest training texts.
         tested: tokens of a test text → the runs, one per seed; from short to long.
         learned: whether it learned, by its runs on the shortest test texts.

@@ -48,8 +48,6 @@ class MatrixColumn:
     """A dataset: the first block of its leaderboard that has the number.
 
     Attributes:
-        dataset: its name.
-        number: the type of ROUGE, or measure.
         texts: split and number of examples ("test split, 400 examples").
         cells: label of the system and its settings → the number, best first.
         ranks: label → rank from 1 among the systems that learned; equal means share their average rank.
@@ -71,7 +69,6 @@ class RankTest:
     Attributes:
         mean_ranks: label → mean rank among these systems, the best first.
         datasets: number of datasets; each system has all of them.
-        p: of Friedman's test.
         critical: mean ranks that differ less than this are not distinguishable at 5 %.
     """
 
@@ -95,7 +92,6 @@ class Matrix:
     """A number of each system on each dataset.
 
     Attributes:
-        columns: the datasets.
         systems: labels; those with the most datasets first, then by mean rank.
         without: datasets without a run that has the number.
         tested: the rank test of the systems that have all datasets; None if there are too few.

@@ -34,7 +34,6 @@ class RecallPanel:
 
     Attributes:
         heading: two lines.
-        unit: label of the horizontal axis.
         places: measure → position on that axis; evenly spaced.
         ticks: position of a tick → its label.
         guesses: recall in percent of a system that guesses → its label.
@@ -86,8 +85,6 @@ class RecallLine:
     """The line of a system.
 
     Attributes:
-        model: its model.
-        label: its model and settings.
         points: measure → its mean and 95 % interval, in percent.
         chance: expected recall of a random guess, in percent; None if unknown.
         hollow: measures that are drawn with hollow markers.
@@ -308,7 +305,6 @@ class RecallPicture:
 
     Attributes:
         name: end of its file's name, after the dataset.
-        topic: what it shows.
         lines: returns the lines of comparable rows; empty if there is nothing to draw.
         draw: draws lines; returns a PNG.
     """

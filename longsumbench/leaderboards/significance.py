@@ -39,7 +39,7 @@ from longsumbench.metrics.statistics import (
     randomization_bound,
     smallest_detectable_difference,
 )
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RunRecord, measured_mean, ranking_score
 from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -203,7 +203,8 @@ class ComparableRows:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
-        return sorted((run for row in self.rows for run in (*row.runs, *row.repeated)), key=ranking_key)
+        runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
+        return sorted(runs, key=lambda run: ranking_key(run, measured_mean(run, ranking_score(run))))
 
 
 def comparable_rows(

@@ -243,7 +243,6 @@ class Table:
     """The table of a dataset.
 
     Attributes:
-        dataset: its name.
         comparable: blocks of comparable rows, that of the whole test split first.
         part: the part of ROUGE that ranks the rows and is shown; the CSV is the same for all parts.
         scores: run id → per-example scores, 0–1, of the runs that have them.

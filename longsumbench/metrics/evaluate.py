@@ -27,7 +27,6 @@ class Evaluation:
     Attributes:
         tables: for each set of predictions a row per example, indexed by id: 0–1, or in a column's unit.
         per_example: the mean of these tables, example by example.
-        n: number of rows.
         empty_references: ids of examples that were skipped because no reference can be scored.
         empty_predictions: number of rows whose prediction is empty, of the first set.
         scores: type of ROUGE → its means; empty without ROUGE.
@@ -82,7 +81,7 @@ def evaluate(
     if floor_of is not None:
         floors = [score_floor(metrics[:2], examples, texts) for texts in predictions]
         deciding = columns_in(metrics, tables[0])
-        column = {_score_column(floor_of): floor_column(floor_of)}
+        column = {score_column(floor_of): floor_column(floor_of)}
         tables = [
             table[deciding]
             .join(floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all"))
@@ -187,9 +186,10 @@ def floor_column(name: str) -> str:
 def _floor_means(floor: pd.DataFrame, ranked_by: str) -> dict[str, float]:
     """Return type of ROUGE and ranking measure → mean floor, 0–100."""
     of_columns = means.column_means(floor)
-    names = {name: _score_column(name) for name in (*ROUGE_TYPES, ranked_by)}
+    names = {name: score_column(name) for name in (*ROUGE_TYPES, ranked_by)}
     return {name: of_columns[column] for name, column in names.items() if column in of_columns}
 
 
-def _score_column(name: str) -> str:
+def score_column(name: str) -> str:
+    """Return the column of scores.csv with the values of a number: F1 for a type of ROUGE."""
     return f"{name}_f" if name in ROUGE_TYPES else name

@@ -22,8 +22,9 @@ from longsumbench.core import Between, Sentences, check_value, registry
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
+from longsumbench.leaderboards.seed_groups import unit_factor
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
-from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
     approximate_randomization,
@@ -62,7 +63,6 @@ class ComparedRun:
 
     Attributes:
         scores: one row per example, indexed by id, as the metrics returned them.
-        predictions: id → summary.
     """
 
     folder: Path
@@ -82,9 +82,8 @@ class ComparedRun:
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
-        column = f"{measure}_f" if measure in ROUGE_HEADINGS else measure
-        scale = 1.0 if measure in self.record.units else PERCENT
-        return self.scores.loc[list(ids), column].to_numpy(dtype=np.float64) * scale
+        values = self.scores.loc[list(ids), score_column(measure)].to_numpy(dtype=np.float64)
+        return values * unit_factor(self.record, measure)
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,6 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        baseline_mean, mean: means of the baseline and of the run.
-        difference: the run's mean minus the baseline's.
         low, high: 95 % interval of the difference, from the paired bootstrap.
         p: two-sided p-value, from approximate randomization.
         p_holm: p with Holm's correction for all rows of all pairs.
@@ -188,7 +185,6 @@ class Comparison(ShownInNotebooks):
 
     Attributes:
         runs: all runs, in the order of the command line.
-        pairs: the runs compared pair by pair.
         ids: ids of the examples, sorted.
         num_shown: maximum number of gains, and of losses, that are shown.
         references: id of a shown example → its references; empty if the texts are not on this machine.

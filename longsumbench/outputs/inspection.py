@@ -79,13 +79,10 @@ class Inspection:
     """An example of a finished run; a notebook shows its page.
 
     Attributes:
-        record: the run's record.
         number: index of the example among those that were summarized, from 0.
-        summary: the system's summary.
         evidence: what the system looked at; None if the run has no evidence of this example.
         scores: heading of a type of ROUGE → F1, 0–100; empty if the example was not scored.
         example: the texts; None if they are not on this machine.
-        no_evidence: why there is no evidence.
         input_text: the input as the system read it; None if the run kept none of this example.
         pages: numbers of the examples whose pages are in the same folder, sorted.
     """

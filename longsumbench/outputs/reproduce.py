@@ -119,7 +119,6 @@ class RepeatComparison(NamedTuple):
 
     Attributes:
         kind: what was compared ("predictions").
-        total: their number.
         unlike: id of an example that differs → (the run's output, its repeat's); None if it is missing.
     """
 

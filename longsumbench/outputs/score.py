@@ -49,10 +49,7 @@ class Report(ShownInNotebooks):
     """The result of `longsumbench score`.
 
     Attributes:
-        scores: type of ROUGE → its means.
         scored: per-example scores, and the number of empty texts.
-        mode: "google" or "perl".
-        signature: how the scores were computed.
         warnings: probable errors in the texts.
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
         outputs: statistics of the predictions, from `describe_outputs`.
@@ -240,7 +237,6 @@ class TextTable:
 
     Attributes:
         name: "predictions" or "references".
-        ids: ids of the texts' examples.
         texts: the texts as read.
         split: the sentences to be scored.
     """
