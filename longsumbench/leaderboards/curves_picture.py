@@ -9,7 +9,7 @@ release of matplotlib.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isnan, log2
 from pathlib import Path
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
-from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name
+from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
 from longsumbench.render.palette import GREY, system_styles
 from longsumbench.render.tables import rounded_frame, with_bounds
-from longsumbench.runs.record import SHORT_ID, source_seen
+from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
-_MOST_GROUPS = 3  # other groups that a note names
 _TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
 _LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
 _NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
@@ -160,7 +159,8 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     kind = kind or sweep.ranked_by()
     group = sweep.groups[0]
     _check_kind(kind, sweep, group)
-    axis, extra = _roles(sweep)
+    by_values = sorted(range(len(sweep.keys)), key=lambda index: -len(sweep.values(index)))
+    axis, extra = by_values[0], by_values[1] if by_values[1:] else None
     values = sweep.values(extra) if extra is not None and _in_plots(sweep, extra) else [NO_SETTING]
     lines = _curve_lines(sweep, kind, axis, extra, values)
     return Layout(
@@ -169,10 +169,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
         tuple(_layout_notes(sweep, kind, len(lines))),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
-        tuple(
-            "" if value == NO_SETTING or extra is None else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
-            for value in values
-        ),
+        tuple(_with_value(sweep, extra, value) for value in values),
         tuple(lines[:MOST_CURVES]),
         tuple(_reference_lines(group, kind)),
     )
@@ -180,17 +177,17 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
 
 def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
     """Return the reference lines, one per model: its best run."""
-    models: dict[tuple[str, bool], list[tuple[str, Estimate]]] = {}
+    models: dict[str, list[ReferenceLine]] = {}
     for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
-                same = models.setdefault((curve.first.model, curve.first.oracle), [])
-                same.append((curve.label, point.numbers[kind]))
-    shown_of_each = []
-    for (model, oracle), same in models.items():
-        label, best = max(same, key=lambda item: item[1].mean)
-        shown_of_each.append(ReferenceLine(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
-    return shown_of_each
+                line = ReferenceLine(curve.label, point.numbers[kind], curve.first.oracle)
+                models.setdefault(f"{curve.first.model} {curve.first.oracle}", []).append(line)
+    best = [(max(lines, key=lambda line: line.number.mean), lines, name) for name, lines in models.items()]
+    return [
+        replace(line, label=f"{name.partition(' ')[0]} (best of {len(lines)})") if lines[1:] else line
+        for line, lines, name in best
+    ]
 
 
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
@@ -205,14 +202,6 @@ def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     if kind not in drawable:
         message = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
         raise UsageError(f"{message}; choose from: {', '.join(drawable)}")
-
-
-def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
-    """Return the index of the axis (the setting with more values) and of the other setting, if there is one."""
-    if len(sweep.keys) == 1:
-        return 0, None
-    axis = 0 if len(sweep.values(0)) >= len(sweep.values(1)) else 1
-    return axis, 1 - axis
 
 
 def _in_plots(sweep: SweepCurves, extra: int) -> bool:
@@ -271,14 +260,9 @@ def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     ]
     if num_lines > MOST_CURVES:
         notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the CSV has all.")
-    if missing := [run.run_id[:SHORT_ID] for point in points if kind not in point.numbers for run in point.runs]:
-        notes.append(f"{kind} was not measured for {', '.join(missing)}.")
-    if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
-        notes.append(f"Replaced by later runs with the same settings and seed: {', '.join(repeated)}.")
     if other_groups:
-        descriptions = [_describe_group(item, group) for item in other_groups[:_MOST_GROUPS]]
-        more = f"; and {len(other_groups) - _MOST_GROUPS} more" if len(other_groups) > _MOST_GROUPS else ""
-        notes.append(f"Not comparable with these, only in the CSV: {'; '.join(descriptions)}{more}.")
+        descriptions = shorten_list([_describe_group(item, group) for item in other_groups], "; ")
+        notes.append(f"Not comparable with these, only in the CSV: {descriptions}.")
     warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
     return [*notes, warning] if warning else notes
 

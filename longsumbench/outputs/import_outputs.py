@@ -120,17 +120,14 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSetti
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id, ids = read_outputs(outputs.path, split.ids), set(split.ids)
     unknown, missing = [name for name in by_id if name not in ids], [name for name in split.ids if name not in by_id]
-    split_hint = _other_split(unknown, texts, settings.split)
-    if len(missing) == len(ids):
-        problem = f"no output has an id of {split_name} (ids {first_ids(unknown)})"
-        raise DataError(f"{problem}; {split_hint or 'correct the ids, or name another dataset'}", outputs.path)
     counts = {
         f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
         f"no output for {len(missing):,} of {format_count(len(ids), 'example')}": missing,
     }
     problem = " and ".join(f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids)
-    if problem and not outputs.intersect:
-        advice = split_hint or f"correct the ids, or import the {len(ids) - len(missing):,} others by --intersect"
+    if problem and (not outputs.intersect or len(missing) == len(ids)):
+        advice = f"correct the ids, or import the {len(ids) - len(missing):,} others by --intersect"
+        advice = _other_split(unknown, texts, settings.split) or advice
         raise DataError(f"{problem} in {split_name}; {advice}", outputs.path)
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""
