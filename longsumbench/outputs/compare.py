@@ -508,6 +508,7 @@ def compare_measure(
         higher=int((gaps > 0).sum()),
         lower=int((gaps < 0).sum()),
         equal=int((gaps == 0).sum()),
+        too_few=cannot_reach(LEVEL, len(gaps)),
     )
 
 

@@ -126,8 +126,9 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSetti
     }
     problem = " and ".join(f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids)
     if problem and (not outputs.intersect or len(missing) == len(ids)):
-        advice = f"correct the ids, or import the {len(ids) - len(missing):,} others by --intersect"
-        advice = _other_split(unknown, texts, settings.split) or advice
+        num_others = len(ids) - len(missing)
+        others = f", or import the {num_others:,} others by --intersect" if num_others else ""
+        advice = _other_split(unknown, texts, settings.split) or f"correct the ids{others}"
         raise DataError(f"{problem} in {split_name}; {advice}", outputs.path)
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""

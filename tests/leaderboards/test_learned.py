@@ -70,12 +70,6 @@ def test_outputs_that_fit_any_source_are_not_learned() -> None:
     assert words(constant) == {"constant": NOT_LEARNED}  # also if nothing else is in the table
 
 
-@pytest.mark.parametrize("facts", [OutputFacts(100, 100, 50, 0), OutputFacts(100, 100, 100, 50)])
-def test_identical_or_repetitive_outputs_are_not_learned(facts: OutputFacts) -> None:
-    """Also if they score high."""
-    assert words(trained("best", 40, outputs=facts))["best"] == NOT_LEARNED
-
-
 def test_planted_facts_have_a_known_top() -> None:
     """12 % of the facts, where guesses reach 4 %, are 8 of 96 possible points, also for the best row of the table."""
     run, scores = trained("guess", 90, floor=None)
@@ -135,10 +129,3 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     assert [line[4] for line in cells][1:] == ["100 %", "99 %"]
     assert all(row != high[0].run_id for row, _ in block.tests.p_values)
     assert describe_unlearned(block.rows).startswith("Not ranked: high (not learned: outputs that do not depend")
-
-
-def test_few_examples_are_not_judged() -> None:
-    """Five examples cannot show at 5 % that outputs depend on their sources."""
-    run, scores = BEST
-    few = replace(run, n=5), scores.head(5)
-    assert words(few) == {"best": UNKNOWN}

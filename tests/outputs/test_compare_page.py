@@ -80,16 +80,6 @@ def texts(text: str) -> list[str]:
     return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
 
 
-def test_what_is_not_there_is_told() -> None:
-    """Without references their column is missing and the page says why; without examples there is none of them."""
-    runs = two().runs
-    text = comparison_page(comparison(runs))
-    assert "The references are not shown" in text
-    assert len(texts(text)) == 4
-    assert "Marked:" not in text
-    assert texts(comparison_page(comparison(runs, shown=0))) == []
-
-
 def test_the_verdict_by_hand() -> None:
     """A difference that holds is reported with its direction; one that does not, with what could have been seen."""
     lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
