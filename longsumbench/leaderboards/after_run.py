@@ -66,10 +66,6 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
 
     The best row of each model counts, of at most six models, as in the picture. Rows that did not learn, and rows
     without intervals, are left out.
-
-    Args:
-        rows: comparable rows, the best first.
-        scores: per-example scores of their runs.
     """
     systems = _best_rows(rows)
     halves = [

@@ -149,9 +149,7 @@ class Layout:
 def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     """Return the layout of the first group of a sweep.
 
-    Args:
-        sweep: the curves.
-        kind: a type of ROUGE, or a measure; default: the one by which runs are ranked.
+    `kind` is a type of ROUGE, or a measure; default: the one by which runs are ranked.
 
     Raises:
         UsageError: the number is unknown, or no curve has it.

@@ -57,10 +57,6 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
     The possible gain is that of the best row that saw no references. If guesses have a known score (planted facts), it
     is the way from there to 100.
-
-    Args:
-        rows: comparable rows.
-        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
     gains = {run.run_id: _measure_gain(run, scores) for row in rows for run in row.runs}
     possible = max((_possible_gain(row, gains) for row in rows if not row.first.oracle), default=0.0)

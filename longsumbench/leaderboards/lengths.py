@@ -60,9 +60,7 @@ class LengthCurves:
 def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None = None) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
-    Args:
-        records: finished runs on any datasets; runs on texts without a generated length are skipped.
-        scores: their per-example scores; without them, means over several seeds have no interval.
+    Runs on texts without a generated length are skipped. Without scores, means over several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:

@@ -122,9 +122,7 @@ class Matrix:
 def read_matrix(results: Results, number: str | None = None) -> Matrix:
     """Return the matrix of all finished runs.
 
-    Args:
-        results: the results folder.
-        number: a type of ROUGE, or a measure; default: the ranking score of each dataset.
+    `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
 
     Raises:
         UsageError: there are no finished runs, or none has the number.
@@ -189,8 +187,7 @@ def ranked(cells: Mapping[str, Estimate]) -> dict[str, float]:
 def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     """Test whether systems rank alike on several datasets (Demšar 2006).
 
-    Args:
-        scores: label → its score on each dataset; at least three systems.
+    `scores` has a label's score on each dataset; at least three systems.
     """
     table = np.array(list(scores.values()))  # [systems, datasets]
     means = scipy.stats.rankdata(-table, axis=0).mean(axis=1)
@@ -220,10 +217,8 @@ def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
 def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     """Return the table: a row for each system, a column for each dataset.
 
-    Args:
-        matrix: the numbers.
-        brief: leave out the systems that have one dataset, if others have more, and count them. The best system of
-            each dataset is always shown.
+    A brief table leaves out the systems that have one dataset, if others have more, and counts them. The best system of
+    each dataset is always shown.
     """
     several = any(matrix.count(system) > 1 for system in matrix.systems)
     best = {next(iter(column.ranks or column.cells)) for column in matrix.columns}
@@ -323,9 +318,7 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
 def update_matrix(results: Results, number: str | None = None) -> Matrix:
     """Write `leaderboard/matrix.csv`, `.md`, `.tex` and, if there is a rank test, `.png`; return the matrix.
 
-    Args:
-        results: the results folder.
-        number: a type of ROUGE, or a measure; default: the ranking score of each dataset.
+    `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
 
     Raises:
         UsageError: there are no finished runs, or none has the number.

@@ -78,9 +78,7 @@ class Published:
 def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     """Return the published numbers on a dataset, sorted by system, variant, input length and source.
 
-    Args:
-        names: the dataset's names in `published.csv`.
-        part: part of ROUGE: "f", "p" or "r".
+    `names` are the dataset's names in `published.csv`; `part` is a key of `ROUGE_PARTS`.
     """
     table = read_published_table()
     rows = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
@@ -107,11 +105,8 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
 def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
     """Return a block of the published numbers on a dataset; empty if there are none.
 
-    Args:
-        dataset: our name of the dataset.
-        runs: ours on it; a note warns if they may be on other texts than the official ones.
-        brief: show only the best row of each of the suite's systems, and count the rest.
-        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
+    If runs may be on other texts than the official ones, a note warns. A brief block has only the best row of each of
+    the suite's systems, and the number of others.
     """
     published = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
     if not published:
@@ -156,8 +151,7 @@ def _published_row(row: Published) -> list[str]:
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
     """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference.
 
-    Args:
-        dataset: its name in `published.csv`.
+    `dataset` is its name in `published.csv`.
 
     Returns:
         For each ranker of each source: its name, and number of paragraphs → recall, as printed.

@@ -134,10 +134,7 @@ class Difference(NamedTuple):
 def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False) -> tuple[SeedGroup, ...]:
     """Group comparable runs that differ only in their seed: best first, oracles last.
 
-    Args:
-        records: comparable runs.
-        scores: per-example scores of the runs.
-        by_run: make a group of each run.
+    With `by_run`, each run is a group.
     """
     systems: dict[object, list[RunRecord]] = {}
     for record in records:
@@ -196,11 +193,8 @@ def estimate_share(
 ) -> Estimate | None:
     """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
 
-    Args:
-        runs: one per seed.
-        name: a column of their per-example scores, 0–1.
-        scores: per-example scores of the runs.
-        resamples: for the interval of a single run.
+    The runs have one seed each; `name` is a column of their per-example scores. The resamples are for the interval of a
+    single run.
     """
     values = _aligned_scores(runs, name, scores)
     if values is None:
@@ -290,13 +284,7 @@ def difference(
 
     Single runs are compared by approximate randomization, with a bootstrap interval. Several seeds are compared by a
     t test over examples and seeds. Without common seeds, the means over seeds are compared.
-
-    Args:
-        first_row: the first system.
-        second_row: the second, comparable one.
-        name: a type of ROUGE, or a measure.
-        scores: per-example scores of their runs.
-        resamples: of single runs.
+    The resamples are for single runs.
     """
     paired = pair_scores(first_row, second_row, name, scores)
     if paired is None:

@@ -118,11 +118,8 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
     """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
-
-    Args:
-        rows: comparable rows, best first; oracles and systems that did not learn are skipped.
-        scores: run id → per-example scores, 0–1; rows without them are not tested.
-        names: the numbers; default: those that tables show.
+    Oracles and systems that did not learn are skipped; rows without scores are not tested. `names` are the numbers;
+    default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
     names = numbers_shown([row.first for row in rows]) if names is None else list(names)

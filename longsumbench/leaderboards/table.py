@@ -95,11 +95,8 @@ def leaderboard_block(
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
 
-    Args:
-        comparable: the systems.
-        table: all blocks of the table; the heading describes how this one differs from the first.
-        part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
-        column_names: the columns after system and settings; empty for the default ones.
+    The heading describes how the block differs from the first of the table. `column_names` are the columns after system
+    and settings; empty for the default ones.
     """
     rows, tests = comparable.rows, comparable.tests
     number = next(number for number, block in enumerate(table, 1) if block is comparable)
@@ -379,11 +376,6 @@ def take_part_as_f(
     """Return records and scores with a part of ROUGE in the place of F1.
 
     Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
-
-    Args:
-        records: of some runs.
-        part: "p" (precision) or "r" (recall).
-        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
     columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
     part_scores = {
@@ -460,11 +452,7 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
     A lock serializes simultaneous jobs, so the last table has all runs.
-
-    Args:
-        results: the results folder.
-        dataset: its name.
-        redraw: False to leave the files as they are if the CSV is the same; drawing takes a second.
+    Without `redraw`, the files stay as they are if the CSV is the same: drawing takes a second.
 
     Raises:
         UsageError: there is no finished run on the dataset.
@@ -492,12 +480,8 @@ def read_table(
 ) -> Table:
     """Return the table of all readable finished runs on a dataset.
 
-    Args:
-        results: the results folder.
-        dataset: its name.
-        part: the part of ROUGE, a key of `ROUGE_PARTS`.
-        by_run: make a row of each run; by default, a row has all seeds of a system.
-        names: the numbers that are tested; default: those that tables show.
+    `part` is a key of `ROUGE_PARTS`. By default, a row has all seeds of a system, and the numbers that tables show (or
+    `names`) are tested.
     """
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)

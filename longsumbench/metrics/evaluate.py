@@ -17,7 +17,7 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
-Text = str | Sentences  # running text, or its sentences
+RawText = str | Sentences  # running text, or its sentences
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Evaluation:
 
 
 def evaluate(
-    predictions: Sequence[Sequence[Text]],
+    predictions: Sequence[Sequence[RawText]],
     examples: Split | Sequence[Example],
     metrics: Sequence[Metric],
     scoring: Scoring,
@@ -111,7 +111,7 @@ def evaluate(
     )
 
 
-def score_all(metrics: Sequence[Metric], items: Iterable[tuple[Text, Example]]) -> Scored:
+def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]]) -> Scored:
     """Score every prediction once.
 
     Args:
@@ -139,7 +139,7 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[Text, Example]]) 
     return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
 
 
-def _as_text(prediction: Text) -> str:
+def _as_text(prediction: RawText) -> str:
     return prediction if isinstance(prediction, str) else "\n".join(prediction)
 
 
@@ -155,7 +155,7 @@ def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def score_floor(
-    metrics: Sequence[Metric], examples: Split | Sequence[Example], predictions: Sequence[Text]
+    metrics: Sequence[Metric], examples: Split | Sequence[Example], predictions: Sequence[RawText]
 ) -> pd.DataFrame:
     """Score each prediction against the references of another example: what it reaches without its source.
 

@@ -223,12 +223,6 @@ def import_outputs(
 def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
     """Check the names and settings of an import.
 
-    Args:
-        outputs: what is imported.
-        dataset: its name.
-        split: None for the dataset's default.
-        words: further settings ("dataset.path=my_texts").
-
     Raises:
         UsageError: a name or a setting is invalid.
         DataError: there are no outputs at the path.

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from longsumbench.core import Evidence, Example, Summary, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
@@ -114,10 +113,7 @@ class Inspection:
 def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:
     """Read an example of a finished run.
 
-    Args:
-        run: the run's folder, its id, a unique prefix of the id, or its record.
-        example: the example's id, or its index in the split.
-        results: where ids of runs are looked up.
+    `example` is its id, or its index in the split.
 
     Raises:
         UsageError: the run is unknown or ambiguous, or the example is unknown.
@@ -300,16 +296,6 @@ def _units(texts: Sequence[str], pictures: Iterable[View]) -> str:
     return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])
 
 
-class NearestSentence(NamedTuple):
-    """The source sentence that an output sentence resembles most: its place, and the mean of ROUGE-1 and -2 F1, 0–100.
-
-    `place` is None if no source sentence shares a word.
-    """
-
-    place: int | None
-    score: float
-
-
 @suite_errors()
 def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results") -> Inspection:
     """Read an example of a finished run with its evidence, as `longsumbench inspect` does; nothing is written.
@@ -349,16 +335,19 @@ def overlap_page(inspection: Inspection) -> str:
     return html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(""))
 
 
-def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[NearestSentence]:
-    """Return for each output sentence the source sentence that it resembles most; the first of equal ones."""
+def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tuple[int | None, float]]:
+    """Return for each output sentence the source sentence that it resembles most: its place, and their likeness.
+
+    The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if
+    no source sentence shares a word.
+    """
     words = RougeScorer(tokenizer="unicode", kernels="python").words
     texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
     if not texts or not outputs:
-        return [NearestSentence(None, 0.0)] * len(outputs)
+        return [(None, 0.0)] * len(outputs)
     scores = 50 * (rouge_n(texts, outputs, 1)["f1"] + rouge_n(texts, outputs, 2)["f1"])
-    best = scores.argmax(axis=1).tolist()
-    pairs = [(index, float(row[index])) for index, row in zip(best, scores, strict=True)]
-    return [NearestSentence(index if score else None, score) for index, score in pairs]
+    pairs = zip(scores.argmax(axis=1).tolist(), scores.max(axis=1).tolist(), strict=True)
+    return [(place if score else None, score) for place, score in pairs]
 
 
 def _shared_texts(output: str, example: Example) -> str:
@@ -370,10 +359,10 @@ def _shared_texts(output: str, example: Example) -> str:
     marked = [mark_words(text, shared) for text in source]
     numbered = list(enumerate(zip(sentences, nearest, strict=True), start=1))
     rows = "".join(
-        _html_row(number, mark_words(sentence, shared), best, marked) for number, (sentence, best) in numbered
+        _html_row(number, mark_words(sentence, shared), *best, marked) for number, (sentence, best) in numbered
     )
     spans = (
-        _html_sentence(place, text, [number for number, (_, best) in numbered if best.place == place])
+        _html_sentence(place, text, [number for number, (_, (nearest_place, _)) in numbered if nearest_place == place])
         for place, text in enumerate(marked)
     )
     source_html = "\n".join(_html_source(example, spans))
@@ -388,14 +377,14 @@ def _shared_texts(output: str, example: Example) -> str:
     )
 
 
-def _html_row(number: int, sentence: str, nearest: NearestSentence, source: Sequence[str]) -> str:
+def _html_row(number: int, sentence: str, place: int | None, score: float, source: Sequence[str]) -> str:
     """Return a row of the table: an output sentence, the nearest source sentence, their ROUGE."""
     cell = '<em class="soft">no source sentence shares a word</em>'
-    if nearest.place is not None:
-        link = f'<a href="#s{nearest.place + 1}">source sentence {nearest.place + 1}</a>'
-        cell = f'<span class="soft">{link}:</span> {source[nearest.place]}'
+    if place is not None:
+        link = f'<a href="#s{place + 1}">source sentence {place + 1}</a>'
+        cell = f'<span class="soft">{link}:</span> {source[place]}'
     cells = f"<td>{sentence}</td><td>{cell}</td>"
-    return f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{nearest.score:.0f}</td></tr>'
+    return f'<tr id="o{number}"><td class="r">{number}</td>{cells}<td class="r">{score:.0f}</td></tr>'
 
 
 def _html_sentence(place: int, marked: str, numbers: Sequence[int]) -> str:

@@ -34,12 +34,7 @@ _MACHINE_FACTS = ("longsumbench", "commit", "python", "system", "processor", "co
 
 
 def reproduction_page(folder: Path, record: RunRecord) -> str:
-    """Return the facts of a run, the differences to this machine and code, and the commands that repeat the run.
-
-    Args:
-        folder: the run's folder.
-        record: its record.
-    """
+    """Return the facts of a run, the differences to this machine and code, and the commands that repeat the run."""
     differing = list(describe_differences(folder, record))
     sections: list[tuple[str, Iterable[str]]] = [
         ("", _facts(record)),
@@ -203,11 +198,6 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
     """Compare the predictions of a run with those of its repeat.
 
     The scores of each example are compared if predictions are missing, or if the run's outputs were imported.
-
-    Args:
-        folder: the run's folder.
-        repeated: its repeat's.
-        record: the run's record.
 
     Raises:
         DataError: a file of the run is missing or damaged.

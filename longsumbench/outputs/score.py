@@ -16,10 +16,10 @@ from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, RougeMeans, write_scores
-from longsumbench.metrics.evaluate import evaluate
+from longsumbench.metrics.evaluate import RawText, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.outputs.files import PairedTexts, RawText, ScoredPair, first_ids, pair_texts, read_pairs
+from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import SPLITTER_NAME, split_summary
@@ -171,11 +171,7 @@ def score(
 def score_files(predictions: Path, references: Path | None, rouge: Rouge, intersect: bool = False) -> Report:
     """Score files of any system; print warnings about the texts on stderr before scoring.
 
-    Args:
-        predictions: see `read_pairs`, as for `references` and `intersect`.
-        references: None if they are in the predictions' file or folder.
-        rouge: from `rouge_of`.
-        intersect: leave out ids that only one side has.
+    `read_pairs` explains the files and `intersect`; `rouge` is from `rouge_of`.
 
     Raises:
         SuiteError: a file, an option or the environment is invalid.

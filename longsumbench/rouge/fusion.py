@@ -197,14 +197,7 @@ def _common_ngrams(
 
     Of the c copies of an n-gram in the summary sentence, the first sentence covers the first min(c, a) and the second
     the last min(c, b). So one matrix product counts the copies that both cover.
-
-    Args:
-        in_source: [K, N], counts of the n-grams in the source sentences, at most those of `counts`.
-        counts: [K], counts in the summary sentence.
-        alone: [N], as in `_Shared`.
-        seams: its bigrams that are possible at a seam.
-        first: [A], indices of sentences.
-        second: [B], indices of sentences.
+    `in_source` [K, N] has at most the counts of the summary sentence, [K]. `first` [A] and `second` [B] are sentences.
     """
     copies = np.repeat(np.arange(len(counts)), counts)
     copies_before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)

@@ -78,10 +78,7 @@ def match_bits(candidate: Sequence[int], words: Mapping[int, int]) -> tuple[dict
 def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: int) -> int:
     """Return the length of the LCS of two texts, each read as one sequence.
 
-    Args:
-        reference: numbers of its words.
-        bits: of the candidate, see `match_bits`.
-        length: of the candidate, with its marks.
+    The bits and the length, with its marks, are those of the candidate (`match_bits`).
     """
     full = row = (1 << length) - 1
     for word in reference:
@@ -94,11 +91,8 @@ def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: i
 def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, length: int) -> Counter[int]:
     """Count the words of the union LCS: a reference sentence's words in the LCS with any candidate sentence.
 
-    Args:
-        reference: numbers of its words, each sentence followed by the mark.
-        bits: of the candidate, see `match_bits`.
-        marks: the bits of the candidate's marks.
-        length: of the candidate, with its marks.
+    Each sentence of the reference is followed by the mark. Bits, marks and length are those of the candidate
+    (`match_bits`).
     """
     union: Counter[int] = Counter()
     free = row = (1 << length) - 1 ^ marks
@@ -121,11 +115,7 @@ def _backtrack_rows(rows: Sequence[tuple[int, int, int]], at: int, union: Counte
 
     A row is taken where its word matches, or at the nearest match to the left of where the table rises to the row.
     This equals `rouge_score`: on a match go up and left, else left where the table rises, else up.
-
-    Args:
-        rows: of one reference sentence, if they have a match.
-        at: the bits of the columns.
-        union: counts the words of taken rows.
+    `at` has the bits of the columns.
     """
     for word, match, taken_at in reversed(rows):
         hits = at & taken_at
@@ -145,10 +135,7 @@ def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequen
     """Yield, for each target, the LCS of its first 0, 1, … L words with every text: [L + 1, N].
 
     All texts are in one row of bits. Bits of zero follow each text up to the end of a byte.
-
-    Args:
-        texts: N texts, as numbers of words from 0 on.
-        targets: texts of L words each.
+    Words are numbers from 0 on.
     """
     target_words = set(chain.from_iterable(targets))
     shared = [[word for word in text if word in target_words] for text in texts]  # the other words match nothing

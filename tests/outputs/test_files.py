@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from longsumbench.errors import DataError, UsageError
-from longsumbench.outputs.files import PairedTexts, RawText, ScoredPair, read_pairs
+from longsumbench.metrics.evaluate import RawText
+from longsumbench.outputs.files import PairedTexts, ScoredPair, read_pairs
 
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
 Written = Callable[..., Path]

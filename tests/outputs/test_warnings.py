@@ -2,7 +2,8 @@
 
 import pytest
 
-from longsumbench.outputs.files import RawText, ScoredPair
+from longsumbench.metrics.evaluate import RawText
+from longsumbench.outputs.files import ScoredPair
 from longsumbench.outputs.score import find_warnings, split_sides
 
 GOOD = (
