@@ -281,12 +281,9 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
-        for picture in RECALL_PICTURES:
-            if self.lines(picture):
-                text += f"\n![{self.title(picture)}]({self.dataset}-{picture.name}.png)\n"
-        if curves := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, curves)}]({self.dataset}-lengths.png)\n"
-        return text
+        titles = [self.title(picture) for picture in RECALL_PICTURES if self.lines(picture)]
+        titles += [title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
+        return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
 
     def figure(self) -> "Figure":
         """Draw the ranking score of each row of the first block with its 95 % interval, best first."""

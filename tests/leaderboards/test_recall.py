@@ -1,6 +1,5 @@
 """What is drawn of fact recall, how seeds are pooled, and that the same records give the same picture."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -82,26 +81,6 @@ def test_what_is_not_one_system_is_not_pooled() -> None:
         ]
     )
     assert [line.label for line in lines] == ["ea max_steps=100", "ea max_steps=200", "ea num_beams=2 x=1"]
-
-
-def test_who_is_not_drawn() -> None:
-    """Oracles and runs without fact recall have no line; a table of such runs has no picture."""
-    plain = record("lead", 30)
-    assert lines_of([found("oracle", 99, oracle=True), plain]) == ()
-    table = Table("toy", comparable_rows([plain]))
-    assert table.lines() == ()
-    assert "![" not in table.markdown()
-
-
-def test_the_same_records_give_the_same_bytes() -> None:
-    """In whatever order runs finished, and whatever was drawn before; another number gives another picture."""
-    records = [found(name, 20 + 7 * ord(name) % 60, seed=seed) for name in "abc" for seed in (1, 2)]
-    first = picture(records)
-    random.Random(1).shuffle(records)
-    assert first.startswith(b"\x89PNG")
-    assert picture(records) == first
-    lower = {name: replace(one, mean=one.mean - 9) for name, one in records[0].measures.items()}
-    assert picture([replace(records[0], measures=lower), *records[1:]]) != first
 
 
 def test_a_model_has_one_line() -> None:

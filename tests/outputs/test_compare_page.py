@@ -114,19 +114,6 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
 
 
-def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes, whatever matplotlibrc a machine has; other scores give another picture."""
-    import matplotlib as mpl
-
-    first = comparison_page(two())
-    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
-    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    assert comparison_page(two()) == first
-    higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
-    pictures = [transparent_svg(pair.picture_size, pair.draw) for pair in (*higher.pairs, *two().pairs)]
-    assert pictures[0] != pictures[1]
-
-
 @pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
 def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
     """One example, no difference at all, and very many examples: the picture is an SVG of a page's size."""
