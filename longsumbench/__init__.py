@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
     from longsumbench.outputs.compare import compare, load_outputs
     from longsumbench.outputs.import_outputs import import_outputs
-    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.outputs.inspection import inspect
     from longsumbench.outputs.score import score
     from longsumbench.papers.make import paper
     from longsumbench.runs.load import load_dataset, load_run
@@ -23,7 +23,7 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "analyze": "analysis.plan",
     "compare": "outputs.compare",
     "import_outputs": "outputs.import_outputs",
-    "inspect": "outputs.overlap_page",
+    "inspect": "outputs.inspection",
     "leaderboard": "leaderboards.table",
     "leaderboard_figure": "leaderboards.table",
     "load_dataset": "runs.load",

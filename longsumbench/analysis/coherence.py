@@ -19,6 +19,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.render.figures import plain_axes, render_picture, write_pictures
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_INTERVAL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 _MISSING = (
     "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
@@ -90,7 +90,7 @@ class CoherenceFound(ShownInNotebooks):
         rows, p_values = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = bootstrap_interval(values, _INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            low, high = bootstrap_interval(values, MEAN_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
             row |= {"of one sentence or none": len(scores) - len(values)}

@@ -86,9 +86,7 @@ def _add_inspect_arguments(command: Parser) -> None:
 
 
 def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.inspect_page import write_inspection
-    from longsumbench.outputs.inspect_run import inspection_folder
-    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
     from longsumbench.render.figures import write_pictures
 
     inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
@@ -135,8 +133,8 @@ def _execute_repro(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
-    from longsumbench.outputs.imported import score_again
-    from longsumbench.outputs.repeat import check_repeat
+    from longsumbench.outputs.import_outputs import score_again
+    from longsumbench.outputs.reproduce import check_repeat
 
     print_text(check_repeat(folder, record, score_again if record.imported else None))
 

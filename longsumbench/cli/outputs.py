@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, results_of
@@ -110,13 +109,14 @@ def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
     from longsumbench.outputs.files import find_predictions
-    from longsumbench.outputs.score import ScoreOptions, score_files
+    from longsumbench.outputs.score import rouge_of, score_files
 
-    score_options = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
+    how = (options.mode, options.stem, options.tokenizer, options.wordnet)
+    rouge = rouge_of(*how, options.resamples, options.resampling, options.empty_references)
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], results_of(options))
-    report = score_files(predictions, references, score_options, options.intersect)
+    report = score_files(predictions, references, rouge, options.intersect)
     if table is not None:
         report.write_per_example(table)
     print_text(report.to_json() if options.json else report.render())
@@ -163,8 +163,7 @@ def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     with phase("loading the libraries"):
         from longsumbench.leaderboards.after_run import describe_runs
-        from longsumbench.outputs.import_outputs import plan_import, run_import
-        from longsumbench.outputs.imported import OutputsToImport
+        from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
 
     details = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
     outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)

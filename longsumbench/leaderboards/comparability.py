@@ -6,7 +6,8 @@ from typing import Any
 
 from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
 from longsumbench.formatting import format_plain_value
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -113,7 +114,6 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     return {key: format_plain_value(value) for key, value in settings.items() if value is not None}
 
 
-def ranking_key(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
-    """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
-    score = measured_mean(record, ranking_score(record))
+def ranking_key(record: RunRecord, score: Estimate | None) -> tuple[bool, float, str, str, int, str]:
+    """Return a sorting key of a run, or of a row with it: best first, oracles last; then by name, variant and seed."""
     return record.oracle, -score.mean if score else 0.0, record.model, record.variant, record.seed or 0, record.run_id

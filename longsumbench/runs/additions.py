@@ -6,20 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext, Metric, RunConfig, Split, System
+from longsumbench.core import FitContext, Metric, RunConfig, System
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
+from longsumbench.metrics.aggregate import column_means, read_scores
+from longsumbench.metrics.evaluate import evaluate, mean_scores
 from longsumbench.runs.predictions import Writer, read_summaries, summarize_split
 from longsumbench.runs.record import RunRecord, output_files, ranking_score
 from longsumbench.runs.results import is_fitted_by
-from longsumbench.runs.scoring import (
-    asked_metrics,
-    measured,
-    metric_units,
-    predictions_with_examples,
-    write_each_scores,
-)
+from longsumbench.runs.scoring import asked_metrics, check_summarized, write_each_scores
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +32,7 @@ def add_missing(config: RunConfig, system: System, texts: Texts, stages: Artifac
         if problem := _add_parts(config, system, texts, stages, folder):
             _log.warning(f"no {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
-        _add_measures(config, metrics, texts.splits[config.dataset.split], folder)
+        _add_measures(config, metrics, texts, folder)
 
 
 def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
@@ -79,30 +74,32 @@ def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metr
     return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 
-def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
+def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, folder: Path) -> None:
     """Score the summaries of a finished run with more metrics. Its rank does not change."""
-    record = RunRecord.read(folder)
+    record, split = RunRecord.read(folder), texts.splits[config.dataset.split]
     names = ", ".join(metric.name for metric in metrics)
     _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
-    tables, each = [], []
-    for predictions, scores in output_files(len(record.checkpoints)):
-        table = read_scores(folder / scores)
-        pairs = predictions_with_examples(split, read_summaries(folder / predictions))
-        added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
-        tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
-        each.append(added)
-    write_each_scores(folder, tables)
-    added = mean_scores(each)
-    measures = {name: measure for name, measure in record.measures.items() if name not in added.columns}
+    files = output_files(len(record.checkpoints))
+    tables, predictions = [read_scores(folder / scores) for _, scores in files], []
+    for name, _ in files:
+        check_summarized(summaries := read_summaries(folder / name), split)
+        predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
+    added = evaluate(predictions, split.select(tables[0].index), (), config.score, metrics)
+    tables = [
+        table.drop(columns=columns.columns, errors="ignore").join(columns)
+        for table, columns in zip(tables, added.tables, strict=True)
+    ]
+    write_each_scores(folder, tables, mean_scores(tables))
+    measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
     checkpoints = [
-        replace(checkpoint, means={**checkpoint.means, **column_means(scores, metric_units(metrics))})
-        for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint
+        replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})
+        for checkpoint, scores in zip(record.checkpoints, added.tables, strict=False)  # empty for a single checkpoint
     ]
     replace(
         record,
-        measures={**measures, **measured(metrics, added, config)},
+        measures={**measures, **added.measures},
         checkpoints=tuple(checkpoints),
-        units={**record.units, **metric_units(metrics)},
+        units={**record.units, **added.units},
         ranked_by=ranking_score(record),
-        measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
+        measured_by={**record.measured_by, **added.measured_by},
     ).write(folder)

@@ -48,7 +48,7 @@ from longsumbench.runs.results import (
     write_run_config,
 )
 from longsumbench.runs.run_id import config_identity, run_spec
-from longsumbench.runs.scoring import RunScores, score_run, warn_of_other_scripts
+from longsumbench.runs.scoring import score_run, warn_of_other_scripts
 
 _log = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ def _build_record(
     report: FitReport,
     summaries: Sequence[Summary],
     speed: float,
-    scores: RunScores,
+    scores: Mapping[str, Any],
 ) -> RunRecord:
     """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
@@ -252,7 +252,7 @@ def _build_record(
         system=system.facts(),
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=spec.versions,
-        **vars(scores),
+        **scores,
     )
 
 

@@ -459,11 +459,6 @@ def length_ratio(record: RunRecord) -> float | None:
     return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
 
 
-def floor_column(name: str) -> str:
-    """Return the column of scores.csv with the floor of a ranking score, 0–1 (`RunRecord.floor`)."""
-    return f"{name}_floor"
-
-
 def ranking_score(record: RunRecord) -> str:
     """Return the ROUGE type or measure that decides a run's rank."""
     return record.ranked_by or next(iter(record.measures), DEFAULT_RANKING_SCORE)

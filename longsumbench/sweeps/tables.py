@@ -8,7 +8,7 @@ from pathlib import Path
 
 from longsumbench.formatting import escape_lines
 from longsumbench.leaderboards.after_run import UpdatedTable
-from longsumbench.leaderboards.figures.curves import update_curves
+from longsumbench.leaderboards.curves_picture import update_curves
 from longsumbench.leaderboards.table import update_table
 from longsumbench.progress import phase
 from longsumbench.runs.record import RunRecord

@@ -200,7 +200,7 @@ def test_a_repeat_checks_only_the_scores(imported: Typed, typed: Typed, toy: Pat
         (lambda rows: [*rows, rows[0]], (), 3, "occurs twice; keep one of each"),
         (lambda rows: [*rows, {"id": "x", "prediction": ""}], (), 3, "1 output with an unknown id (ids 'x')"),
         (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
-        (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
+        (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output for 8 of 8 examples"),
         (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
         (lambda rows: rows, ("--model", "../a"), 2, "--model=../a cannot name a folder"),
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),

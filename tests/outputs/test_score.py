@@ -217,17 +217,6 @@ def test_an_empty_reference_is_left_out_or_scores_zero(
     assert ("empty_references" in found["signature"]) == (rule == "zero")
 
 
-def test_zero_for_empty_references_equals_rouge_score(wordless: Path, typed: Typed) -> None:
-    """With --empty-references zero the means are those of rouge_score over all examples."""
-    _, output, _ = typed(wordless, "--empty-references", "zero", "--json")
-    rows = [json.loads(line) for line in wordless.read_text(encoding="utf-8").splitlines()]
-    theirs = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
-    scored = [theirs.score(row["references"][0], row["prediction"]) for row in rows]
-    for kind in ROUGE_TYPES:
-        mean = 100 * sum(one[kind].fmeasure for one in scored) / len(scored)
-        assert json.loads(output)[kind]["f"] == pytest.approx(mean)
-
-
 def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`score RUN` gives the run's own scores, whether it is named by its folder, its id or the beginning of it."""
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"

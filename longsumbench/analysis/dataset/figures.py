@@ -23,8 +23,7 @@ from longsumbench.analysis.dataset.tables import (
     format_number,
     ledger_entries,
 )
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.render.figures import plain_axes
 from longsumbench.render.html_parts import transparent_svg
 from longsumbench.render.palette import COLOURS, GREY

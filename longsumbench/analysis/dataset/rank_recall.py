@@ -32,15 +32,15 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
-from longsumbench.rouge.lcs import match_bits, sequence_length
+from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
-_RECALL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
@@ -98,7 +98,7 @@ class RankRecall(ShownInNotebooks):
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, _RECALL_RESAMPLES, seed=1)
+            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1)
             for num_best, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
                 rows.append((name, num_best, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])

@@ -35,9 +35,8 @@ from longsumbench.core import (
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
 from longsumbench.runs.record import RunRecord, run_label, split_variant
 from longsumbench.runs.results import Results

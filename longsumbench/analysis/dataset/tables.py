@@ -18,8 +18,7 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
 

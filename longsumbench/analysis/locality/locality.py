@@ -22,6 +22,7 @@ from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_datase
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.render.figures import plain_axes, render_picture, write_pictures
 from longsumbench.render.html_parts import add_title_and_caption
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_CURVE_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
 _PRINTED_DISTANCES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
@@ -196,7 +196,7 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
     masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
     for mask in masks[masks.sum(axis=1) > 1]:  # one example has no spread
         columns = np.flatnonzero((applies == mask[:, None]).all(axis=0))
-        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _CURVE_RESAMPLES, seed=1)
+        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], MEAN_RESAMPLES, seed=1)
         for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
             intervals[column] = low, high
     return intervals

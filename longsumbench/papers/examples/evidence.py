@@ -23,7 +23,7 @@ from msgspec import structs
 
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.outputs.inspect_page import inspection_page
+from longsumbench.outputs.inspection import inspection_page
 from longsumbench.papers.claims import (
     OURS,
     Claim,

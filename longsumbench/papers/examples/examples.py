@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import percent
-from longsumbench.outputs.inspect_page import NO_TEXTS
-from longsumbench.outputs.inspect_run import Inspection, inspect_example
+from longsumbench.outputs.inspection import NO_TEXTS, Inspection, inspect_example
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.numbers.conditions import describe_conditions
 from longsumbench.papers.numbers.printed import read_row_means

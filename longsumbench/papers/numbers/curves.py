@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.figures.curves_layout import Axis
+from longsumbench.leaderboards.curves_picture import Axis
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers.claims import OURS, long_table

@@ -20,7 +20,8 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import read_json
 from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
-from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
+from longsumbench.metrics.aggregate import column_means, read_scores
+from longsumbench.metrics.evaluate import mean_scores
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.record import CheckpointMeans, RunRecord

@@ -25,7 +25,7 @@ from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.api_engine import REQUESTS
 from longsumbench.outputs.files import read_pairs
-from longsumbench.outputs.inspect_run import inspect_example
+from longsumbench.outputs.inspection import inspect_example
 from longsumbench.runs.results import Results
 
 KEY = "sk-0a1b2c3d4e5f"

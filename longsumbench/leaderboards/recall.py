@@ -34,7 +34,6 @@ class RecallPanel:
 
     Attributes:
         heading: two lines.
-        unit: label of the horizontal axis.
         places: measure → position on that axis; evenly spaced.
         ticks: position of a tick → its label.
         guesses: recall in percent of a system that guesses → its label.
@@ -86,8 +85,6 @@ class RecallLine:
     """The line of a system.
 
     Attributes:
-        model: its model.
-        label: its model and settings.
         points: measure → its mean and 95 % interval, in percent.
         chance: expected recall of a random guess, in percent; None if unknown.
         hollow: measures that are drawn with hollow markers.
@@ -149,12 +146,6 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     A system finds facts if the 95 % interval of their recall is above `_FOUND` percent, and does not if it ends below.
     If an interval has `_FOUND` inside, nothing is known of its system: the title only names those that find facts. The
     best line of each model counts. If any of these did not learn, the title is about those that did.
-
-    Args:
-        topic: the beginning of the title.
-        lines: best first.
-        measure: the recall of these facts.
-        facts: what they are called in the title.
     """
     best = best_of_models(lines)
     all_comparable = all(line.learned.comparable for line in best)
@@ -182,12 +173,7 @@ def draw_recall(
 ) -> bytes:
     """Draw fact recall by `draw_lines`; return a PNG.
 
-    Args:
-        topic: what is drawn.
-        lines: best first, at least one.
-        panels: the plots.
-        title: what was found; default: the systems that find silent facts at the largest distance, if that is known.
-        note: additional sentence below the plots.
+    The title is what was found; default: the systems that find silent facts at the largest distance, if that is known.
     """
     if not title and (measures := _reached(PANELS[-1], lines)):
         sections = format_count(round(PANELS[-1].places[measures[-1]]), "section")
@@ -206,13 +192,8 @@ def draw_lines(
 ) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
-    Args:
-        topic: what is drawn.
-        lines: best first, at least one; the best line of each model is drawn, of `MOST_SYSTEMS` models at most.
-        panels: panels without any points are left out.
-        unit: label of the vertical axis, in percent.
-        title: what was found; empty: `topic`.
-        notes: additional sentences below the plots.
+    The best line of each model is drawn, of `MOST_SYSTEMS` models at most. Panels without any points are left out.
+    Without a title, the topic is the title. `unit` is the label of the vertical axis.
     """
     best = best_of_models(lines)
     top_lines = best[:MOST_SYSTEMS]
@@ -308,7 +289,6 @@ class RecallPicture:
 
     Attributes:
         name: end of its file's name, after the dataset.
-        topic: what it shows.
         lines: returns the lines of comparable rows; empty if there is nothing to draw.
         draw: draws lines; returns a PNG.
     """

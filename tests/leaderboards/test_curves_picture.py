@@ -2,7 +2,6 @@
 
 import csv
 import io
-import random
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from html import unescape
@@ -15,10 +14,8 @@ from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
-from longsumbench.leaderboards.figures.curves import draw_layout, sweep_csv, update_curves
-from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of
-from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
-from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.leaderboards.curves_picture import Axis, draw_layout, layout_of, sweep_csv, update_curves
+from longsumbench.metrics.aggregate import Estimate, MeasureMean
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -56,13 +53,6 @@ def test_powers_are_spaced_by_their_logarithms() -> None:
     assert Axis.of("x", ["0", "1", "2", "8"]).places["8"] == 8
     by_words = Axis.of("x", ["2", "null", "all"])
     assert (by_words.places, by_words.words) == ({"2": 0, "null": 1, "all": 2}, True)
-
-
-def test_ticks_have_room() -> None:
-    """Every value is named, unless names would run into each other."""
-    assert Axis.of("x", ["1", "2", "4", "8"]).ticks() == ["1", "2", "4", "8"]
-    many = [str(value) for value in range(100, 200)]
-    assert len(Axis.of("x", many).ticks()) in range(4, 15)
 
 
 def test_what_is_drawn() -> None:
@@ -110,20 +100,6 @@ def test_two_settings_of_several_systems_are_plots() -> None:
     assert words_in(draw_layout(layout)["svg"]).count("extractive") == 2
 
 
-def test_nothing_is_left_out_in_silence() -> None:
-    """Notes name other groups, too many lines, missing measures, and earlier runs of a seed."""
-    longer = [trained("late", 3, examples="others", n=9, page_size=size) for size in (1, 2)]
-    early = trained("pagesum", 9, page_size=128, finished="2020-01-01T00:00:00+00:00")
-    layout = layout_of(swept([*PAGES, *longer, early], "page_size"))
-    notes = " ".join(layout.notes)
-    assert "Not comparable with these, only in the CSV: late (test split, 9 examples; other examples (9" in notes
-    assert f"Replaced by later runs with the same settings and seed: {early.run_id[:8]}." in notes
-    many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_CURVES)]
-    layout = layout_of(swept([*PAGES, *many], "page_size"))
-    assert len(layout.lines) == MOST_CURVES
-    assert f"{MOST_CURVES} of {MOST_CURVES + 1} lines" in " ".join(layout.notes)
-
-
 def test_the_csv_has_a_row_for_each_system_and_value() -> None:
     """A row for each system and value: all numbers, the cost and the runs."""
     ledger = Truncation(200, 100, (Cut("page", 50, 9),))
@@ -144,7 +120,7 @@ def test_the_csv_has_a_row_for_each_system_and_value() -> None:
 
 
 def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
-    """A measure by which runs are ranked is drawn; a run without it is named, and its cell is empty."""
+    """A measure by which runs are ranked is drawn; the cell of a run without it is empty."""
     runs = [
         trained("ea", 20, page_size=size, measures={"facts": MeasureMean(1.0, size - 1.0, 9.0, 5)}) for size in (4, 8)
     ]
@@ -153,46 +129,7 @@ def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
     layout = layout_of(found)
     assert layout.measured == "facts (0–100)"
     assert layout.lines[0].plots[0] == {"4": (1, 3, 9), "8": (1, 7, 9)}
-    assert f"facts was not measured for {without.run_id[:8]}." in layout.notes
     assert [row["facts_lo"] for row in rows(found)] == ["3.0", "7.0", ""]
-
-
-def test_unknown_numbers() -> None:
-    """A number that nobody measured, or not where the setting differs: one line."""
-    one = trained("ea", 20, page_size=3, measures={"facts": MeasureMean(1.0, 0.0, 2.0, 5)})
-    with pytest.raises(UsageError, match=r"unknown measure 'rouge9' .*known: .*rouge1"):
-        layout_of(swept(PAGES, "page_size"), "rouge9")
-    with pytest.raises(UsageError, match=r"^--kind facts was not measured by runs that differ in model\.page_size;"):
-        layout_of(swept([*PAGES, one], "page_size"), "facts")
-
-
-def test_pictures_repeat() -> None:
-    """Whatever the order of the records, both formats have the same bytes, without a date or a program."""
-    records = [*PAGES, *REFERENCES, *GRID]
-    first = draw_layout(layout_of(swept(records, "page_size")))
-    again = draw_layout(layout_of(swept(random.Random(1).sample(records, len(records)), "page_size")))
-    assert first == again
-    assert first["png"].startswith(b"\x89PNG")
-    assert b"Software" not in first["png"]
-    assert b"<dc:date>" not in first["svg"]
-
-
-@pytest.mark.parametrize("name", ["<b>&amp;", "a$x^2$b", "-->", "{x}_%", 'quo"te'])
-def test_names_are_text(name: str) -> None:
-    """Special characters of markup are in the picture as typed."""
-    records = [trained("ea", 9 + size, page_size=size, kind=kind) for size in (1, 2) for kind in (name, "plain")]
-    image = draw_layout(layout_of(swept([*records, baseline(name, 10)], "page_size")))["svg"]
-    shown = " ".join(words_in(image)).replace("- ", "-")  # two hyphens would end a comment
-    assert f"kind={name}" in shown or name == "-->"
-    assert name in shown or name == "-->"
-
-
-def test_flat_scores_and_lone_points_are_drawn() -> None:
-    """Runs with equal scores and empty intervals, and a system with a single value."""
-    flat = dict.fromkeys(ROUGE_TYPES, RougeMeans(5.0, 5.0, 5.0, 5.0, 5.0))
-    records = [trained("ea", 5, page_size=size, scores=flat) for size in (1, 2)]
-    image = draw_layout(layout_of(swept([*records, trained("one", 5, page_size=3, scores=flat)], "page_size")))
-    assert {"ea", "one"} <= set(words_in(image["svg"]))
 
 
 def test_update_writes_the_same_files_again(tmp_path: Path) -> None:
@@ -253,10 +190,3 @@ def test_the_command_prints_the_table_and_the_files(tmp_path: Path, capsys: pyte
         printed = capsys.readouterr()
         assert (printed.out, printed.err.count("\n")) == ("", 1)
         assert printed.err.startswith(f"longsumbench: {said}")
-
-
-def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there are several, one must be named."""
-    keep(tmp_path, *PAGES, baseline("lead", 1, dataset="pubmed"))
-    assert main(["leaderboard", "--results-dir", str(tmp_path), "--against", "page_size"]) == 2
-    assert "choose one of arxiv, pubmed" in capsys.readouterr().err

@@ -1,18 +1,14 @@
 """What is drawn of fact recall, how seeds are pooled, and that the same records give the same picture."""
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, strategies as st
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.leaderboards.figures import recall
-from longsumbench.leaderboards.figures.recall import (
-    MOST_SYSTEMS,
+from longsumbench.leaderboards import recall
+from longsumbench.leaderboards.recall import (
     ORACLE_PANELS,
     PANELS,
     RecallLine,
@@ -34,7 +30,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.render.figures import LineLabel, spread_labels
+from longsumbench.render.figures import LineLabel
 from longsumbench.render.palette import GREY
 from longsumbench.runs.record import RunRecord
 
@@ -87,67 +83,12 @@ def test_what_is_not_one_system_is_not_pooled() -> None:
     assert [line.label for line in lines] == ["ea max_steps=100", "ea max_steps=200", "ea num_beams=2 x=1"]
 
 
-def test_who_is_not_drawn() -> None:
-    """Oracles and runs without fact recall have no line; a table of such runs has no picture."""
-    plain = record("lead", 30)
-    assert lines_of([found("oracle", 99, oracle=True), plain]) == ()
-    table = Table("toy", comparable_rows([plain]))
-    assert table.lines() == ()
-    assert "![" not in table.markdown()
-
-
-def test_only_comparable_runs_are_drawn() -> None:
-    """A run on other examples is in another block, and not in the picture."""
-    records = [found("ea", 50), found("seal", 60), found("winner", 99, examples="e2")]
-    table = Table("toy", comparable_rows(records))
-    assert [line.label for line in table.lines()] == ["seal", "ea"]
-    assert "(toy-recall.png)" in table.markdown()
-
-
-def test_the_same_records_give_the_same_bytes() -> None:
-    """In whatever order runs finished, and whatever was drawn before; another number gives another picture."""
-    records = [found(name, 20 + 7 * ord(name) % 60, seed=seed) for name in "abc" for seed in (1, 2)]
-    first = picture(records)
-    random.Random(1).shuffle(records)
-    assert first.startswith(b"\x89PNG")
-    assert picture(records) == first
-    lower = {name: replace(one, mean=one.mean - 9) for name, one in records[0].measures.items()}
-    assert picture([replace(records[0], measures=lower), *records[1:]]) != first
-
-
-def test_the_settings_of_a_machine_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has other fonts and colours in their matplotlibrc gets the same picture."""
-    import matplotlib as mpl
-
-    records = [found("ea", 50), found("seal", 60)]
-    first = picture(records)
-    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
-    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    assert picture(records) == first
-
-
-def test_many_and_few_can_be_drawn() -> None:
-    """The best `MOST_SYSTEMS` systems are drawn, and others are counted; a kind without facts has no panel."""
-    lines = lines_of([found(f"system{number:02}", 90 - number) for number in range(MOST_SYSTEMS + 3)])
-    assert draw_recall("t", lines[:MOST_SYSTEMS]) != draw_recall("t", lines)
-    assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_SYSTEMS], *reversed(lines[MOST_SYSTEMS:])])
-    line = RecallLine("only", "only", {"fact_recall_single_position_4": Estimate(50, 40, 60)}, None)
-    assert draw_recall("t", [line]).startswith(b"\x89PNG")
-
-
 def test_a_model_has_one_line() -> None:
     """Its best row; the label has settings only if the model has other rows."""
     lines = lines_of(
         [found("ea", 60, variant="num_beams=2"), found("ea", 50), found("seal", 40, variant="page_size=9")]
     )
     assert [line.label for line in best_of_models(lines)] == ["ea num_beams=2", "seal"]
-
-
-def test_a_model_is_drawn_with_settings_that_learned() -> None:
-    """Its best row that learned, even if another has a higher score; a model that did not learn at all has its best."""
-    rows = [("trunc", "", NOT_LEARNED), ("ea", "x=1", STILL_LEARNING), ("seal", "", LEARNED), ("ea", "x=2", LEARNED)]
-    lines = [RecallLine(model, f"{model} {name}".strip(), {}, 5.0, learned=Learned(word)) for model, name, word in rows]
-    assert [line.label for line in best_of_models(lines)] == ["trunc", "seal", "ea x=2"]
 
 
 def points(**lows: float) -> list[RecallLine]:
@@ -193,16 +134,6 @@ def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> No
     assert headline("Facts", points(**lows), MEASURE) == title
     unmeasured = RecallLine("other", "other", {}, 5.0, learned=Learned(LEARNED))
     assert headline("Facts", [*points(**lows), unmeasured], MEASURE) == ""
-
-
-def test_no_title_denies_what_may_be_found() -> None:
-    """A system whose interval has 50 % inside is neither named nor denied, whatever its mean."""
-    for unclear in (Estimate(97, 40, 100), Estimate(40, 30, 60)):
-        lines = [RecallLine("ea", "ea", {MEASURE: unclear}, 5.0)]
-        assert headline("Facts", [*lines, *points(seal=9)], MEASURE) == ""
-        assert headline("Facts", [*lines, *points(seal=60)], MEASURE) == "Facts: seal finds them"
-    clear = RecallLine("ea", "ea", {MEASURE: Estimate(45, 40, 49)}, 5.0)
-    assert headline("Facts", [clear, *points(seal=60)], MEASURE) == "Facts: only seal finds them"
 
 
 def silent_by_distance(model: str, lows: Sequence[float], word: str = LEARNED) -> RecallLine:
@@ -264,31 +195,6 @@ def test_systems_that_did_not_learn_are_grey(drawn: Callable[[Sequence[RecallLin
         "chance 4.2": True,
     }
     assert "Grey" not in drawn([learned]).notes[0]
-
-
-@given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from((5.0, 9.0))), max_size=10))
-def test_labels_keep_apart(wanted: list[tuple[float, float]]) -> None:
-    """Labels never overlap, keep their order, and stay where they want to be when there is room."""
-    heights, sizes = [height for height, _ in wanted], [size for _, size in wanted]
-    placed = spread_labels(heights, sizes)
-    order = sorted(range(len(wanted)), key=lambda index: (-heights[index], index))
-    for upper, lower in pairwise(order):
-        assert placed[upper] - placed[lower] >= (sizes[upper] + sizes[lower]) / 2 - 1e-9
-    apart = all(heights[upper] - heights[lower] >= 10 for upper, lower in pairwise(order))
-    if apart and all(6 <= height <= 94 for height in heights):
-        assert placed == heights
-
-
-def test_labels_by_hand() -> None:
-    """Two at 50 of size 5: the second goes below the first; at the very top and bottom both stay inside."""
-    assert spread_labels([50, 50], [5, 5]) == [50, 45]
-    assert spread_labels([103, 103], [5, 5], top=103) == [100.5, 95.5]
-    assert spread_labels([0, 0], [5, 5]) == [7.5, 2.5]
-
-
-def test_a_variant_may_hold_what_looks_like_mathematics() -> None:
-    """A dollar sign in a setting is drawn as it is, and never read as the beginning of a formula."""
-    assert picture([found("ea", 50, variant="rank=$\\frac$")]).startswith(b"\x89PNG")
 
 
 def copying(model: str, mean: float, **changes: object) -> RunRecord:

@@ -1,7 +1,7 @@
 """Fact recall against length: systems that were trained on short texts and tested on longer ones.
 
     records --systems_at_lengths--> LengthCurves of each model and variant: its runs by length of the test texts
-        --draw_lengths--> PNG   --lengths_csv--> CSV   --lengths_table--> Markdown
+        --draw_lengths--> PNG   --lengths_csv--> CSV
 
 A curve has the runs of one system with the same settings and the same generated training texts. The same generator
 makes the test texts, at several lengths.
@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
-from tabulate import tabulate
-
 from longsumbench.leaderboards.comparability import settings_of
-from longsumbench.leaderboards.figures.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import rounded_frame, with_bounds
@@ -26,7 +24,6 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_var
 _OVERALL = "fact_recall"
 FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
-_CSV_DECIMALS = 4  # of numbers in the CSV
 
 
 @dataclass(frozen=True)
@@ -34,8 +31,6 @@ class LengthCurves:
     """A model and variant that was trained on one length and tested at several.
 
     Attributes:
-        model: its model.
-        label: its name.
         trained: tokens of the longest training texts.
         tested: tokens of a test text → the runs, one per seed; from short to long.
         learned: whether it learned, by its runs on the shortest test texts.
@@ -65,9 +60,7 @@ class LengthCurves:
 def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None = None) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
-    Args:
-        records: finished runs on any datasets; runs on texts without a generated length are skipped.
-        scores: their per-example scores; without them, means over several seeds have no interval.
+    Runs on texts without a generated length are skipped. Without scores, means over several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
@@ -172,28 +165,3 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
             row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
     return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
-
-
-def lengths_table(systems: Sequence[LengthCurves]) -> str:
-    """Return a Markdown table with a row per system and a column per length.
-
-    A cell has the recall of single, relayed and silent facts in percent, "–" if there are none. It also has the share
-    of the source that was seen, if that is not all.
-    """
-    lengths = sorted({length for system in systems for length in system.tested})
-    header = ["system", "seeds", *(f"{length:,}" for length in lengths)]
-    rows = [
-        [
-            system.label,
-            "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
-            *(_recall_cell(system, length) if length in system.tested else "" for length in lengths),
-        ]
-        for system in systems
-    ]
-    return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
-
-
-def _recall_cell(system: LengthCurves, length: int) -> str:
-    points = [system.point(kind, length) for kind in FACT_PANELS]
-    text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
-    return f"{text} (sees {system.seen(length):.0f} %)" if system.is_cut(length) else text

@@ -1,29 +1,42 @@
-"""The content of a sweep's picture: an axis, a line per system, reference lines and notes.
+"""The picture and the CSV file of a sweep: a line with a band per system, and its name at the end.
 
-    SweepCurves --layout_of--> Layout --`curves_picture.draw_layout`--> PNG, SVG
+    Results --update_curves--> <dataset>-<setting>[-<second>].csv, .png, .svg
+    SweepCurves --layout_of--> Layout: an axis, a line per system, reference lines and notes --draw_layout--> PNG, SVG
 
 With two settings, the one with more values is the axis. Each value of the other one has a plot. It has a line instead
-if only one system is swept, or if there are too many values.
+if only one system is swept, or if there are too many values. The same records give the same bytes, with the same
+release of matplotlib.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isnan, log2
+from pathlib import Path
 from statistics import pstdev
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, parse_number, short_name
-from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name
+from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
+from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
+from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import SHORT_ID
+from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
+from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.tables import rounded_frame, with_bounds
+from longsumbench.runs.record import source_seen
+from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
-_MOST_GROUPS = 3  # other groups that a note names
 _TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
 _LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
+_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
+_LEAST_HEIGHT = 1e-3  # in the unit of the scores
 
 
 @dataclass(frozen=True)
@@ -31,8 +44,6 @@ class CurveLine:
     """The line of a system, or of a system with one value of the second setting.
 
     Attributes:
-        model: its model.
-        label: its name.
         plots: for each plot, value on the axis → number.
         flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
     """
@@ -61,9 +72,6 @@ class Axis:
     """The horizontal axis.
 
     Attributes:
-        name: name of the setting.
-        values: its values, in order.
-        places: value → position.
         words: True if the values are evenly spaced words.
     """
 
@@ -122,14 +130,10 @@ class Layout:
     """The content of a picture.
 
     Attributes:
-        title: title of the picture.
         summary: what all runs have in common, in sentences; shown below the title.
-        notes: sentences below the plots.
         measured: label of the vertical axis, with its unit.
-        axis: the horizontal axis.
         headings: a heading per plot; one empty heading for a single plot.
         lines: best first, at most `MOST_CURVES`.
-        references: reference lines.
     """
 
     title: str
@@ -145,9 +149,7 @@ class Layout:
 def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     """Return the layout of the first group of a sweep.
 
-    Args:
-        sweep: the curves.
-        kind: a type of ROUGE, or a measure; default: the one by which runs are ranked.
+    `kind` is a type of ROUGE, or a measure; default: the one by which runs are ranked.
 
     Raises:
         UsageError: the number is unknown, or no curve has it.
@@ -155,7 +157,8 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     kind = kind or sweep.ranked_by()
     group = sweep.groups[0]
     _check_kind(kind, sweep, group)
-    axis, extra = _roles(sweep)
+    by_values = sorted(range(len(sweep.keys)), key=lambda index: -len(sweep.values(index)))
+    axis, extra = by_values[0], by_values[1] if by_values[1:] else None
     values = sweep.values(extra) if extra is not None and _in_plots(sweep, extra) else [NO_SETTING]
     lines = _curve_lines(sweep, kind, axis, extra, values)
     return Layout(
@@ -164,10 +167,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
         tuple(_layout_notes(sweep, kind, len(lines))),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
-        tuple(
-            "" if value == NO_SETTING or extra is None else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
-            for value in values
-        ),
+        tuple(_with_value(sweep, extra, value) for value in values),
         tuple(lines[:MOST_CURVES]),
         tuple(_reference_lines(group, kind)),
     )
@@ -175,17 +175,17 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
 
 def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
     """Return the reference lines, one per model: its best run."""
-    models: dict[tuple[str, bool], list[tuple[str, Estimate]]] = {}
+    models: dict[str, list[ReferenceLine]] = {}
     for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
-                same = models.setdefault((curve.first.model, curve.first.oracle), [])
-                same.append((curve.label, point.numbers[kind]))
-    shown_of_each = []
-    for (model, oracle), same in models.items():
-        label, best = max(same, key=lambda item: item[1].mean)
-        shown_of_each.append(ReferenceLine(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
-    return shown_of_each
+                line = ReferenceLine(curve.label, point.numbers[kind], curve.first.oracle)
+                models.setdefault(f"{curve.first.model} {curve.first.oracle}", []).append(line)
+    best = [(max(lines, key=lambda line: line.number.mean), lines, name) for name, lines in models.items()]
+    return [
+        replace(line, label=f"{name.partition(' ')[0]} (best of {len(lines)})") if lines[1:] else line
+        for line, lines, name in best
+    ]
 
 
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
@@ -200,14 +200,6 @@ def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     if kind not in drawable:
         message = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
         raise UsageError(f"{message}; choose from: {', '.join(drawable)}")
-
-
-def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
-    """Return the index of the axis (the setting with more values) and of the other setting, if there is one."""
-    if len(sweep.keys) == 1:
-        return 0, None
-    axis = 0 if len(sweep.values(0)) >= len(sweep.values(1)) else 1
-    return axis, 1 - axis
 
 
 def _in_plots(sweep: SweepCurves, extra: int) -> bool:
@@ -266,14 +258,9 @@ def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     ]
     if num_lines > MOST_CURVES:
         notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the CSV has all.")
-    if missing := [run.run_id[:SHORT_ID] for point in points if kind not in point.numbers for run in point.runs]:
-        notes.append(f"{kind} was not measured for {', '.join(missing)}.")
-    if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
-        notes.append(f"Replaced by later runs with the same settings and seed: {', '.join(repeated)}.")
     if other_groups:
-        descriptions = [_describe_group(item, group) for item in other_groups[:_MOST_GROUPS]]
-        more = f"; and {len(other_groups) - _MOST_GROUPS} more" if len(other_groups) > _MOST_GROUPS else ""
-        notes.append(f"Not comparable with these, only in the CSV: {'; '.join(descriptions)}{more}.")
+        descriptions = shorten_list([_describe_group(item, group) for item in other_groups], "; ")
+        notes.append(f"Not comparable with these, only in the CSV: {descriptions}.")
     warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
     return [*notes, warning] if warning else notes
 
@@ -293,3 +280,155 @@ def _name_of(kind: str) -> str:
 def _unit_of(kind: str, sweep: SweepCurves) -> str:
     units = {name: unit for group in sweep.groups for run in group.records() for name, unit in run.units.items()}
     return units.get(kind, "%" if kind == PLANTED else "0–100")
+
+
+def draw_layout(layout: Layout) -> dict[str, bytes]:
+    """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
+
+    def draw(plots: "Sequence[Axes]") -> None:
+        for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
+            _draw_plot(plot, index, layout)
+            plot.set_title(heading, loc="left", fontsize=TEXT, fontweight="bold")
+        plots[0].set_ylabel(layout.measured, fontsize=TEXT)
+
+    notes = [". ".join(layout.summary) + ".", *layout.notes]
+    return draw_panels(layout.title, notes, len(layout.headings), draw, _line_labels(layout))
+
+
+def _draw_plot(plot: "Axes", index: int, layout: Layout) -> None:
+    axis = layout.axis
+    for place, (line, style) in enumerate(zip(layout.lines, _line_styles(layout), strict=True)):
+        above = 3 + len(layout.lines) - place
+        numbers = {axis.places[value]: line.plots[index][value] for value in axis.values if value in line.plots[index]}
+        draw_series(plot, [*numbers], [*numbers.values()], style, above)
+        if flat := line.flat[index]:
+            plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
+    for rule in layout.references:
+        plot.axhline(rule.number.mean, color=GREY, linestyle="--" if rule.oracle else "-", linewidth=1.0, zorder=2)
+    plain_axes(plot)
+    plot.set_xlim(*axis.ends)
+    plot.set_ylim(*_limits(layout.lines, layout.references))
+    ticks = axis.ticks(len(layout.headings))
+    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)))
+    plot.locator_params(axis="y", nbins=5)
+    plot.set_xlabel(axis.name, fontsize=TEXT)
+
+
+def _line_styles(layout: Layout) -> list[dict[str, Any]]:
+    return system_styles([line.model for line in layout.lines])
+
+
+def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
+    """Return the limits of the vertical axis: around the curves and the reference lines near them."""
+    ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
+    low, high = min(ends), max(ends)
+    room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
+    levels = [reference.number.mean for reference in references if low - room <= reference.number.mean <= high + room]
+    low, high = min([low, *levels]), max([high, *levels])
+    return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
+
+
+def _line_labels(layout: Layout) -> list[LineLabel]:
+    axis, (low, high) = layout.axis, _limits(layout.lines, layout.references)
+    labels = []
+    for line, style in zip(layout.lines, _line_styles(layout), strict=True):
+        ends = [(axis.places[value], line.plots[-1][value]) for value in axis.values if value in line.plots[-1]]
+        ends += [(axis.ends[1], flat)] if (flat := line.flat[-1]) else []
+        end, number = ends[-1] if ends else (None, line.numbers()[-1])
+        labels.append(LineLabel(line.label, number.mean, style["color"], end))
+    for rule in layout.references:
+        off = " ▲" if rule.number.mean > high else " ▼" if rule.number.mean < low else ""
+        name = f"{rule.label} {rule.number.mean:.1f}{off}"
+        labels.append(LineLabel(name, rule.number.mean, GREY, None if off else axis.ends[1]))
+    return labels
+
+
+def update_curves(
+    results: Results,
+    dataset: str,
+    words: Sequence[str],
+    kind: str | None = None,
+    required: bool = True,
+    run_ids: Collection[str] = (),
+) -> list[Path]:
+    """Write the curves of all finished runs on a dataset against one or two settings; return the files.
+
+    The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
+    which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        words: the settings, as "model.page_size"; "model." may be left out.
+        kind: the number to draw: a type of ROUGE, or a measure; default: the one by which runs are ranked.
+        required: raise an error if there is nothing to draw. If False, try both settings, then each one, then give up.
+        run_ids: ids of runs that must be in the picture; by default the largest group is drawn.
+
+    Raises:
+        UsageError: there is nothing to draw, or a setting or number is unknown.
+    """
+    with results.leaderboard_lock(dataset):
+        records = list(results.records(dataset))
+        scores = read_all_scores(results, records)
+        for keys in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
+            try:
+                sweep = sweep_of(dataset, records, keys, scores, run_ids)
+                break
+            except UsageError:
+                if required:
+                    raise
+        else:
+            return []
+        number = kind or sweep.ranked_by()
+        images = draw_layout(layout_of(sweep, number))
+        name = file_name(sweep)
+        pictured = name if number == sweep.ranked_by() else f"{name}-{number}"
+        contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
+        contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
+        return results.write_leaderboard(contents)
+
+
+def file_name(sweep: SweepCurves) -> str:
+    """Return the name of a sweep's files without ending; "model." is left out."""
+    return "-".join([sweep.dataset, *map(short_name, sweep.keys)])
+
+
+def sweep_csv(sweep: SweepCurves) -> str:
+    """Return a row for each point: settings, numbers with intervals, costs and run ids.
+
+    A reference line of several groups has all their numbers in `group`; the first group is drawn.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for group in sweep.groups:
+        for curve in (*group.curves, *group.references):
+            for place, point in curve.points.items():
+                ids = tuple(run.run_id for run in point.runs)
+                groups.setdefault(ids, []).append(group.number)
+                rows.setdefault(ids, _point_row(sweep, group, curve, place))
+    values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
+    return rounded_frame(values).to_csv(index=False, lineterminator="\n")
+
+
+def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
+    point = curve.points[tuple(place)]
+    first = point.runs[0]
+    row: dict[str, Any] = {"system": curve.label, "model": first.model}
+    row |= {short_name(key): checkpoint_name(value) for key, value in zip(sweep.keys, place, strict=True)}
+    row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
+    row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
+    for kind in sweep.kinds():
+        row |= with_bounds(kind, point.numbers.get(kind))
+    row["train_seconds"] = _mean_of_known(run.fit.seconds for run in point.runs if run.trained)
+    row["tokens_per_second"] = _mean_of_known(run.decode_tokens_per_second for run in point.runs)
+    row["source_seen"] = _mean_of_known(source_seen(run) for run in point.runs)
+    row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in point.runs))
+    row["run_ids"] = " ".join(run.run_id for run in point.runs)
+    row["repeated"] = " ".join(run.run_id for run in point.repeated)
+    row["compared"] = ". ".join(group.summary)
+    return row
+
+
+def _mean_of_known(values: Iterable[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
