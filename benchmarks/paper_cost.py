@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
+from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, read_printed_size
 from longsumbench.core import RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.modeling.flops import ForwardCount

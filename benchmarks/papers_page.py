@@ -16,11 +16,11 @@ from pathlib import Path
 from paper_cost import PaperTableCost, read_costs
 
 from longsumbench.formatting import format_count
-from longsumbench.papers.index import PICTURE, claims_table
 from longsumbench.papers.make import describe_status, paper, scales_of
-from longsumbench.papers.numbers.printed import read_printed_table
+from longsumbench.papers.page import read_all_written
 from longsumbench.papers.paper_tables import PAPER, read_paper_tables
-from longsumbench.papers.stored_pages import read_all_written
+from longsumbench.papers.printed import read_printed_table
+from longsumbench.papers.write import PICTURE, claims_table
 from longsumbench.render.tables import escape_markdown
 from longsumbench.runs.results import Results
 

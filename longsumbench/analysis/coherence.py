@@ -21,9 +21,8 @@ from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.render.figures import plain_axes, render_picture, write_pictures
-from longsumbench.render.html_parts import add_title_and_caption
-from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.figures import GREY, plain_axes, render_picture, system_styles, write_pictures
+from longsumbench.render.html import add_title_and_caption
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary

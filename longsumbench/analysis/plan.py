@@ -20,9 +20,8 @@ from longsumbench.analysis.coherence import (
 from longsumbench.analysis.dataset.figures import DatasetReport
 from longsumbench.analysis.dataset.rank_recall import RankRecall, RankRecallSettings, rank_recall
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
-from longsumbench.analysis.fusion import page as fusion_page
-from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion
-from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, write_locality
+from longsumbench.analysis.fusion import FusionSettings, FusionsFound, analyze_fusion, write_fusion
+from longsumbench.analysis.locality import Locality, LocalitySettings, analyze_locality, write_locality
 from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.core import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UnknownName, UsageError, suite_errors
@@ -50,7 +49,7 @@ class Analysis(NamedTuple):
 
 ANALYSES: Mapping[str, Analysis] = {
     "locality": Analysis(LocalitySettings, analyze_locality, write_locality),
-    "fusion": Analysis(FusionSettings, analyze_fusion, fusion_page.write_fusion),
+    "fusion": Analysis(FusionSettings, analyze_fusion, write_fusion),
     "coherence": Analysis(CoherenceSettings, analyze_coherence, write_coherence),
 }
 

@@ -29,8 +29,7 @@ from longsumbench.leaderboards.figures.recall import FACTS, RECALL_PICTURES, Rec
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.render import tables
-from longsumbench.render.figures import draw_figure, plain_axes
-from longsumbench.render.palette import system_styles
+from longsumbench.render.figures import draw_figure, plain_axes, system_styles
 from longsumbench.render.tables import Block, rounded_frame, with_bounds
 from longsumbench.runs.record import RunRecord, length_ratio, ranking_score, source_copied, source_seen
 

@@ -23,11 +23,12 @@ from longsumbench.outputs.compare import (
     format_row,
 )
 from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import html_page, html_table
-from longsumbench.render.html_parts import (
+from longsumbench.render.html import (
     PAGE_STYLE,
     headed_references,
+    html_page,
     html_picture,
+    html_table,
     html_text,
     marks_legend,
     transparent_svg,

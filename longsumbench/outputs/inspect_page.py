@@ -20,20 +20,17 @@ from longsumbench.outputs.inspect_run import Inspection
 from longsumbench.render.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HEAT_MAP_STYLE as HEAT_MAP_STYLE,
+    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
+    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
     colour,
     relations,
     selections,
+    source_text,
     weights,
 )
 from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_views
-from longsumbench.render.evidence.source_text import (
-    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
-    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
-    source_text,
-)
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import html_page, static_text
-from longsumbench.render.html_parts import headed_references, html_text, or_nothing
+from longsumbench.render.html import headed_references, html_page, html_text, or_nothing, static_text
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit

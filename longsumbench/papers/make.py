@@ -7,13 +7,11 @@ from typing import Any
 
 from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_duration, plain_table
-from longsumbench.papers.index import write_index
-from longsumbench.papers.numbers.printed import read_printed_table
-from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, make_page
+from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, MadePage, check_options, make_page, read_written
 from longsumbench.papers.paper_tables import PaperTable, find_paper_table, read_paper_tables
 from longsumbench.papers.points import TypedWords, find_finished, plan_paper_table, sort_words, texts_problem
-from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.papers.write import PaperReport, write_page
+from longsumbench.papers.printed import read_printed_table
+from longsumbench.papers.write import PaperReport, write_index, write_page
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine

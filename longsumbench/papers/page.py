@@ -5,9 +5,11 @@ HTML.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -15,10 +17,11 @@ import msgspec
 import pandas as pd
 
 from longsumbench.core import DatasetSettings
-from longsumbench.errors import EnvironmentProblem, UnknownName
+from longsumbench.errors import DataError, EnvironmentProblem, UnknownName
+from longsumbench.files import BadFile, read_json
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.paper_tables import PaperRow, PaperTable
-from longsumbench.render.palette import GREY
+from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
+from longsumbench.render.figures import GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
@@ -150,10 +153,8 @@ class Page:
 
 
 PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page, and perhaps check_KIND
-    **{kind: f"numbers.{kind}" for kind in ("scores", "curves")},
-    "dimensions": "numbers.scores",
-    **{kind: f"texts.{kind}" for kind in ("sizes", "similarity", "fusions", "rank_recall")},
-    **{kind: f"examples.{kind}" for kind in ("evidence", "examples", "case_study", "questions")},
+    **{kind: kind for kind in ("scores", "curves", "sizes", "rank_recall", "evidence", "case_study", "questions")},
+    **{"dimensions": "scores", "similarity": "distances", "fusions": "distances", "examples": "output_examples"},
 }
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
@@ -199,3 +200,59 @@ def picture_name(paper_table: PaperTable, subject: str) -> str:
         subject: the dataset or the row that the picture shows.
     """
     return f"{paper_table.name}-{_NOT_IN_A_FILE_NAME.sub('-', subject.lower()).strip('-')}.png"
+
+
+_FOLDER = "papers"  # in the results folder
+
+
+class MadePage(msgspec.Struct, frozen=True):
+    """The content of NAME.json: what the files of a paper table show.
+
+    Attributes:
+        scale: the scale of its runs.
+        words: the other words of the command.
+        runs: id of each finished run → seconds that it took.
+        missing: names of the points without a finished run.
+        claims: the verdicts.
+    """
+
+    name: str
+    scale: str
+    words: tuple[str, ...] = ()
+    runs: dict[str, float] = {}
+    missing: tuple[str, ...] = ()
+    claims: tuple[Verdict, ...] = ()
+
+    def describe_verdicts(self) -> str:
+        """Return the number of claims with each outcome: "3 reproduced, 1 undecided"; empty without claims."""
+        numbers = Counter(verdict.outcome for verdict in self.claims)
+        return ", ".join(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers)
+
+
+def files_folder(results: Results) -> Path:
+    """Return the folder with the files of all paper tables."""
+    return results.root / _FOLDER
+
+
+def read_written(results: Results, name: str) -> MadePage | None:
+    """Return what the files of a paper table show; None if there are none.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = files_folder(results) / f"{name}.json"
+    try:
+        return read_json(path, MadePage)
+    except FileNotFoundError:
+        return None
+    except BadFile as error:
+        raise DataError(f"{error}; the same `longsumbench paper {name}` writes it again", path) from error
+
+
+def read_all_written(results: Results) -> list[MadePage]:
+    """Return what the files of all paper tables show, in the order of the papers.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    return [page for name in read_paper_tables() if (page := read_written(results, name))]

@@ -5,14 +5,47 @@ import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from longsumbench.files import write_atomically
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# The hues of Okabe and Ito in their order, without yellow, which is faint on white. They are shaded so that all but
+# black have a contrast of 3 or more with white and with dark pages, and differ with any kind of colour blindness.
+COLOURS = ("#0069A4", "#EA6700", "#008662", "#C2739F", "#4A9BC8", "#855C00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+GREY = "#767676"
+_LINE_STYLES = ("-", "--", "-.", ":")
+
+# A system's place decides its colour and its marker; new systems are added at the end
+_SYSTEMS = (
+    *("seal", "pagesum", "hierarchical_transformer", "ca", "ea", "tdmca", "trunc"),
+    *("etads", "lead", "random", "lexrank", "oracle", "flat_transformer", "ranker", "seq2seq", "prompt"),
+)
+
+
+def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the colour, line and marker of each line of a picture, as keywords of `Axes.plot`.
+
+    A model's first line looks the same in every picture. Its other lines have the same colour. The oracle is grey.
+
+    Args:
+        models: the model of each line.
+    """
+    styles = []
+    for number, model in enumerate(models):
+        place = _SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode())
+        same = models[:number].count(model)
+        colour = GREY if model == "oracle" else COLOURS[place % len(COLOURS)]
+        style = {"color": colour, "marker": MARKERS[(place + same) % len(MARKERS)]}
+        edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+        styles.append({**style, "linestyle": _LINE_STYLES[same % len(_LINE_STYLES)], **edge})
+    return styles
+
 
 # Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide
 WIDTH, TEXT = 8.0, 11

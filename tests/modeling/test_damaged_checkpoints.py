@@ -19,7 +19,7 @@ from support.tiny_bert import write_bert
 from support.toys import ToySplit, build_tiny, example
 from torch import Tensor
 
-from longsumbench.analysis.locality.sentence_vectors import Encoder
+from longsumbench.analysis.locality import Encoder
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, Recipe, Scoring
 from longsumbench.errors import SuiteError

@@ -22,10 +22,10 @@ from longsumbench.render.evidence.heat_map import (
     HINT,
     relations,
     selections,
+    source_text,
     weights,
 )
 from longsumbench.render.evidence.picture import draw_plane, draw_views
-from longsumbench.render.evidence.source_text import source_text
 from longsumbench.render.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,

@@ -7,8 +7,7 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
 from longsumbench.papers.make import describe_status, render_paper_tables
-from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, Verdict
-from longsumbench.papers.stored_pages import MadePage
+from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, MadePage, Verdict
 from longsumbench.runs.results import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'

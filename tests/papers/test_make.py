@@ -11,10 +11,9 @@ from support.toys import write_jsonl
 from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.make import paper
-from longsumbench.papers.page import PAPER_TABLE_KINDS, make_page
+from longsumbench.papers.page import PAPER_TABLE_KINDS, MadePage, make_page, read_written
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"

@@ -9,9 +9,8 @@ from papers_page import papers_page
 from support.paths import ROOT
 
 from longsumbench.papers.make import describe_status
-from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, Verdict
+from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, MadePage, Verdict
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
-from longsumbench.papers.stored_pages import MadePage
 from longsumbench.runs.results import Results
 
 TEXT = (ROOT / "docs/papers.md").read_text(encoding="utf-8")

@@ -11,10 +11,10 @@ from support.toys import write_jsonl
 
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
+from longsumbench.papers.printed import decide_claims, read_row_means
 from longsumbench.papers.write import describe_state, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines

@@ -11,10 +11,9 @@ from support.run_records import record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
-from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
+from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, MadePage, Page, read_written
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.papers.write import PaperReport, describe_machines, describe_state, write_page
 from longsumbench.render.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.analysis.dataset.readings import Reading
-from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats
+from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, Reading
 from longsumbench.analysis.dataset.tables import (
     ROUGE,
     describe_examples_read,
@@ -25,9 +24,8 @@ from longsumbench.analysis.dataset.tables import (
 )
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.render.figures import plain_axes
-from longsumbench.render.html_parts import transparent_svg
-from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.render.figures import COLOURS, GREY, plain_axes
+from longsumbench.render.html import transparent_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +46,7 @@ from longsumbench.analysis.dataset.tables import (
     stats_title,
 )
 from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import html_page, html_table
-from longsumbench.render.html_parts import PAGE_STYLE, html_picture
+from longsumbench.render.html import PAGE_STYLE, html_page, html_picture, html_table
 from longsumbench.render.tables import ShownInNotebooks, terminal
 
 _COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}

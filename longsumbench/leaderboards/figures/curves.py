@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.leaderboards.figures.curves_layout import CurveLine, Layout, ReferenceLine, tick_name
-from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
-from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

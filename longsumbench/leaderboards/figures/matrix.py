@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from longsumbench.leaderboards.matrix import Matrix, RankTest, matrix_blocks, matrix_csv, read_matrix
 from longsumbench.render import tables
-from longsumbench.render.figures import render_picture
-from longsumbench.render.palette import system_styles
+from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from longsumbench.render.evidence.views import (
     scale_of_weights,
     step_ranges,
 )
-from longsumbench.render.palette import COLOURS
+from longsumbench.render.figures import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,7 @@ from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page, write_dataset_page
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
-from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
-from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
+from longsumbench.analysis.dataset.stats import DatasetStats, Reading as WhatIsRead, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown
 from longsumbench.core import Cut, Document, Example, Section, Truncation
 

@@ -13,9 +13,9 @@ from support.run_records import record
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.figures import DatasetReport
-from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import (
     DatasetStats,
+    Reading as WhatIsRead,
     StatsSettings,
     describe_dataset,
     read_splits,
