@@ -13,14 +13,12 @@ attention: forward and backward of one layer's focus attention, and of attention
 """
 
 import argparse
-import statistics
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
-from measuring import in_turns, ratio
-from tabulate import tabulate
+from measuring import in_turns, print_turns
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -84,7 +82,7 @@ def show_training(options: argparse.Namespace) -> None:
 
     turns = in_turns({variant: step_of(variant) for variant in VARIANTS}, options.repeats, options.device)
     print("training step, forward and backward")
-    show(turns)
+    print_turns(turns)
     print("asked: both at most 1.5 times the basic model's time")
 
 
@@ -107,7 +105,7 @@ def show_decoding(options: argparse.Namespace) -> None:
     works |= {f"{variant}, by length alone": writing(variant, None) for variant in ("basic", "both")}
     turns = in_turns(works, options.repeats, options.device)
     print(f"{BEAMS} beams write {TARGET} words of each text")
-    show(turns)
+    print_turns(turns)
     print("asked: both at most 1.3 times the basic model's time")
 
 
@@ -128,14 +126,7 @@ def show_attention(options: argparse.Namespace) -> None:
     }
     turns = in_turns(works, options.repeats, options.device)
     print("one layer's attention, forward and backward")
-    show(turns)
-
-
-def show(turns: dict[str, list[float]]) -> None:
-    """Print the seconds of some works, and their ratios to those of the first."""
-    first = next(iter(turns.values()))
-    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
-    print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
+    print_turns(turns)
 
 
 SHOWN = {"training": show_training, "decoding": show_decoding, "attention": show_attention}

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measuring import in_turns, ratio
+from measuring import in_turns, print_turns, ratio
 from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
@@ -111,7 +111,7 @@ def show_training(options: argparse.Namespace) -> None:
         {**works, "library's Pegasus, 7 layers": libraries(options.device)}, options.repeats, options.device
     )
     print("training step, forward and backward")
-    show(turns)
+    print_turns(turns)
     print("asked: hierarchical at most 1.0 times a plain encoder-decoder's time, aimed at 0.8")
 
 
@@ -132,7 +132,7 @@ def show_decoding(options: argparse.Namespace) -> None:
 
     turns = in_turns({name: writing(name) for name in NETWORKS}, options.repeats, options.device)
     print(f"{BEAMS} beams write {TARGET} tokens")
-    show(turns)
+    print_turns(turns)
 
 
 def show_growth(options: argparse.Namespace) -> None:
@@ -159,13 +159,6 @@ def show_growth(options: argparse.Namespace) -> None:
     print(f"the encoder's seconds for each {GROWTH[0]} paragraphs (times those of {GROWTH[0]}), forward and backward")
     print(tabulate(rows, ["", *(f"{size} paragraphs" for size in GROWTH)]))
     print("asked: linear, but for the small term of relating paragraphs: 1.00 throughout, about")
-
-
-def show(turns: dict[str, list[float]]) -> None:
-    """Print the seconds of some works, and their ratios to those of the first."""
-    first = next(iter(turns.values()))
-    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
-    print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
 
 
 SHOWN = {"training": show_training, "decoding": show_decoding, "growth": show_growth}

@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import Estimate
@@ -28,23 +27,15 @@ from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.render.figures import (
     COLOURS,
     GREY,
+    add_title_and_caption,
     draw_series,
     plain_axes,
     render_picture,
     system_styles,
-    write_pictures,
 )
-from longsumbench.render.html import (
-    PAGE_STYLE,
-    add_title_and_caption,
-    html_page,
-    html_picture,
-    html_table,
-    html_text,
-    marks_legend,
-)
-from longsumbench.render.marked_words import mark_words, shared_by
-from longsumbench.render.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.html import PAGE_STYLE, html_block, html_page, html_picture, html_text
+from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
+from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 from longsumbench.runs.results import Results
@@ -149,12 +140,10 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class FusionsFound(ShownInNotebooks):
+class FusionsFound(AnalysisResult):
     """The result of `longsumbench analyze fusion`.
 
     Attributes:
-        dataset, sample: the dataset's name, and a description of the examples.
-        signature: how the numbers were computed.
         settings: the analysis's settings.
         ids: [E], ids of the examples.
         fusions: all fusion sentences, in the order of the data.
@@ -163,9 +152,7 @@ class FusionsFound(ShownInNotebooks):
         without: number of examples left out: no reference, or fewer than two source sentences.
     """
 
-    dataset: str
-    sample: str
-    signature: str
+    analysis: ClassVar[str] = "fusion"
     settings: FusionSettings
     ids: tuple[str, ...]
     fusions: tuple[Fusion, ...]
@@ -236,10 +223,6 @@ class FusionsFound(ShownInNotebooks):
         """Return the fusion sentences of a bar, the greatest rise first."""
         return sorted((fusion for fusion in self.fusions if fusion.bar == bar), key=lambda fusion: -fusion.rise)
 
-    def near(self, share: float = 0.1) -> float:
-        """Return the percentage of pairs with a distance below `share`."""
-        return 100 * sum(fusion.distance < share for fusion in self.fusions) / max(1, len(self.fusions))
-
     def notes(self) -> list[str]:
         """Return lines about the examples, the number of fusions and their distances."""
         num_fusions, total, settings = len(self.fusions), max(1, self.num_sentences), self.settings
@@ -249,10 +232,11 @@ class FusionsFound(ShownInNotebooks):
             f"above {settings.overlap:g}, both together by more than {settings.rise:g} above each)"
         ]
         if num_fusions:
+            near = 100 * sum(fusion.distance < 0.1 for fusion in self.fusions) / num_fusions
             chance = sum(chances(fusion.of, 10)[0] for fusion in self.fusions) / num_fusions
             median = 100 * float(np.median([fusion.distance for fusion in self.fusions]))
             lines.append(
-                f"{self.near():.1f} % of the pairs are nearer than a tenth of the source ({100 * chance:.1f} % by "
+                f"{near:.1f} % of the pairs are nearer than a tenth of the source ({100 * chance:.1f} % by "
                 f"chance); the median distance is {median:.1f} % of the source"
             )
             lines.append("The intervals are over examples; a share of one example has no interval")
@@ -283,25 +267,22 @@ class FusionsFound(ShownInNotebooks):
             blocks.append(Block(name, (note,) if run_id == next(iter(self.runs)) else (), columns, "lrrrrrrr", cells))
         return blocks
 
-    def render(self) -> str:
-        """Return the tables for the terminal."""
-        return f"{terminal(self.title, self.blocks())}\n\n{self.signature}"
-
-    def csv(self) -> str:
-        """Return the table of the bars as CSV."""
-        return _csv(self.bars().assign(dataset=self.dataset, signature=self.signature))
-
-    def runs_csv(self) -> str:
-        """Return the table of the runs as CSV."""
-        return _csv(self.by_run().assign(dataset=self.dataset, signature=self.signature))
+    def table(self) -> pd.DataFrame:
+        """Return the numbers of the bars."""
+        return self.bars()
 
     def lines(self) -> str:
         """Return all fusion sentences as JSON lines, in the order of the data."""
         return "".join(json.dumps(asdict(fusion), ensure_ascii=False) + "\n" for fusion in self.fusions)
 
+    def pictures(self) -> dict[str, bytes]:
+        """Draw the bars and how often runs state both sources; return "png" and "svg" → bytes."""
+        return render_picture((_WIDE if self.runs else _NARROW, _HEIGHT), lambda figure: _draw_plots(figure, self))
 
-def _csv(table: pd.DataFrame) -> str:
-    return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+    def more_files(self, svg: bytes) -> dict[str, str]:
+        """Return all pairs as JSON lines, the page with the picture, and the table of the runs if there are any."""
+        files = {"fusion-pairs.jsonl": self.lines(), "fusion.html": fusion_page(self, svg)}
+        return files | ({"fusion-runs.csv": self.csv(self.by_run())} if self.runs else {})
 
 
 def _format_distances(row: Any) -> str:
@@ -474,6 +455,7 @@ def stated_shares(
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
 _MOST_RUNS = 6  # greatest number of runs drawn
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # of a label on a line
+_PICTURE = "Bars: number of pairs by distance; dashed line: by chance."
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
     **{"bbox": _BACKGROUND, "zorder": 5},
@@ -492,22 +474,6 @@ details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
 """
     + PAIR_STYLE
 )
-
-
-def write_fusion(result: FusionsFound, folder: Path) -> list[Path]:
-    """Write all files and return their paths."""
-    pictures = draw_fusion(result)
-    files: dict[str, str | bytes] = {"fusion.csv": result.csv()}
-    if result.runs:
-        files["fusion-runs.csv"] = result.runs_csv()
-    files |= {f"fusion.{kind}": image for kind, image in pictures.items()}
-    files |= {"fusion-pairs.jsonl": result.lines(), "fusion.html": fusion_page(result, pictures["svg"])}
-    return write_pictures(folder, files)
-
-
-def draw_fusion(result: FusionsFound) -> dict[str, bytes]:
-    """Draw the bars and how often runs state both sources; return "png" and "svg" → bytes."""
-    return render_picture((_WIDE if result.runs else _NARROW, _HEIGHT), lambda figure: _draw_plots(figure, result))
 
 
 def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
@@ -533,8 +499,9 @@ def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
     middles = bars["from"] + width / 2
     plot.bar(middles, bars["share"], width * 0.86, color=COLOURS[0])
     mask = bars["low"].notna() & (bars["pairs"] > 0)
-    whiskers = _whiskers(*(bars[name][mask] for name in ("share", "low", "high")))
-    plot.errorbar(middles[mask], bars["share"][mask], whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
+    share, low, high = (bars[name][mask] for name in ("share", "low", "high"))
+    whiskers = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
+    plot.errorbar(middles[mask], share, whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
         plot.annotate(f"{count:,}", (middle, top), **_COUNT)
@@ -542,10 +509,6 @@ def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
     plot.plot(middles, bars["chance"], **dashed, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
-
-
-def _whiskers(values: "pd.Series[float]", low: "pd.Series[float]", high: "pd.Series[float]") -> Any:
-    return [(values - low).clip(lower=0), (high - values).clip(lower=0)]
 
 
 def _draw_runs(plot: "Axes", result: FusionsFound) -> None:
@@ -568,11 +531,11 @@ def _draw_runs(plot: "Axes", result: FusionsFound) -> None:
 
 def fusion_page(result: FusionsFound, svg: bytes) -> str:
     """Return the HTML page with the figure `svg`."""
+    bars, *runs = result.blocks()
     parts = [
         f"<h1>{escape(result.title)}</h1>",
-        *(f"<p>{escape(line)}.</p>" for line in result.notes()),
-        html_picture(svg, "Bars: number of pairs by distance; dashed line: by chance."),
-        *(part for block in result.blocks() for part in _html_titled_table(block)),
+        *html_block(bars, picture=html_picture(_PICTURE, svg, _PICTURE)),
+        *(part for block in runs for part in html_block(block)),
         "<h2>The pairs of each bar</h2>",
         f'<p class="soft">Up to {result.settings.shown} pairs per bar, the greatest gain over one source first.</p>',
         marks_legend("the fusion sentence", SOURCE_MARKS),
@@ -580,12 +543,6 @@ def fusion_page(result: FusionsFound, svg: bytes) -> str:
         f'<p class="soft">{escape(result.signature.replace("|", " "))}</p>',
     ]
     return html_page(result.title, parts, PAGE_STYLE + _STYLE)
-
-
-def _html_titled_table(block: Block) -> list[str]:
-    """Return a table with its heading and notes; those of the bars are on top of the page."""
-    head = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
-    return [*(head if block.heading else []), html_table(block.columns, block.align, block.rows)]
 
 
 def _html_bar(result: FusionsFound, bar: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -19,22 +19,15 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.modeling.checkpoints import (
-    check_finite,
-    load_encoder,
-    model_folder,
-    model_signature,
-    reading_checkpoint,
-)
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
-from longsumbench.render.figures import COLOURS, GREY, plain_axes, render_picture, write_pictures
-from longsumbench.render.html import add_title_and_caption
-from longsumbench.render.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.figures import COLOURS, GREY, add_title_and_caption, plain_axes, render_picture
+from longsumbench.render.tables import Block
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -93,11 +86,11 @@ class Encoder:
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
         from longsumbench.modeling.nn.device import choose_device
 
-        folder = model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
+        folder = checkpoints.model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
         override = f"{_ENCODER_SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
-        self._tokenizer, network = load_encoder(folder, override)
-        with reading_checkpoint(override):
+        self._tokenizer, network = checkpoints.load_encoder(folder, override)
+        with checkpoints.reading_checkpoint(override):
             self._pooling = _pooling(folder) if pooling == "auto" else pooling
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()
@@ -106,10 +99,10 @@ class Encoder:
             self._longest = min(limit for limit in (*limits, reading.get("max_seq_length")) if limit)
             self._lower = bool(reading.get("do_lower_case"))
             # a text longer than most encoders read: some damaged weights show only in use
-            check_finite(self._encode(["a sentence " * 300])[0], override)
+            checkpoints.check_finite(self._encode(["a sentence " * 300])[0], override)
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
-        self.signature = f"{model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
+        self.signature = f"{checkpoints.model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together to reduce padding."""
@@ -205,13 +198,11 @@ class LocalitySettings(SampleSettings):
 
 
 @dataclass(frozen=True)
-class Locality(ShownInNotebooks):
+class Locality(AnalysisResult):
     """The result of `longsumbench analyze locality`.
 
     Attributes:
-        dataset, sample: the dataset's name, and a description of the examples.
         vectors: name of the sentence vectors.
-        signature: how the numbers were computed.
         edges: [B + 1], the first distance of each bin, then the first distance after the last bin.
         sums: [E, B], sums of cosines.
         pairs: [E, B], numbers of pairs.
@@ -222,10 +213,8 @@ class Locality(ShownInNotebooks):
         num_cut: number of sentences that the encoder truncated.
     """
 
-    dataset: str
-    sample: str
+    analysis: ClassVar[str] = "locality"
     vectors: str
-    signature: str
     edges: _Ints
     sums: _Floats
     pairs: _Ints
@@ -278,7 +267,7 @@ class Locality(ShownInNotebooks):
         distances = table[(table["pairs of"] == "a distance") & (table["above_low"] <= 0)]
         return int(distances["from"].iloc[0]) if len(distances) else None
 
-    def block(self) -> Block:
+    def blocks(self) -> list[Block]:
         """Return the table, without the distances that only the CSV has."""
         rows = []
         for _, row in self.table().iterrows():
@@ -288,11 +277,7 @@ class Locality(ShownInNotebooks):
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
                 rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
         columns = ("distance", "mean cosine", "above the mean pair", "examples", "pairs")
-        return Block("", tuple(self.notes()), columns, "lrrrr", rows)
-
-    def render(self) -> str:
-        """Return the table for the terminal."""
-        return f"{terminal(self.title, [self.block()])}\n\n{self.signature}"
+        return [Block("", tuple(self.notes()), columns, "lrrrr", rows)]
 
     def near_minus_far(self, distance: int) -> _Floats:
         """Return the mean cosine of pairs up to `distance`, minus that of the others: [E], NaN without such pairs.
@@ -321,10 +306,13 @@ class Locality(ShownInNotebooks):
             lines.append(f"{format_count(self.num_cut, 'sentence')} cut: longer than the encoder reads")
         return lines
 
-    def csv(self) -> str:
-        """Return the whole table as CSV."""
-        columns = {"dataset": self.dataset, "vectors": self.vectors, "signature": self.signature}
-        return self.table().assign(**columns).to_csv(index=False, lineterminator="\n", float_format="%.6f")
+    def csv(self, table: pd.DataFrame | None = None) -> str:
+        """Return the whole table as CSV, with the name of the vectors."""
+        return super().csv(self.table().assign(dataset=self.dataset, vectors=self.vectors))
+
+    def pictures(self) -> dict[str, bytes]:
+        """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
+        return render_picture((7.4, 4.4), lambda figure: _draw_curve(figure, self))
 
 
 def _half(low: float, high: float) -> str:
@@ -471,20 +459,8 @@ def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _F
     return {name: sums for name, sums in by_name.items() if sums[:, 1].any()}
 
 
-_PICTURE_SIZE = (7.4, 4.4)  # inches
 _FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there are fewer in all
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
-
-
-def write_locality(result: Locality, folder: Path) -> list[Path]:
-    """Write `locality.csv`, `.png` and `.svg`; return their paths."""
-    pictures = {f"locality.{kind}": image for kind, image in draw_locality(result).items()}
-    return write_pictures(folder, {"locality.csv": result.csv(), **pictures})
-
-
-def draw_locality(result: Locality) -> dict[str, bytes]:
-    """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-    return render_picture(_PICTURE_SIZE, lambda figure: _draw_curve(figure, result))
 
 
 def _draw_curve(figure: "Figure", result: Locality) -> None:

@@ -35,11 +35,11 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.plan import ANALYSES, analyze
+    from longsumbench.analysis.plan import analyze
 
     folder = output_folder(options.output, results_of(options).root / "analysis")
     finding = analyze(options.what, options.overrides, options.results_dir)
-    files = ANALYSES[options.what].write(finding, folder if options.output else folder / finding.dataset)
+    files = finding.write(folder if options.output else folder / finding.dataset)
     print_text(finding.render(), "", *files)
 
 

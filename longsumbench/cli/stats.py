@@ -46,7 +46,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.dataset.figures import DatasetReport, write_dataset_page
+    from longsumbench.analysis.dataset.figures import DatasetReport
     from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
 
@@ -57,7 +57,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     report = stats(options.overrides)
     if table is not None:
         write_atomically(table, report.csv())
-    files = write_dataset_page(report.stats, folder) if folder and isinstance(report, DatasetReport) else []
+    files = report.write(folder) if folder and isinstance(report, DatasetReport) else []
     print_text(report.render(), *([""] if files else []), *files)
 
 

@@ -30,7 +30,7 @@ from longsumbench.render.evidence.heat_map import (
 )
 from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_views
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import headed_references, html_page, html_text, or_nothing, static_text
+from longsumbench.render.html import headed_references, html_image, html_page, html_text, or_nothing, static_text
 from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a closed unit
@@ -135,13 +135,10 @@ def _view(view: View) -> str:
 
 def _html_plane(view: Plane) -> str:
     """Return the figure of a view that has no HTML form."""
-    caption, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
-    image = ""
-    if view.values.size:
-        picture = base64.b64encode(draw_plane(view)).decode("ascii")
-        image = f'<img alt="{caption}" src="data:image/png;base64,{picture}">'
+    caption, heading = about_plane(view), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
+    image = html_image(caption, draw_plane(view)) if view.values.size else ""
     figure = f'<figure class="plane">{image}</figure>'
-    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{caption}</p>\n{figure}\n</section>'
+    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{escape(caption)}</p>\n{figure}\n</section>'
 
 
 def _html_texts(inspection: Inspection) -> str:

@@ -23,8 +23,8 @@ from longsumbench.outputs.inspect_page import (
 )
 from longsumbench.outputs.inspect_run import Inspection, inspect_example
 from longsumbench.render.evidence.views import views
-from longsumbench.render.html import PAGE_STYLE, headed_references, html_page, html_text, marks_legend, or_nothing
-from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.html import PAGE_STYLE, headed_references, html_page, html_text, or_nothing
+from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.runs.record import RunRecord

@@ -29,7 +29,8 @@ from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem, keep_first_runs
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import MARK_STYLE, marks_legend
+from longsumbench.render.html import MARK_STYLE
+from longsumbench.render.marked_words import marks_legend
 from longsumbench.render.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
@@ -64,14 +65,7 @@ class _Case(NamedTuple):
 
 
 def case_study_page(job: Job) -> Page:
-    """Make the page of a case study.
-
-    Raises:
-        UsageError: the example that the option `example` names (its id) has no pair, the option `sample` is invalid, or
-            runs have read other texts.
-        DataError: the texts cannot be read.
-        EnvironmentProblem: the texts are on the hub, which cannot be reached.
-    """
+    """Make the page of a case study."""
     job = keep_first_runs(job)
     notes: list[str] = []
     cases = []

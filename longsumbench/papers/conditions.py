@@ -1,24 +1,27 @@
-"""What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE.
+"""What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE; and which texts can be read.
 
 Settings that the paper does not give are in the paper table's `not_given`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 from msgspec import structs
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import DatasetSettings, RunConfig
+from longsumbench.core import DatasetSettings, RunConfig, build_settings
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
-from longsumbench.papers.page import Job, RowRuns, picture_name
+from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER
 from longsumbench.papers.points import plan_paper_table, texts_problem
 from longsumbench.papers.printed import RowMeans
+
+_Settings = TypeVar("_Settings")
 
 # How each paper computes ROUGE: our mode (None: not named), and what the paper says
 _PAPER_ROUGE = {
@@ -97,14 +100,14 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
     if PAPER not in job.paper_table.scales or not rows:
         return []
     paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
-    return [row.points[0].config for row in plan_paper_table(paper_table, PAPER, (), job.results).rows]
+    return [row.points[0].config for row in plan_paper_table(paper_table, [f"scale={PAPER}"], job.results).rows]
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     """Return the numbers of weights of systems that do not start from a checkpoint."""
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
-    models = [config.model for config in configs if getattr(config.model, "init", "random") == "random"]
+    models = [config.model for config in configs if getattr(config.model, "init", None) == "random"]
     return {sum(count_parameters(settings).values()) for settings in models if hasattr(settings, "vocabulary_size")}
 
 
@@ -128,11 +131,8 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
-    return (
-        f"ROUGE: ours is computed {our_program}, the paper's by {program}."
-        if paper_mode
-        else (f"ROUGE: ours is computed {our_program}; the paper does not name its program.")
-    )
+    papers = f", the paper's by {program}" if paper_mode else "; the paper does not name its program"
+    return f"ROUGE: ours is computed {our_program}{papers}."
 
 
 def _describe_seeds(means: RowMeans) -> str:
@@ -141,7 +141,8 @@ def _describe_seeds(means: RowMeans) -> str:
     return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""
 
 
-class ReadableDataset(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ReadableDataset:
     """A dataset of a paper table.
 
     Attributes:
@@ -160,20 +161,12 @@ class ReadableDataset(NamedTuple):
         of_paper = PUBLISHED_AS.get(self.name) == self.settings.name
         return self.name if of_paper else f"{self.name} → {self.settings.name}"
 
-    def picture_name(self, job: Job) -> str:
-        """Return the file name of its picture: "pagesum-figure1-arxiv.png"."""
-        return picture_name(job.paper_table, self.name)
 
-
-class ReachableDatasets(NamedTuple):
-    """The datasets that can be read, and sentences about data that differ from the paper's or are missing."""
-
-    datasets: tuple[ReadableDataset, ...]
-    conditions: tuple[str, ...]
-
-
-def read_datasets(job: Job) -> ReachableDatasets:
+def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
     """Read the datasets of a paper table; those that cannot be read are left out, unless their files are typed.
+
+    Returns:
+        The datasets, and sentences about data that differ from the paper's or are missing.
 
     Raises:
         UsageError: typed files cannot be used, or no dataset can be read.
@@ -192,14 +185,16 @@ def read_datasets(job: Job) -> ReachableDatasets:
         raise next(iter(problems.values()))
     unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
     sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in datasets)]
-    return ReachableDatasets(tuple(datasets), tuple(filter(None, sentences)))
+    return datasets, [sentence for sentence in sentences if sentence]
 
 
-def typed_option(job: Job, name: str) -> bool:
-    """Return whether an option has another value than the paper table's default."""
-    return job.options.get(name) != job.paper_table.options_at(job.scale).get(name)
+def build_options(job: Job, schema: type[_Settings], **more: object) -> _Settings:
+    """Return the settings of an analysis from the options with their names, and `more`.
 
-
-def options_named(job: Job, *names: str) -> Mapping[str, str | int | float | None]:
-    """Return those of the options that the paper table has."""
-    return {name: job.options[name] for name in names if name in job.options}
+    Raises:
+        UsageError: a value is invalid.
+    """
+    names = {field.name for field in fields(schema)}  # type: ignore[arg-type] # a dataclass
+    values = {name: value for name, value in job.options.items() if name in names}
+    settings: _Settings = build_settings(schema, {**values, **more}, "")
+    return settings

@@ -8,19 +8,10 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.figures.curves_layout import Axis
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.papers.printed import (
-    FACTS_HEADING,
-    LEARNED_COLUMNS,
-    LEARNED_NOTE,
-    RowMeans,
-    count_runs,
-    decide_claims,
-    measures_shown,
-    read_row_means,
-)
 from longsumbench.render.figures import GREY, TEXT, WIDTH, draw_series, plain_axes, render_picture, system_styles
 from longsumbench.render.tables import Block
 
@@ -45,8 +36,8 @@ _Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → poi
 
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
-    means = read_row_means(job)
-    measures, verdicts = measures_shown(job, means), decide_claims(job, means)
+    means = printed.read_row_means(job)
+    measures, verdicts = printed.measures_shown(job, means), printed.decide_claims(job, means)
     numbers = [
         means.table_number(OURS, label, dataset, measure, group.numbers[measure])
         for (label, dataset), group in means.groups.items()
@@ -66,7 +57,7 @@ def curves_page(job: Job) -> Page:
     )
 
 
-def _panel_blocks(job: Job, means: RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
+def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
     """Return a table for each panel; the last has the sentences about the numbers."""
     panels: dict[str, list[RowRuns]] = {}
     for row in job.rows:
@@ -75,18 +66,18 @@ def _panel_blocks(job: Job, means: RowMeans, measures: Sequence[str]) -> tuple[B
     if means.groups:
         part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(blocks[-1], footnotes=(part, LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
+        blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
     return tuple(blocks)
 
 
-def _panel_block(job: Job, means: RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
+def _panel_block(job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
     """Return the points of a panel as a table."""
     cells = []
     for row in rows:
         estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
         numbers = [f"{number:.1f}" if number else "" for number in estimates]
         learned = means.learned_cells(row.label, row.dataset)
-        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, count_runs(row)])
+        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, printed.count_runs(row)])
     return Block(
         _panel_name(job, rows[0]),
         (),
@@ -94,7 +85,7 @@ def _panel_block(job: Job, means: RowMeans, rows: Sequence[RowRuns], measures: S
             "line",
             "x",
             *(_heading(measure).replace(" right", "\nright") for measure in measures),
-            *LEARNED_COLUMNS,
+            *printed.LEARNED_COLUMNS,
             "runs",
         ),
         "lr" + "r" * len(measures) + "lrrr",
@@ -117,10 +108,10 @@ def _x(job: Job, row: RowRuns) -> float:
 
 
 def _heading(measure: str) -> str:
-    return FACTS_HEADING if measure == PLANTED else heading_of(measure)
+    return printed.FACTS_HEADING if measure == PLANTED else heading_of(measure)
 
 
-def _panels(job: Job, means: RowMeans) -> _Panels:
+def _panels(job: Job, means: printed.RowMeans) -> _Panels:
     """Return the finished points, by panel and line."""
     panels: dict[str, dict[str, list[_Point]]] = {}
     for row in sorted(job.rows, key=lambda row: _x(job, row)):

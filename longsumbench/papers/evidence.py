@@ -24,15 +24,7 @@ from msgspec import structs
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.outputs.inspect_page import inspection_page
-from longsumbench.papers.claims import (
-    OURS,
-    Claim,
-    PairDifference,
-    TableNumber,
-    compare_examples,
-    judge_claims,
-    long_table,
-)
+from longsumbench.papers import claims
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import RowExample, describe_problem, inspect_rows, keep_first_runs
 from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns
@@ -133,7 +125,7 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT))
 
 
-def compare_steps(tables: Sequence[pd.DataFrame]) -> PairDifference | None:
+def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | None:
     """Compare steps with the same best unit as the step before with any two steps; None without such steps.
 
     Args:
@@ -142,19 +134,14 @@ def compare_steps(tables: Sequence[pd.DataFrame]) -> PairDifference | None:
     gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
     if not gaps or len(gaps) < len(tables):
         return None
-    return compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
+    return claims.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
 
 
 _FRAME = "width: 100%; height: 48rem; border: 1px solid var(--line); border-radius: .5rem"
 
 
 def evidence_page(job: Job) -> Page:
-    """Make the page of a figure of evidence.
-
-    Raises:
-        UsageError: the runs summarized no example that the option `example` names.
-        DataError: a file of a run is damaged.
-    """
+    """Make the page of a figure of evidence."""
     means, every = read_row_means(job), job
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
@@ -166,7 +153,7 @@ def evidence_page(job: Job) -> Page:
         name: measure_examples(job.results.run_folder(example.inspection.record) / "evidence")
         for name, example in by_name.items()
     }
-    verdicts = judge_claims(
+    verdicts = claims.judge_claims(
         [
             _compare_steps(every, means, example.row, paper)
             for paper in job.paper_table.orderings
@@ -176,7 +163,7 @@ def evidence_page(job: Job) -> Page:
     )
     return Page(
         blocks=(_example_block(list(by_name.values()), notes), *number_blocks(tables)),
-        numbers=long_table(_measure_numbers(by_name, tables), verdicts),
+        numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(every, means),
         pictures={
@@ -187,16 +174,16 @@ def evidence_page(job: Job) -> Page:
     )
 
 
-def _compare_steps(job: Job, means: RowMeans, row: RowRuns, paper: Ordering) -> Claim:
+def _compare_steps(job: Job, means: RowMeans, row: RowRuns, paper: Ordering) -> claims.Claim:
     """Return the claim that steps have the best unit of the step before, over all seeds of a row."""
     paper, label, group = structs.replace(paper, on=SAME_BEST), row.label, means.groups[row.label, row.dataset]
     if missing := describe_missing(job, label, row.dataset):
-        return Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
+        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
     comparison = compare_steps([measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs])
     if comparison is None:
         reason = f"{label}: no example has evidence of several steps in all seeds"
-        return Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=reason, runs=group.runs)
-    return pass_gate(Claim(paper, row.dataset, [comparison], reason=label, runs=group.runs), {label: group})
+        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=reason, runs=group.runs)
+    return pass_gate(claims.Claim(paper, row.dataset, [comparison], reason=label, runs=group.runs), {label: group})
 
 
 def _views(example: RowExample) -> list[View]:
@@ -222,13 +209,15 @@ def _example_block(examples: Sequence[RowExample], notes: Sequence[str]) -> Bloc
     return Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
 
 
-def _measure_numbers(examples: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]) -> Iterator[TableNumber]:
+def _measure_numbers(
+    examples: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]
+) -> Iterator[claims.TableNumber]:
     """Yield each measure of each row."""
     for name, example in examples.items():
         for measure, values in tables[name].items():
             if number := estimate_measure(values, str(measure)):
                 labels, run = (example.row.dataset, example.row.label, str(measure)), example.inspection.record.run_id
-                yield TableNumber(OURS, *labels, *number, int(values.count()), 1, runs=run)
+                yield claims.TableNumber(claims.OURS, *labels, *number, int(values.count()), 1, runs=run)
 
 
 def _framed_page(example: RowExample) -> str:

@@ -17,8 +17,8 @@ from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns, picture_name
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import MARK_STYLE, headed_references, html_text, marks_legend
-from longsumbench.render.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.render.html import MARK_STYLE, headed_references, html_text
+from longsumbench.render.marked_words import mark_repetitions, marks_legend, repeated_spans, shared_by
 from longsumbench.render.tables import Block, escape_markdown
 from longsumbench.runs.record import run_label
 from longsumbench.sentences import sentence_key, split_summary
@@ -111,12 +111,7 @@ _OUTPUT_NOTE = (
 
 
 def examples_page(job: Job) -> Page:
-    """Make the page of a table of example outputs.
-
-    Raises:
-        UsageError: the runs summarized no example that the option `example` names.
-        DataError: a file of a run is damaged.
-    """
+    """Make the page of a table of example outputs."""
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
     notes.append(f"The example of {job.paper_table.prints} is not reprinted: see {job.paper_table.citation}.")

@@ -6,7 +6,7 @@ HTML.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,7 @@ import pandas as pd
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import DataError, EnvironmentProblem, UnknownName
 from longsumbench.files import BadFile, read_json
+from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
 from longsumbench.render.figures import GREY
@@ -47,7 +48,6 @@ class RowRuns(NamedTuple):
         dataset: the paper's name of the dataset.
         points: as planned, one for each seed.
         records: of each point; None if its run is not finished.
-        outdated: runs of unfinished points that older code made; they are not used.
     """
 
     label: str
@@ -55,7 +55,6 @@ class RowRuns(NamedTuple):
     dataset: str
     points: tuple[Planned, ...]
     records: tuple[RunRecord | None, ...]
-    outdated: tuple[RunRecord, ...] = ()
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -76,6 +75,7 @@ class Job:
         changes: sentences about typed overrides that make the result incomparable with the paper's or with others.
         results: the results folder.
         unreachable: (row, dataset) → why its runs cannot be planned: its checkpoint is not on this machine.
+        words: the typed words that change the page, without the scale.
     """
 
     paper_table: PaperTable
@@ -86,6 +86,7 @@ class Job:
     changes: tuple[str, ...]
     results: Results
     unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[Planned, ...]:
@@ -166,10 +167,12 @@ def make_page(job: Job) -> Page:
 
     Raises:
         UnknownName: there is no such kind.
+        UsageError: an option is invalid, or names an example that no run summarized; or no dataset can be read.
+        DataError: a file of the texts or of a run is damaged.
+        EnvironmentProblem: no dataset can be read, or a model cannot be downloaded.
     """
-    kind = job.paper_table.kind
-    page: Callable[[Job], Page] = getattr(_module_of(kind), f"{kind}_page")
-    return page(job)
+    page: Page = getattr(_module_of(job), f"{job.paper_table.kind}_page")(job)
+    return page
 
 
 def check_options(job: Job) -> None:
@@ -178,18 +181,14 @@ def check_options(job: Job) -> None:
     Raises:
         SuiteError: a file or a model that the page needs cannot be used.
     """
-    check = getattr(_module_of(job.paper_table.kind), f"check_{job.paper_table.kind}", None)
-    if check is not None:
-        check(job)
+    getattr(_module_of(job), f"check_{job.paper_table.kind}", lambda _: None)(job)
 
 
-def _module_of(kind: str) -> ModuleType:
+def _module_of(job: Job) -> ModuleType:
+    kind = job.paper_table.kind
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
     return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}")
-
-
-_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def picture_name(paper_table: PaperTable, subject: str) -> str:
@@ -199,10 +198,8 @@ def picture_name(paper_table: PaperTable, subject: str) -> str:
         paper_table: the figure.
         subject: the dataset or the row that the picture shows.
     """
-    return f"{paper_table.name}-{_NOT_IN_A_FILE_NAME.sub('-', subject.lower()).strip('-')}.png"
-
-
-_FOLDER = "papers"  # in the results folder
+    name = re.sub("[^a-z0-9]+", "-", subject.lower()).strip("-")
+    return f"{paper_table.name}-{name}.png"
 
 
 class MadePage(msgspec.Struct, frozen=True):
@@ -223,15 +220,22 @@ class MadePage(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
     claims: tuple[Verdict, ...] = ()
 
-    def describe_verdicts(self) -> str:
-        """Return the number of claims with each outcome: "3 reproduced, 1 undecided"; empty without claims."""
+    def describe(self) -> str:
+        """Describe scale, runs and outcomes: "probe, 2 of 3 runs, 2.5 min, 3 reproduced, 1 undecided"."""
+        finished, every = len(self.runs), len(self.runs) + len(self.missing)
+        runs = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+        parts = [
+            self.scale,
+            *([runs] if every else []),
+            *([format_duration(sum(self.runs.values()))] if finished else []),
+        ]
         numbers = Counter(verdict.outcome for verdict in self.claims)
-        return ", ".join(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers)
+        return ", ".join([*parts, *(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers)])
 
 
 def files_folder(results: Results) -> Path:
     """Return the folder with the files of all paper tables."""
-    return results.root / _FOLDER
+    return results.root / "papers"
 
 
 def read_written(results: Results, name: str) -> MadePage | None:

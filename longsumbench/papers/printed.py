@@ -340,8 +340,8 @@ def describe_missing(job: Job, label: str, dataset: str) -> str:
         return f"no runs of {label}: {problem}"
     for row in job.rows:
         if (row.label, row.dataset) == (label, dataset):
-            missing, older = row.records.count(None), ", made by older code" if row.outdated else ""
-            return f"runs of {label} missing: {missing} of {len(row.records)}{older}" if missing else ""
+            missing = row.records.count(None)
+            return f"runs of {label} missing: {missing} of {len(row.records)}" if missing else ""
     return f"{label} has no runs at scale={job.scale}"
 
 

@@ -250,13 +250,7 @@ def check_questions(job: Job) -> None:
 
 
 def questions_page(job: Job) -> Page:
-    """Make the page of a table of answered questions.
-
-    Raises:
-        UsageError: only one of `questions` and `qa_model` is given, or the model is of another kind.
-        DataError: the questions or the model are damaged, or no question is about a summarized example.
-        EnvironmentProblem: the hub cannot be reached, or the model does not fit into memory.
-    """
+    """Make the page of a table of answered questions."""
     check_questions(job)
     means = read_row_means(job)
     measure = PLANTED if means.facts else QA

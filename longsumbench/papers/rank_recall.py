@@ -23,7 +23,7 @@ from longsumbench.papers.claims import (
     judge_claims,
     long_table,
 )
-from longsumbench.papers.conditions import ReadableDataset, options_named, read_datasets
+from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import Ordering
 from longsumbench.render.tables import Block
@@ -42,19 +42,14 @@ def rank_recall_page(job: Job) -> Page:
 
     Claims of the paper table name two rankers. Each is tested for each number of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
-
-    Raises:
-        UsageError: no dataset can be read, an option is invalid, or an example has no title.
-        EnvironmentProblem: no dataset can be read.
-        DataError: a file is damaged, or a dataset has no training split.
     """
-    readable = read_datasets(job)
-    settings = build_settings(RankRecallSettings, dict(options_named(job, "rank", "unit", "seed", "device")), "")
+    settings = build_options(job, RankRecallSettings)
     options = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
     inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
     ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
+    datasets, conditions = read_datasets(job)
     blocks, numbers, claims = [], list[TableNumber](), list[Claim]()
-    for dataset in readable.datasets:
+    for dataset in datasets:
         result = rank_recall(dataset.settings, settings, ranker)
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
         recalls = _Recalls(dataset, result, printed, f"{job.paper_table.source} {job.paper_table.prints}")
@@ -69,7 +64,7 @@ def rank_recall_page(job: Job) -> Page:
         numbers=long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=(
-            *readable.conditions,
+            *conditions,
             "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
             f"{training}, with {sizes}. The paper gives neither steps nor batch.",
         ),

@@ -58,7 +58,7 @@ def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
         return
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
-    for row in plan_paper_table(job.paper_table, PAPER, (), job.results).rows:
+    for row in plan_paper_table(job.paper_table, [f"scale={PAPER}"], job.results).rows:
         stack = row.label.partition(",")[0].lower()
         parts = ("model.shared.", f"model.{stack}.layers.", *(["lm_head.bias"] if stack == "decoder" else []))
         sizes = count_parameters(row.points[0].config.model).items()

@@ -16,7 +16,7 @@ from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
-from longsumbench.papers.conditions import ReadableDataset, read_datasets, typed_option
+from longsumbench.papers.conditions import ReadableDataset, read_datasets
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PaperTable
 from longsumbench.progress import track
@@ -127,17 +127,12 @@ def sizes_page(job: Job) -> Page:
     Options: `tokenizer` is a folder or hub name, null for a byte-level BPE trained on the training split; if the
     paper table's own tokenizer cannot be downloaded, one is trained. `split` is the split whose lengths are counted.
     `sample` is the number of examples of it, null for all.
-
-    Raises:
-        UsageError: no dataset can be read, or there is no such tokenizer.
-        EnvironmentProblem: no dataset can be read, or a typed tokenizer cannot be downloaded.
-        DataError: a file is damaged, or a dataset lacks the split.
     """
-    readable = read_datasets(job)
-    dataset_of = {dataset.name: dataset for dataset in readable.datasets}
+    datasets, conditions = read_datasets(job)
+    dataset_of = {dataset.name: dataset for dataset in datasets}
     tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
-    required = typed_option(job, "tokenizer")
-    rows, numbers, conditions = list[list[str]](), list[TableNumber](), list(readable.conditions)
+    required = job.options.get("tokenizer") != job.paper_table.options_at(job.scale).get("tokenizer")
+    rows, numbers = list[list[str]](), list[TableNumber]()
     for name in job.paper_table.datasets:
         printed = _printed_sizes(job.paper_table, name)
         if printed:

@@ -1,22 +1,14 @@
-"""The frame of all HTML pages: self-contained, light or dark by the reader's preference."""
+"""The frame and the parts of all HTML pages: self-contained, light or dark by the reader's preference."""
 
 import base64
-import io
-import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from longsumbench.core import Sentences
-from longsumbench.render.figures import GREY
-from longsumbench.render.marked_words import SHORTEST_WORD
-from longsumbench.render.tables import TIED, Stressed, Tied
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from longsumbench.render.tables import TIED, Block, Stressed, Tied, on_one_line
 
 
 def static_text(name: str) -> str:
@@ -99,32 +91,32 @@ figure img { width: 100%; min-width: 44rem; max-width: 76rem; height: auto; disp
 )
 
 
-def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]") -> bytes:
-    """Draw a picture of a `size` in inches without background; equal drawings give equal bytes."""
-    import matplotlib as mpl
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
-    with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "longsumbench"}):
-        figure, image = Figure(size, layout="constrained"), io.BytesIO()
-        draw(figure)
-        figure.savefig(image, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return image.getvalue()
+def html_image(alt: str, content: bytes) -> str:
+    """Return a picture, PNG or SVG, that is part of the page; `alt` is text."""
+    kind = "svg+xml" if content.startswith(b"<") else "png"
+    return f'<img alt="{escape(alt)}" src="data:image/{kind};base64,{base64.b64encode(content).decode("ascii")}">'
 
 
-def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, width: int) -> None:
-    """Write a title on top of a figure, and a caption of lines of `width` characters below the plots."""
-    tall = figure.get_figheight()
-    figure.text(x, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold", parse_math=False)
-    lines = "\n".join(textwrap.wrap(caption, width))
-    figure.text(x, 0.1 / tall, lines, fontsize=8, color=GREY, parse_math=False)
+def html_picture(alt: str, content: bytes, caption: str = "") -> str:
+    """Return a picture with its caption, if it has one."""
+    below = f"\n<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{html_image(alt, content)}{below}</figure>"
 
 
-def html_picture(svg: bytes, caption: str) -> str:
-    """Return a picture with its caption."""
-    text, content = escape(caption), base64.b64encode(svg).decode("ascii")
-    image = f'<img alt="{text}" src="data:image/svg+xml;base64,{content}">'
-    return f"<figure>{image}\n<figcaption>{text}</figcaption></figure>"
+def html_block(block: Block, classes: Mapping[str, str] = MappingProxyType({}), picture: str = "") -> list[str]:
+    """Return the HTML of a table with its heading, notes and footnotes, and a picture above it.
+
+    Args:
+        block: the table.
+        classes: text of a cell → its CSS class.
+        picture: HTML.
+    """
+    above = [f"<h2>{escape(block.heading)}</h2>"] if block.heading else []
+    names = [on_one_line(name) for name in block.columns]
+    table = [html_table(names, block.align, block.rows, block.groups, classes)] if block.rows else []
+    below = [f'<p class="soft">{escape(line)}</p>' for line in (block.legend("Bold:"), *block.footnotes) if line]
+    notes = [f"<p>{escape(note)}</p>" for note in block.notes if note]
+    return [*above, *notes, *filter(None, [picture]), *table, *below]
 
 
 def html_text(heading: str, content: str, kind: str = "") -> str:
@@ -141,10 +133,3 @@ def headed_references(references: Sequence[Sentences]) -> dict[str, str]:
     """Return heading → text of an example's references."""
     texts = ["\n".join(reference) for reference in references]
     return {f"reference {place}" if texts[1:] else "reference": text for place, text in enumerate(texts, 1)}
-
-
-def marks_legend(sentence: str, kinds: Mapping[str, str]) -> str:
-    """Explain marked words; `kinds` is the class of a mark → the texts that share its word with `sentence`."""
-    marks = ", ".join(f'<mark class="{kind}">{escape(label)}</mark>' for kind, label in kinds.items())
-    intro = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that {sentence} shares with"
-    return f'<p class="soft">{intro} {marks}.</p>'

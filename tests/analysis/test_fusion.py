@@ -11,9 +11,8 @@ from rouge_score.rouge_scorer import RougeScorer as Peer
 from support.drawn import drawn, example
 from support.run_records import record
 
-from longsumbench.analysis.fusion import FusionSettings, chances, draw_fusion, find_fusions, fusion_page, stated_shares
-from longsumbench.core import build_settings
-from longsumbench.errors import DataError, UsageError
+from longsumbench.analysis.fusion import FusionSettings, chances, find_fusions, fusion_page, stated_shares
+from longsumbench.errors import DataError
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
 FILLED = ["ash birch cedar", *("nothing of it here" for _ in range(8)), "elm fir oak"]
@@ -110,10 +109,9 @@ def test_intervals_that_cannot_be_computed_are_left_out() -> None:
     table = found.render()
     assert found.by_run()["both"].tolist() == [50.0, 50.0]
     assert " 50.0 " in table
-    assert (
-        "nan"
-        not in table + fusion_page(found, draw_fusion(found)["svg"]).split("base64")[0] + found.csv() + found.runs_csv()
-    )
+    assert "nan" not in table + fusion_page(found, found.pictures()["svg"]).split("base64")[
+        0
+    ] + found.csv() + found.csv(found.by_run())
     assert "a share of one example has no interval" in table
 
 
@@ -155,18 +153,9 @@ def test_what_cannot_be_looked_at() -> None:
         find_fusions(drawn(empty), FusionSettings())
 
 
-@pytest.mark.parametrize(
-    "changes", [{"overlap": 101.0}, {"rise": -1.0}, {"bins": 0}, {"rouge": "4"}, {"appears": 200.0}]
-)
-def test_settings_that_cannot_be_meant(changes: dict[str, object]) -> None:
-    """Percentages are 0 to 100, bars one or more, and ROUGE is 1, 2 or L."""
-    with pytest.raises(UsageError, match=next(iter(changes))):
-        build_settings(FusionSettings, changes, "")
-
-
 def all_files(outputs: Sequence[str]) -> tuple[str, dict[str, bytes], str]:
     found = find_fusions(drawn([example("e", FILLED, reference=[FUSED])], *written(*outputs)), FusionSettings())
-    drawn_ = draw_fusion(found)
+    drawn_ = found.pictures()
     return fusion_page(found, drawn_["svg"]), drawn_, found.lines()
 
 

@@ -14,7 +14,6 @@ from longsumbench.analysis.locality import (
     TfIdf,
     bins,
     compare_sentences,
-    draw_locality,
     similarity_by_distance,
 )
 from longsumbench.errors import DataError
@@ -129,7 +128,7 @@ def test_nothing_to_compare() -> None:
 def test_the_picture_is_the_same_again() -> None:
     """The same numbers give the same PNG and SVG, which name what the sentences were compared by."""
     found = compare_sentences(drawn([example("l", TEXTS)] * 2), TfIdf())
-    first, second = draw_locality(found), draw_locality(found)
+    first, second = found.pictures(), found.pictures()
     assert first == second
     assert first["png"].startswith(b"\x89PNG")
     assert b"<svg" in first["svg"]

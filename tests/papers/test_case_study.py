@@ -1,7 +1,6 @@
 """The case study: which pair is shown, what outputs state of it, what a row lacks."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,15 +81,6 @@ def test_chosen_example(texts: Path, tmp_path: Path) -> None:
     assert [row[0] for row in near.rows[1:3]] == ["source sentence 4 of 8", "source sentence 5 of 8"]
     with pytest.raises(UsageError, match="example=none: no pair in this example of Toys; examples with a far one: far"):
         case_study_page(job_of(results, texts, "none", One=one))
-
-
-@pytest.mark.parametrize("sample", ["abc", -3])
-def test_invalid_sample(sample: object, texts: Path, tmp_path: Path) -> None:
-    """A number of examples that is none, or below one, is wrong usage."""
-    results = tmp_path / "results"
-    job = job_of(results, texts, One=lead(results, texts, 3))
-    with pytest.raises(UsageError, match=f"sample='?{sample}'? "):
-        case_study_page(replace(job, options={**job.options, "sample": sample}))
 
 
 def test_run_without_outputs(texts: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SEAL = PaperTable(
 def planned_job(folder: Path, paper_table: PaperTable = SEAL, scale: str = "probe", words: Sequence[str] = ()) -> Job:
     """The points of a paper table as they are planned, each with a finished run."""
     results = Results(folder)
-    job = plan_paper_table(paper_table, scale, words, results)
+    job = plan_paper_table(paper_table, [f"scale={scale}", *words], results)
     rows = []
     for number, row in enumerate(job.rows):
         model = row.points[0].config.model.name
@@ -71,14 +71,6 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -
     ):
         job = planned_job(tmp_path / str(number), scale=PAPER, words=words)
         assert sentence in describe_conditions(job, read_row_means(job))
-
-
-def test_nothing_is_said_about_the_training_of_baselines(tmp_path: Path) -> None:
-    """A table of systems without weights and steps names neither."""
-    job = planned_job(tmp_path, structs.replace(SEAL, rows={"Lead": PaperRow(run="model=lead")}))
-    assert not any(
-        word in text for text in describe_conditions(job, read_row_means(job)) for word in ("weights", "steps")
-    )
 
 
 def test_the_texts_are_described(tmp_path: Path) -> None:

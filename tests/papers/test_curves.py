@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.paper_jobs import finished_run, paper_job
-from support.run_records import measured
 
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.curves import curves_page
@@ -97,27 +95,3 @@ def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytes
     lifts = found.numbers[found.numbers["measure"] == "lift"]
     assert set(zip(lifts["value"], lifts["outcome"], strict=True)) == {(3.4, NOT_LEARNED)}
     assert [one.outcome for one in found.verdicts] == [NOT_LEARNED]
-
-
-def test_floor_and_chance_are_lines(tmp_path: Path) -> None:
-    """The picture has a dashed line where the runs know the floor of ROUGE, or the chance of facts."""
-    job = figure(tmp_path)
-
-    def picture(**changes: Any) -> bytes:
-        rows = [row._replace(records=tuple(replace(run, **changes) for run in row.finished)) for row in job.rows]
-        return curves_page(replace(job, rows=tuple(rows))).pictures["seal-figure4-curves.png"]
-
-    facts = job.rows[0].finished[0].measures
-    chance = {**facts, **measured({"fact_recall_chance": 4.2})}
-    assert len({picture(), picture(floor={"rouge1": 25.0}), picture(measures=chance)}) == 3
-
-
-def test_without_planted_facts_only_rouge_is_drawn(tmp_path: Path) -> None:
-    """The picture has a row of plots for each measure, so it is lower without facts."""
-
-    def height(picture: bytes) -> int:
-        return int.from_bytes(picture[20:24], "big")  # of a PNG's header
-
-    both, rouge = (curves_page(figure(tmp_path / str(facts), facts=facts)).pictures for facts in (True, False))
-    (one,), (other,) = both.values(), rouge.values()
-    assert height(other) < height(one)

@@ -29,7 +29,7 @@ TABLE4 = toy_paper_table(
 
 def planned(folder: Path, *words: str, scale: str = "paper") -> Job:
     """Plan Table 4."""
-    return plan_paper_table(TABLE4, scale, words, Results(folder))
+    return plan_paper_table(TABLE4, [f"scale={scale}", *words], Results(folder))
 
 
 def test_planned_dimensions_are_those_of_the_paper(tmp_path: Path) -> None:

@@ -55,12 +55,6 @@ def test_weights_by_hand() -> None:
     assert np.isnan([found["same_best_unit"], found["same_best_unit_any_two"]]).all()
 
 
-def test_an_empty_output_has_no_measures() -> None:
-    """Weights at no step, and selections for no segment, have no numbers."""
-    assert list(measure_view(Weights("weight", "summary", np.zeros((2, 0)), None))) == []
-    assert list(measure_view(Selections("selected", np.zeros((0, 3), np.int64), None, None, None))) == []
-
-
 def test_order_of_steps_decides_time_locality() -> None:
     """The share of any two steps is the mean share of neighbours over all orders of the steps."""
     draw = np.random.default_rng(1)

@@ -254,16 +254,6 @@ def test_missing_runs_are_named(tmp_path: Path) -> None:
     assert verdicts[0].p is None
 
 
-def test_runs_of_older_code_are_not_used(tmp_path: Path) -> None:
-    """A row whose runs older code made is not tested, and the verdict says so."""
-    results = Results(tmp_path)
-    runs = {"a": [None], "b": [finished_run(results, "ca", values(0.0), None)]}
-    job = paper_job(table("a > b"), tmp_path, runs)
-    outdated = job.rows[0]._replace(outdated=(finished_run(results, "ea", values(0.1), None),))
-    (verdict,) = decide(replace(job, rows=(outdated, job.rows[1])))
-    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "runs of a missing: 1 of 1, made by older code")
-
-
 def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
     """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
     rows = {"a": PaperRow(), "b": PaperRow(), "c": PaperRow(datasets=("PubMed",))}

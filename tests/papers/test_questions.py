@@ -79,12 +79,6 @@ def test_long_and_empty_texts(model: Path) -> None:
         finder.find("cat " * LONGEST, text)
 
 
-def test_another_kind_of_model(tmp_path: Path) -> None:
-    """A model without a head for answers is wrong usage."""
-    with pytest.raises(UsageError, match=r"qa_model=.* is not a question-answering model: it lacks qa_outputs"):
-        AnswerFinder(str(write_bert(tmp_path / "nsp")))
-
-
 def test_damaged_questions(tmp_path: Path) -> None:
     """One line each: no file, no question, a line that is none, with its number."""
     path = tmp_path / "questions.jsonl"

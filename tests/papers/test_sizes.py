@@ -61,16 +61,6 @@ def test_a_typed_tokenizer_counts_the_papers_own_dataset(tmp_path: Path) -> None
     assert any("nothing shows that they are the official ones" in sentence for sentence in page.conditions)
 
 
-def test_without_a_tokenizer_words_are_counted(tmp_path: Path) -> None:
-    """Without a training split there is no tokenizer, and so no length in tokens."""
-    settings = texts(tmp_path / "texts")
-    (tmp_path / "texts" / "train.jsonl").unlink()
-    settings.name = "arxiv"
-    page = sizes_page(analysis_job("pagesum-table1", {"arXiv": settings}, OPTIONS))
-    assert [row[1] for row in page.blocks[0].rows] == ["printed: BART's BPE, validation split", "ours: words"]
-    assert set(page.numbers["kind"]) == {"printed", "ours"}
-
-
 def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper table's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
+from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.core import (
     UNRANKED,
@@ -39,7 +40,7 @@ from longsumbench.core import (
     total_truncation,
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
@@ -100,14 +101,7 @@ class Reading:
 
 @dataclass
 class FittedReader:
-    """A system that is ready to read.
-
-    Attributes:
-        system: the system.
-        reading: counts so far.
-        tokenizer: identity of the tokenizer; None if the system has none.
-        count: counts the tokens of consecutive sentences; None without a tokenizer.
-    """
+    """A system that is ready to read; `tokenizer` is the identity of its tokenizer, and `count` counts its tokens."""
 
     system: System
     reading: Reading
@@ -116,12 +110,7 @@ class FittedReader:
 
 
 class SharedTokenizer(NamedTuple):
-    """A tokenizer of one or several systems.
-
-    Attributes:
-        label: name of the unit, with the systems' names.
-        count: counts the tokens of consecutive sentences.
-    """
+    """A name for texts' units, and a function that counts those of consecutive sentences."""
 
     label: str
     count: Callable[[list[str]], int]
@@ -138,14 +127,7 @@ class SharedTokenizer(NamedTuple):
 def fit_reader(
     config: RunConfig, variant: str, splits: Mapping[str, Split], stages: ArtifactCache, train_ranker: bool
 ) -> FittedReader:
-    """Return a system with its tokenizer and, if `train_ranker`, its trained ranker.
-
-    Args:
-        config: all settings of the system, as for `run`.
-        variant: the settings that differ from the recipe.
-        splits: splits of the dataset.
-        stages: artifact cache; tokenizers and rankers are shared with runs.
-        train_ranker: train a learned ranker; False: texts are read in the order of the source.
+    """Return a system with its tokenizer and, if `train_ranker`, its trained ranker; tokenizers are shared with runs.
 
     Raises:
         UsageError: the texts do not fit the settings.
@@ -275,9 +257,8 @@ def describe_dataset(
     stages = user_cache()
     texts = load_texts(dataset, stages)
     runs = _read_runs(settings, results, folders, texts)
-    if systems and dataset.split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
+    if systems:
+        find_split(texts, dataset.split)
     readers = []
     for config, variant in systems:
         try:
@@ -324,7 +305,7 @@ def read_splits(
     read_split: str = "test",
     duplicates: NearDuplicates | None = None,
 ) -> tuple[SplitStats, ...]:
-    """Read every split once.
+    """Read every split once; return the statistics in the order of the splits.
 
     Args:
         splits: name → examples.
@@ -332,9 +313,6 @@ def read_splits(
         readers: systems; they read the sampled sources of `read_split`, and the sampled targets of "train".
         read_split: name of the split whose sources the systems read.
         duplicates: receives all examples; None: near-duplicates are not looked for.
-
-    Returns:
-        Statistics in the order of the splits.
     """
     split_stats = {}
     measure = _SampleMeasures(tokenizers(readers))

@@ -15,18 +15,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.render.evidence.views import (
-    Relations,
-    Scale,
-    Selections,
-    SourceText,
-    StepRange,
-    TokenMarks,
-    TokenWindows,
-    Weights,
-    scale_of,
-    scale_of_weights,
-)
+from longsumbench.render.evidence import views
 from longsumbench.render.figures import COLOURS
 from longsumbench.render.html import static_text
 
@@ -67,7 +56,7 @@ def _format_share(value: float) -> str:
     return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
 
 
-def weights(view: Weights) -> str:
+def weights(view: views.Weights) -> str:
     """Return the map of weights, with the tokens below."""
     scale = view.scale
     shades = scale.shades(view.values)
@@ -90,12 +79,12 @@ def section(heading: str, *parts: str, kind: str = "view") -> str:
     return f'<section class="{kind}">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
 
 
-def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = format_weight) -> str:
+def legend(scale: views.Scale, kind: str = "scale", write: Callable[[float], str] = format_weight) -> str:
     """Return the colour scale between its lowest and highest value."""
     return f'<span class="{kind}">{write(scale.low)}<i></i>{write(scale.high)}</span>'
 
 
-def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
+def _map_of_weights(view: views.Weights, shades: NDArray[np.float64]) -> str:
     num_units, num_steps = view.values.shape
     width, steps = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps)), range(num_steps)
     rows = [
@@ -128,7 +117,7 @@ def _map_cell(title: str, shade: float = 0.0, kind: str = "") -> str:
     return f'<td{colours}{style} title="{escape(title)}"></td>'
 
 
-def _tip(view: Weights, unit: int, step: int) -> str:
+def _tip(view: views.Weights, unit: int, step: int) -> str:
     token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
     return f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}"
 
@@ -143,11 +132,11 @@ def _ticks(num_steps: int, width: int) -> str:
     return "".join(f'<th class="tick" colspan="{min(span, num_steps - start)}">{start + 1}</th>' for start in starts)
 
 
-def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
+def _tokens(view: views.Weights, shades: NDArray[np.float64]) -> str:
     return f'<p class="tokens">{"".join(_run(view, run, shades) for run in view.runs())}</p>'
 
 
-def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
+def _run(view: views.Weights, run: views.StepRange, shades: NDArray[np.float64]) -> str:
     """Return the tokens of a range of steps; the first one starts with the unit's number."""
     assert view.tokens is not None
     parts = []
@@ -161,9 +150,9 @@ def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
     return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
 
 
-def selections(view: Selections) -> str:
+def selections(view: views.Selections) -> str:
     """Return the map of selections, with the texts of the segments."""
-    scale = None if view.scores is None else scale_of(view.scores)
+    scale = None if view.scores is None else views.scale_of(view.scores)
     name = escape(view.scores_name or "")
     background = f" The stronger the grey, the higher {name} ({legend(scale, 'scale grey')})." if scale else ""
     heading = " and ".join(filter(None, (view.name, view.scores_name)))
@@ -176,7 +165,7 @@ def selections(view: Selections) -> str:
     )
 
 
-def _map_of_selections(view: Selections, scale: Scale | None) -> str:
+def _map_of_selections(view: views.Selections, scale: views.Scale | None) -> str:
     num_segments, num_units = view.counts.shape
     shades = np.zeros(view.counts.shape) if scale is None or view.scores is None else scale.shades(view.scores)
     rows = []
@@ -190,7 +179,7 @@ def _map_of_selections(view: Selections, scale: Scale | None) -> str:
     return _map("roomy segments", width, num_units, head, rows, "segments by units") + _READOUT
 
 
-def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
+def _selection_cell(view: views.Selections, segment: int, unit: int, shade: float) -> str:
     count = view.counts[segment, unit]
     title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {count}"
     if view.scores is not None:
@@ -198,7 +187,7 @@ def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> 
     return _map_cell(title, shade, colour(segment) if count else "")
 
 
-def relations(view: Relations) -> str:
+def relations(view: views.Relations) -> str:
     """Return maps for each layer: the mean over its heads and, selectable, each head."""
     text = [
         f"A row is a unit of the source, a column a unit that it attends to. The stronger the colour, the greater "
@@ -224,11 +213,11 @@ def relations(view: Relations) -> str:
     )
 
 
-def _can_choose_heads(view: Relations) -> bool:
+def _can_choose_heads(view: views.Relations) -> bool:
     return len(view.heads) > 1 and view.values.size <= _MOST_CELLS
 
 
-def _layer(view: Relations, layer: int) -> str:
+def _layer(view: views.Relations, layer: int) -> str:
     cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
     maps = list(_maps_of_relations(view, layer, cell))
     if len(maps) == 1:
@@ -246,19 +235,21 @@ def _layer(view: Relations, layer: int) -> str:
     return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{body}\n{_READOUT}</div>'
 
 
-def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
+def _maps_of_relations(view: views.Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
     """Yield the name and the HTML of each map of a layer: the mean over the heads, then each head."""
     if len(view.heads) > 1:
         means = view.means
         name = f"mean of {len(view.heads)} heads"
-        yield name, _map_of_relation(view, name, means[layer], scale_of_weights(means), cell)
+        yield name, _map_of_relation(view, name, means[layer], views.scale_of_weights(means), cell)
     for head, name in enumerate(view.heads):
         if len(view.heads) == 1 or _can_choose_heads(view):
             values = view.values[layer, head]
-            yield name, _map_of_relation(view, name, values, scale_of_weights(values), cell)
+            yield name, _map_of_relation(view, name, values, views.scale_of_weights(values), cell)
 
 
-def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
+def _map_of_relation(
+    view: views.Relations, name: str, values: NDArray[np.float64], scale: views.Scale, cell: int
+) -> str:
     """Return a map of units by units, with its colour scale above it."""
     write, shades = _format_share if view.shares else format_weight, scale.shades(values)
     rows = []
@@ -275,7 +266,7 @@ def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], sc
     return f'<p class="soft">{escape(view.name)} {legend(scale, write=write)}</p>\n{map_html}'
 
 
-def _unit(view: Relations, unit: int) -> str:
+def _unit(view: views.Relations, unit: int) -> str:
     """Return the unit's number, with its beginning as tooltip."""
     text = " ".join(view.texts[unit].split())
     beginning = text if len(text) <= _BEGINNING else f"{text[: _BEGINNING - 1]}…"
@@ -288,7 +279,7 @@ SOURCE_TEXT_STYLE = static_text("source_text.css")
 SOURCE_TEXT_SCRIPT = static_text("source_text.js")
 
 
-def source_text(view: SourceText) -> str:
+def source_text(view: views.SourceText) -> str:
     """Return the source text, the steps and windows that can be selected, and the mean widths of the windows."""
     marks, windows = view.marks, view.windows
     heading = f"{' and '.join(view.names)}: the source text"
@@ -298,7 +289,7 @@ def source_text(view: SourceText) -> str:
     return section(heading, f"<p>{_describe_source(view)}</p>", *parts)
 
 
-def _describe_source(view: SourceText) -> str:
+def _describe_source(view: views.SourceText) -> str:
     marks, windows = view.marks, view.windows
     text = []
     if marks:
@@ -316,7 +307,7 @@ def _describe_source(view: SourceText) -> str:
     return " ".join(text)
 
 
-def _hint(view: SourceText) -> str:
+def _hint(view: views.SourceText) -> str:
     of_steps, of_windows = _can_choose_steps(view.marks), _can_choose_windows(view.windows)
     hints = []
     if of_steps and view.marks:
@@ -327,11 +318,11 @@ def _hint(view: SourceText) -> str:
     return f"Choose {', or '.join(hints)}: with the pointer, or with Tab and the arrow keys." if hints else ""
 
 
-def _steps(marks: TokenMarks) -> str:
+def _steps(marks: views.TokenMarks) -> str:
     texts = _written(marks.tokens, len(marks.values))
     tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
     button = '<button class="whole" type="button" hidden>all steps</button>'
-    column = f'{escape(marks.name)} of <span class="whom"></span> {legend(scale_of_weights(marks.values))}'
+    column = f'{escape(marks.name)} of <span class="whom"></span> {legend(views.scale_of_weights(marks.values))}'
     heading = f'<div class="bar"><h3>The {marks.text}</h3>{button}<p class="soft column" hidden>{column}</p></div>'
     return f'{heading}\n<p class="steps{"" if marks.tokens else " numbers"}">{tokens}</p>'
 
@@ -350,20 +341,20 @@ def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
     return f'{indent}<span class="{kind} shaded"{style} title="{escape(title)}">{content}</span>{trailing}'
 
 
-def _heading_bar(marks: TokenMarks | None) -> str:
+def _heading_bar(marks: views.TokenMarks | None) -> str:
     if marks is None:
         return '<div class="bar"><h3>The source</h3></div>'
     steps = "the only step" if len(marks.values) == 1 else f"the mean over the {len(marks.values)} steps"
     note = f': <span class="what">{steps} of the {marks.text}</span>' if marks.text else ""
-    scale = f"{escape(marks.name)}{note} {legend(scale_of_weights(marks.mean))}"
+    scale = f"{escape(marks.name)}{note} {legend(views.scale_of_weights(marks.mean))}"
     return f'<div class="bar"><h3>The source</h3><p class="soft means">{scale}</p></div>'
 
 
-def _source_tokens(view: SourceText) -> str:
+def _source_tokens(view: views.SourceText) -> str:
     """Return the source, shaded by the mean of its marks, with the data of the script."""
     texts = _written(view.tokens, view.num_tokens)
     means = view.marks.mean if view.marks else np.zeros(len(texts))
-    shades = scale_of_weights(means).shades(means)
+    shades = views.scale_of_weights(means).shades(means)
     titles = _titles(view, texts, means)
     tokens = "".join(_token("s", *token) for token in zip(texts, titles, shades.tolist(), strict=True))
     data = "".join(f' data-{name}="{value}"' for name, value in _data(view).items())
@@ -371,7 +362,7 @@ def _source_tokens(view: SourceText) -> str:
     return f'{status}\n<p class="source{"" if view.tokens else " numbers"}"{data}>{tokens}</p>'
 
 
-def _titles(view: SourceText, texts: Sequence[str], means: NDArray[np.float64]) -> Iterator[str]:
+def _titles(view: views.SourceText, texts: Sequence[str], means: NDArray[np.float64]) -> Iterator[str]:
     """Yield the tooltip of each source token: its number, its text, the mean of its marks."""
     for place, text in enumerate(texts, 1):
         name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
@@ -383,12 +374,12 @@ def _format_width(value: float) -> str:
     return format_weight(value) if np.isfinite(value) else "no number"
 
 
-def _data(view: SourceText) -> dict[str, str]:
+def _data(view: views.SourceText) -> dict[str, str]:
     """Return the encoded values of single steps, with their scale, and of windows, if they fit on the page."""
     data: dict[str, str] = {}
     if _can_choose_steps(view.marks):
         assert view.marks is not None
-        low, high = scale_of_weights(view.marks.values)
+        low, high = views.scale_of_weights(view.marks.values)
         data |= {"rows": _encoded(view.marks.values), "scale": f"{low:.6g} {high:.6g}"}
     if _can_choose_windows(view.windows):
         assert view.windows is not None
@@ -401,15 +392,15 @@ def _encoded(values: NDArray[np.float64]) -> str:
         return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
 
 
-def _can_choose_steps(marks: TokenMarks | None) -> bool:
+def _can_choose_steps(marks: views.TokenMarks | None) -> bool:
     return marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
 
 
-def _can_choose_windows(windows: TokenWindows | None) -> bool:
+def _can_choose_windows(windows: views.TokenWindows | None) -> bool:
     return windows is not None and windows.middles.size <= _MOST_VALUES
 
 
-def _lanes(windows: TokenWindows) -> str:
+def _lanes(windows: views.TokenWindows) -> str:
     """Return a lane per head, in which the script shows the window of a token."""
     count = windows.num_tokens
     track = '<span class="track"><i class="from-to"></i><i class="center"></i><i class="self"></i></span>'
@@ -428,10 +419,10 @@ def _lanes(windows: TokenWindows) -> str:
     return f'<div class="of-token" hidden><h3 class="whose"></h3>{note}<div class="lanes">{"".join(groups)}</div></div>'
 
 
-def _widths(windows: TokenWindows) -> str:
+def _widths(windows: views.TokenWindows) -> str:
     """Return a table of heads with the mean width of their windows and a picture of all windows."""
     means = windows.mean_widths
-    scale = scale_of_weights(means)
+    scale = views.scale_of_weights(means)
     shades = scale.shades(means)
     rows = []
     for layer, name in enumerate(windows.layers):
@@ -455,7 +446,7 @@ def _widths(windows: TokenWindows) -> str:
     )
 
 
-def _picture(windows: TokenWindows, layer: int, head: int) -> str:
+def _picture(windows: views.TokenWindows, layer: int, head: int) -> str:
     """Return an SVG of a head's windows: a row per source token, evenly sampled if there are many."""
     num_rows = min(windows.num_tokens, _SIDE)
     sampled = ((np.arange(num_rows) + 0.5) * windows.num_tokens / num_rows).astype(int)
