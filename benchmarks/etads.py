@@ -3,8 +3,7 @@
     python benchmarks/etads.py [--only training decoding attention] [--repeats 5] [--device cpu]
 
 Random weights, float32, 4 + 4 layers of width 512 and 2,048, 50,000 words, 8 texts of 400 words, 100 target words,
-dropout 0.2 in training. What is compared takes turns in one process, behind a first turn that does not count, and a
-ratio is the median of those of the turns.
+dropout 0.2 in training. What is compared takes turns (measuring.py).
 
 training: forward and backward, with focus, saliency or both in all four layers, and the basic model.
 decoding: 10 beams write 100 words (Wu's length penalty and the summary coverage penalty for all), reading included;

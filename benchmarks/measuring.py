@@ -1,4 +1,8 @@
-"""What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process."""
+"""What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process.
+
+What is compared takes turns in one process, after a first turn that does not count. A ratio is the median of those of
+the turns.
+"""
 
 import json
 import statistics

@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
-from longsumbench.core import BatchSize, Between, DatasetSettings, Device, Example, OneOf, Text, setting
+from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
@@ -139,36 +139,29 @@ class Encoder:
 
 def _pooling(folder: Path) -> str:
     """Return the pooling of a model's sentence-transformers configuration; "mean" without one."""
-    path = folder / "modules.json"
-    if not path.is_file():
+    if not (folder / "modules.json").is_file():
         return "mean"
-    advice = "use another encoder, or pooling=mean to ignore its configuration"
-    modules = _read_model_json(path)
-    names = {str(module.get("type")).rpartition(".")[2]: str(module.get("path")) for module in modules}
-    if more := sorted(names.keys() - _ENCODER_MODULES):
-        raise UsageError(f"{_ENCODER_SETTING}={folder} has unsupported layers ({', '.join(more)}): {advice}")
-    if prompt := _read_model_json(folder / "config_sentence_transformers.json").get("default_prompt_name"):
-        raise UsageError(
-            f"{_ENCODER_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not supported: {advice}"
-        )
-    if "Pooling" not in names:
-        return "mean"
-    config = _read_model_json(folder / names["Pooling"] / "config.json")
+    modules = {
+        str(module.get("type")).rpartition(".")[2]: str(module.get("path"))
+        for module in _read_model_json(folder / "modules.json")
+    }
+    config = _read_model_json(folder / modules.get("Pooling", "") / "config.json") if "Pooling" in modules else {}
     modes = config.get("pooling_mode") or [key for key, value in config.items() if "pooling_mode_" in key and value]
     ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
-    pooling_modes = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
-    if len(pooling_modes) != 1 or pooling_modes[0] not in POOLINGS:
-        mode = " and ".join(pooling_modes) or "an unnamed mode"
-        raise UsageError(f"{_ENCODER_SETTING}={folder} pools by {mode}; supported: {', '.join(POOLINGS)}: {advice}")
-    return pooling_modes[0]
+    poolings = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)] or ["mean"]
+    prompt = _read_model_json(folder / "config_sentence_transformers.json").get("default_prompt_name")
+    unsupported = sorted(modules.keys() - _ENCODER_MODULES) + [name for name in poolings if name not in POOLINGS]
+    unsupported += [f"prompt '{prompt}'"] if prompt else []
+    if unsupported or len(poolings) > 1:
+        names = ", ".join(unsupported or poolings)
+        advice = "use another encoder, or pooling=mean to ignore its configuration"
+        raise UsageError(f"{_ENCODER_SETTING}={folder}: {names} of sentence-transformers is not supported: {advice}")
+    return poolings[0]
 
 
 def _read_model_json(path: Path) -> Any:
     """Return the content of a JSON file; empty if there is no such file."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        raise UsageError(f"{_ENCODER_SETTING}: {path} is not valid JSON ({error}); download the model again") from error
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 _VERSION = 1  # increase if the same texts give other numbers
@@ -272,7 +265,8 @@ class Locality(AnalysisResult):
         rows = []
         for _, row in self.table().iterrows():
             if row["pairs of"] != "a distance" or row["from"] in _PRINTED_DISTANCES or row["from"] < row["to"]:
-                name = _format_bin(row["from"], row["to"]) if row["pairs of"] == "a distance" else row["pairs of"]
+                span = f"{row['from']:,}" if row["from"] == row["to"] else f"{row['from']:,}–{row['to']:,}"
+                name = span if row["pairs of"] == "a distance" else row["pairs of"]
                 gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}" if name != ALL else ""
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
                 rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
@@ -319,10 +313,6 @@ def _half(low: float, high: float) -> str:
     return f" ±{(high - low) / 2:.4f}" if np.isfinite(low) else ""
 
 
-def _format_bin(first: int, last: int) -> str:
-    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
-
-
 def _intervals(values: _Floats) -> list[tuple[float, float]]:
     """Return the interval of each column's mean, NaN for a column with one value; `values` is [E, B] with NaN."""
     intervals: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
@@ -365,7 +355,8 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         matrix = vectors(texts)
         sums.append(similarity_by_distance(matrix))
         counts.append(len(texts) - np.arange(len(texts)))
-        documents.append(_sum_within_documents(matrix, _count_sentences(example)))
+        sizes = [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
+        documents.append(_sum_within_documents(matrix, sizes))
     if not sums:
         raise DataError(f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare")
     edges = bins(distance, max(map(len, sums)) - 1)
@@ -433,11 +424,6 @@ def _binned(by_distance: NDArray[Any], edges: _Ints) -> _Floats:
     cumulated = np.concatenate([[0.0], np.cumsum(by_distance, dtype=np.float64)])
     ends = np.minimum(edges, len(by_distance))
     return np.where(ends[:-1] < ends[1:], cumulated[ends[1:]] - cumulated[ends[:-1]], 0.0)
-
-
-def _count_sentences(example: Example) -> list[int]:
-    """Return the number of sentences in each document."""
-    return [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
 
 
 def _sum_within_documents(vectors: Any, sizes: Sequence[int]) -> _Floats:

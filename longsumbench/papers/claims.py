@@ -209,19 +209,13 @@ class TableNumber(NamedTuple):
 
 def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
-    rows = [
-        {name: _known(value) for name, value in row._asdict().items()} for row in [*numbers, *map(_claimed, verdicts)]
-    ]
-    return rounded_frame(rows, list(TableNumber._fields))
-
-
-def _claimed(row: Verdict) -> TableNumber:
-    numbers = row.difference, row.low, row.high, row.n, row.seeds, row.p
-    return TableNumber(VERDICT, row.dataset, row.claim, row.measure, *numbers, row.outcome, row.source, row.runs)
-
-
-def _known(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    rows = list(numbers)
+    for claim in verdicts:
+        labels = VERDICT, claim.dataset, claim.claim, claim.measure
+        number = TableNumber(*labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p)
+        rows.append(number._replace(outcome=claim.outcome, source=claim.source, runs=claim.runs))
+    cells = [{key: None if value != value else value for key, value in row._asdict().items()} for row in rows]  # NaN
+    return rounded_frame(cells, list(TableNumber._fields))
 
 
 def format_change(number: Estimate | None, decimals: int = 2) -> str:

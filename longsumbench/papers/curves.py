@@ -131,7 +131,8 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
         figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
         plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
         for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
-            row[0].set_ylabel(f"{_heading(measure)} {_part_heading(job, measure)}".strip(), fontsize=TEXT)
+            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+            row[0].set_ylabel(f"{_heading(measure)} {part}".strip(), fontsize=TEXT)
             for (panel, lines), plot in zip(panels.items(), row, strict=True):
                 _draw_lines(plot, lines, measure)
                 if not number:
@@ -139,10 +140,6 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
                     plot.legend(frameon=False, fontsize=TEXT - 2)
 
     return render_picture(size, draw_all)["png"]
-
-
-def _part_heading(job: Job, measure: str) -> str:
-    return ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
 
 
 def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:

@@ -27,7 +27,7 @@ from longsumbench.outputs.inspect_page import inspection_page
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import RowExample, describe_problem, inspect_rows, keep_first_runs
-from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns
+from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns, picture_name
 from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.render.evidence.picture import draw_views
@@ -106,18 +106,17 @@ def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     blocks = []
     for columns in (_SELECTION_COLUMNS, _WEIGHT_COLUMNS):
         first = next(iter(columns))
-        rows = [_measure_cells(name, table, columns) for name, table in tables.items() if first in table]
+        rows = []
+        for name, table in tables.items():
+            if first in table:
+                numbers = [estimate_measure(table[column], column) for column in columns]
+                rows.append([name, f"{len(table):,}", *(f"{number:.1f}" if number else "" for number in numbers)])
         if rows:
             heads = ("row", "examples", *columns.values())
             align = "l" + "r" * (len(heads) - 1)
             heading = "All examples with evidence"
             blocks.append(Block(heading, (_NOTES[first],), heads, align, rows, footnotes=(_MEASURES_FOOTNOTE,)))
     return blocks
-
-
-def _measure_cells(name: str, table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
-    numbers = [estimate_measure(table[column], column) for column in columns]
-    return [name, f"{len(table):,}", *(f"{number:.1f}" if number else "" for number in numbers)]
 
 
 def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
@@ -161,13 +160,16 @@ def evidence_page(job: Job) -> Page:
             if SAME_BEST in tables[name]
         ]
     )
+    rows = [
+        [name, run_label(example.inspection.record), example.inspection.summary.id] for name, example in by_name.items()
+    ]
     return Page(
-        blocks=(_example_block(list(by_name.values()), notes), *number_blocks(tables)),
+        blocks=(Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows), *number_blocks(tables)),
         numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(every, means),
         pictures={
-            example.picture_name(job): draw_views(example.inspection.title, _views(example))
+            picture_name(job.paper_table, example.name): draw_views(example.inspection.title, _views(example))
             for example in by_name.values()
         },
         details="\n".join(map(_framed_page, by_name.values())),
@@ -201,12 +203,6 @@ def _describe_missing_reference(example: RowExample) -> str:
     words = [word for word in example.inspection.record.command if not word.startswith("decode.reference_evidence=")]
     command = shlex.join([*words, "decode.reference_evidence=true"])
     return f"{example.name}: the steps are those of the output. This adds the steps of the reference: {command}"
-
-
-def _example_block(examples: Sequence[RowExample], notes: Sequence[str]) -> Block:
-    """Return the block that names the example of each row."""
-    rows = [[example.name, run_label(example.inspection.record), example.inspection.summary.id] for example in examples]
-    return Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
 
 
 def _measure_numbers(

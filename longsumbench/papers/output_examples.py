@@ -15,7 +15,7 @@ from longsumbench.outputs.inspect_page import NO_TEXTS
 from longsumbench.outputs.inspect_run import Inspection, inspect_example
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
-from longsumbench.papers.page import Job, Page, RowRuns, picture_name
+from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
 from longsumbench.render.html import MARK_STYLE, headed_references, html_text
 from longsumbench.render.marked_words import mark_repetitions, marks_legend, repeated_spans, shared_by
@@ -36,10 +36,6 @@ class RowExample(NamedTuple):
     name: str
     row: RowRuns
     inspection: Inspection
-
-    def picture_name(self, job: Job) -> str:
-        """Return the file name of its picture: "seal-figure5-seal.png"."""
-        return picture_name(job.paper_table, self.name)
 
 
 def keep_first_runs(job: Job) -> Job:

@@ -50,7 +50,8 @@ class _FinishedRuns:
             and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
             and self._identity(run, config) == identity
         ]
-        versions = _versions_of(config) if runs else {}
+        metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
+        versions = current_versions(make_system(config.model), metrics_of_dataset) if runs else {}
         current_runs = [run for run in runs if run.versions == versions]
         return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
 
@@ -66,11 +67,6 @@ def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
-
-
-def _versions_of(config: RunConfig) -> dict[str, int]:
-    system = make_system(config.model)
-    return current_versions(system, registry.corpora.load(str(config.dataset.reader)).metrics)
 
 
 def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
@@ -296,16 +292,14 @@ def _row_lines(paper_table: PaperTable, typed: TypedWords, results: Results) -> 
             if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
                 words = [*shared, *texts, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *last]
                 runs.append((label, last_of_each(words)))
-        runs = [(label, line) for label, line in runs if _chooses_model(line)]  # the others are only printed
+        runs = [  # the other rows are only printed
+            (label, line) for label, line in runs if not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
+        ]
         for label, line in runs:
             yield (label, dataset), line
         if not runs:
             words = [word for word in shared if not override_key(word).startswith("model")]
             yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
-
-
-def _chooses_model(line: Iterable[str]) -> bool:
-    return not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
 
 
 def _check_one_per_seed(points: Sequence[Planned]) -> None:

@@ -220,8 +220,11 @@ def read_row_means(job: Job) -> RowMeans:
     if job.paper_table.part != "f":
         runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
         records = {run.run_id: run for run in runs}
-    groups = {(row.label, row.dataset): _average_row(row, records, scores) for row in rows}
-    return RowMeans({place: replace(group, learned=learned[group.key]) for place, group in groups.items()}, scores)
+    groups = {}
+    for row in rows:
+        group = average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
+        groups[row.label, row.dataset] = replace(group, learned=learned[group.key])
+    return RowMeans(groups, scores)
 
 
 def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -230,10 +233,6 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
     return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
-
-
-def _average_row(row: RowRuns, records: Mapping[str, RunRecord], scores: ScoresOfRuns) -> SeedGroup:
-    return average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
 
 
 def count_runs(row: RowRuns) -> str:
@@ -263,15 +262,10 @@ def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
         (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
         for paper in job.paper_table.claims
         for dataset in paper.datasets or job.paper_table.datasets
-        if dataset in job.datasets and all(_prints(job.paper_table, label, dataset) for label in paper.rows)
+        if dataset in job.datasets
+        and all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in paper.rows)
     }
     return judge_claims([*claims.values()])
-
-
-def _prints(paper_table: PaperTable, label: str, dataset: str) -> bool:
-    """Return True if the paper has a row on a dataset."""
-    datasets = paper_table.rows[label].datasets
-    return not datasets or dataset in datasets
 
 
 def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:

@@ -22,7 +22,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, parse_json, read_text
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import PLANTED, checkpoint_name
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, estimate_share
+from longsumbench.leaderboards.seed_groups import estimate_share
 from longsumbench.modeling.checkpoints import check_vocabulary, load_network, model_folder, read_tokenizer
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
@@ -195,7 +195,10 @@ def answer_questions(job: Job, means: RowMeans) -> tuple[RowMeans, list[str]]:
         f"{format_count(len(ids), 'example')}. A right answer counts 1, a partly right one (token F1 of 0.5 or more) "
         "0.5. The number is the mean over the examples, in percent."
     )
-    groups = {key: _with_answers(group, scores) for key, group in means.groups.items()}
+    groups = dict(means.groups)
+    for key, group in groups.items():
+        if share := estimate_share(group.runs, QA, scores):
+            groups[key] = replace(group, numbers={**group.numbers, QA: share})
     return RowMeans(groups, scores), [note, *notes]
 
 
@@ -215,11 +218,6 @@ def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str],
             scores_of.setdefault(question.id, []).append(score_answer(answer, question.answer))
     means = [sum(scores) / len(scores) for scores in scores_of.values()]
     return pd.DataFrame({QA: means}, index=pd.Index(list(scores_of), name="id", dtype=object), dtype=float).sort_index()
-
-
-def _with_answers(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
-    number = estimate_share(group.runs, QA, scores)
-    return replace(group, numbers={**group.numbers, QA: number}) if number else group
 
 
 _RATING = "bws"

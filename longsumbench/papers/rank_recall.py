@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
@@ -115,10 +113,6 @@ class _Recalls:
             cells.append([label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)])
         return Block(self.dataset.label, tuple(self.result.notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
 
-    def _have_more(self, num_best: int) -> NDArray[np.bool_]:
-        """Return [examples], True for those of whose paragraphs a ranker leaves some out."""
-        return self.result.texts_of_each > num_best
-
     def numbers(self) -> Iterator[TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
         size = len(self.result.texts_of_each)
@@ -135,7 +129,7 @@ class _Recalls:
         trained = "one trained ranker, one seed; " if any(map(learned_ranker, ordering.rows)) else ""
         for place, num_best in enumerate(KEPT):
             paper = structs.replace(ordering, on=_measure_name(num_best))
-            more, condition = self._have_more(num_best), f"more than {num_best} {self.result.unit}s"
+            more, condition = self.result.texts_of_each > num_best, f"more than {num_best} {self.result.unit}s"
             comparison, reason = None, f"{trained}those of {len(more):,} with {condition}"
             if missing:
                 reason = f"rank= does not name {' and '.join(missing)}"

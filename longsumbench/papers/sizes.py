@@ -141,8 +141,9 @@ def sizes_page(job: Job) -> Page:
         if dataset := dataset_of.get(name):
             split = str(job.options.get("split") or dataset.settings.split)
             lengths = measure_lengths(dataset.texts, split, job.options.get("sample"), tokenizer, required)
+            examples = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
             for unit, table in lengths.tables.items():
-                rows.append([dataset.label, f"ours: {unit}", _examples(lengths), *_length_cells(table)])
+                rows.append([dataset.label, f"ours: {unit}", examples, *_length_cells(table)])
             numbers += _our_numbers(dataset, lengths)
             conditions.append(_describe_sample(dataset, lengths))
             if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
@@ -174,10 +175,6 @@ def _printed_size_numbers(paper_table: PaperTable, name: str, printed: _PrintedS
         if (value := read_printed_size(cell)) is not None:
             row = f"{text}, {printed.unit}"
             yield TableNumber(PRINTED, name, row, statistic, value, source=source)
-
-
-def _examples(lengths: DatasetLengths) -> str:
-    return " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
 
 
 def _length_cells(table: pd.DataFrame) -> Iterator[str]:

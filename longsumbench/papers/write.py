@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -43,7 +43,6 @@ from longsumbench.runs.results import Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_RUNS_HEADING = "Runs"  # heading
 _MOST_MISSING = 6  # runs that are named
 _ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
@@ -170,23 +169,22 @@ def describe_machines(runs: Sequence[RunRecord]) -> str:
     return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
 
 
-def _linked_runs(job: Job) -> dict[str, list[tuple[str, str]]]:
-    """Return row → a text and the link, relative to the page, of each of its runs.
+_Item = tuple[str, list[tuple[str, str]]]  # a text, and for each of its runs a name and a link
 
-    The link of a packed run leads to the index of its bundle.
-    """
-    page_folder, links = files_folder(job.results), {}
-    for row in job.rows if finished_runs(job) else ():
-        row_links = []
+
+def _linked_runs(job: Job) -> Iterator[_Item]:
+    """Yield each row with its runs; their links are relative to the page, of packed runs to the index of the bundle."""
+    page_folder = files_folder(job.results)
+    for row in job.rows:
+        links = []
         for run in row.finished:
             folder, seed = job.results.run_folder(run), "" if run.seed is None else f"seed {run.seed}, "
             link = f"{os.path.relpath(folder, page_folder)}/"
             if not folder.is_relative_to(job.results.root):
                 link = os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
-            row_links.append((f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link))
-        if row_links:
-            links[f"{row.label} on {row.dataset}"] = row_links
-    return links
+            links.append((f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link))
+        if links:
+            yield f"{row.label} on {row.dataset}", links
 
 
 def _command_of(job: Job) -> str:
@@ -232,12 +230,12 @@ def _render_markdown(job: Job, page: Page) -> str:
         parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
-    for heading, sentences in _below(job, page):
-        items = [*map(tables.escape_markdown, sentences)]
-        if heading == _RUNS_HEADING:
-            for row, runs in _linked_runs(job).items():
-                items.append(f"{tables.escape_markdown(row)}: {', '.join(f'[{text}]({link})' for text, link in runs)}")
-        parts += [f"## {heading}", "\n".join(f"* {item}" for item in items)]
+    for heading, items in _below(job, page).items():
+        lines = []
+        for text, runs in items:
+            links = ", ".join(f"[{run}]({link})" for run, link in runs)
+            lines.append(f"* {tables.escape_markdown(text)}{': ' if links else ''}{links}")
+        parts += [f"## {heading}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -251,26 +249,25 @@ def _render_html(job: Job, page: Page) -> str:
     parts += [html_picture(title, content) for content in page.pictures.values()]
     parts += [text for block in page.blocks for text in html_block(block, PAGE_CLASSES)]
     parts += [page.details] if page.details else []
-    for heading, sentences in _below(job, page):
-        items = [*map(escape, sentences)]
-        if heading == _RUNS_HEADING:
-            for row, runs in _linked_runs(job).items():
-                links = (f'<a href="{escape(link)}">{escape(text)}</a>' for text, link in runs)
-                items.append(f"{escape(row)}: {', '.join(links)}")
-        parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
+    for heading, items in _below(job, page).items():
+        lines = []
+        for text, runs in items:
+            links = ", ".join(f'<a href="{escape(link)}">{escape(run)}</a>' for run, link in runs)
+            lines.append(f"<li>{escape(text)}{': ' if links else ''}{links}</li>")
+        parts += [f"<h2>{heading}</h2>", f"<ul>{''.join(lines)}</ul>"]
     return html_page(title, parts, PAPER_STYLE)
 
 
-def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
-    """Return the lists of sentences below the tables, with their headings."""
+def _below(job: Job, page: Page) -> dict[str, list[_Item]]:
+    """Return heading → list of sentences below the tables."""
     runs = finished_runs(job)
-    lists = {
-        "What differs from the paper": page.conditions,
-        _RUNS_HEADING: [describe_machines(runs)] if runs else [],
-        "What the paper does not give": job.paper_table.not_given,
-        "Notes": job.paper_table.notes,
+    lists: dict[str, list[_Item]] = {
+        "What differs from the paper": [(text, []) for text in page.conditions],
+        "Runs": [(describe_machines(runs), []), *_linked_runs(job)] if runs else [],
+        "What the paper does not give": [(text, []) for text in job.paper_table.not_given],
+        "Notes": [(text, []) for text in job.paper_table.notes],
     }
-    return [(heading, sentences) for heading, sentences in lists.items() if sentences]
+    return {heading: items for heading, items in lists.items() if items}
 
 
 def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:

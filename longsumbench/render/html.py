@@ -66,13 +66,9 @@ def html_table(
 
 def _data_cell(letter: str, cell: str, classes: Mapping[str, str]) -> str:
     names = " ".join(filter(None, ["l" if letter == "l" else "", classes.get(cell, "")]))
-    return f'<td class="{names}">{_table_cell(cell)}</td>' if names else f"<td>{_table_cell(cell)}</td>"
-
-
-def _table_cell(cell: str) -> str:
-    if isinstance(cell, Stressed):
-        return f"<strong>{escape(cell)}</strong>"
-    return f"{escape(cell)} {TIED}" if isinstance(cell, Tied) else escape(cell)
+    content = f"{escape(cell)} {TIED}" if isinstance(cell, Tied) else escape(cell)
+    content = f"<strong>{content}</strong>" if isinstance(cell, Stressed) else content
+    return f'<td class="{names}">{content}</td>' if names else f"<td>{content}</td>"
 
 
 MARK_STYLE = """

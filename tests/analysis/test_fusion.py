@@ -98,23 +98,6 @@ def test_bars_hold_every_pair_once() -> None:
     assert "join two documents" in found.render()
 
 
-def test_intervals_that_cannot_be_computed_are_left_out() -> None:
-    """One example alone has no interval over examples: its shares stand without one, in text and on the page."""
-    other = example("f", ["oak elm lime"] * 10, reference=["nothing of that"])
-    both = [FUSED, "ash birch oak fir"]
-    outputs = {"e": "Ash birch elm.", "f": "oak"}
-    found = find_fusions(
-        drawn([example("e", FILLED, reference=both), other], (record("run", 1.0), outputs)), FusionSettings()
-    )
-    table = found.render()
-    assert found.by_run()["both"].tolist() == [50.0, 50.0]
-    assert " 50.0 " in table
-    assert "nan" not in table + fusion_page(found, found.pictures()["svg"]).split("base64")[
-        0
-    ] + found.csv() + found.csv(found.by_run())
-    assert "a share of one example has no interval" in table
-
-
 def test_words_that_one_source_alone_gives() -> None:
     """Of h = a a b c, s1 = a b, s2 = a c d: s1 alone gives b, s2 alone c; what both have is nobody's own."""
     h, first, second = list("aabc"), list("ab"), list("acd")

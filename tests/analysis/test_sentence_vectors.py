@@ -73,19 +73,16 @@ def test_longer_sentences_are_counted(bert: Path) -> None:
 
 
 def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
-    """Another layer, another pooling, a prompt, a file that is none, and a folder without a model end in one line."""
+    """Another layer, another pooling, a prompt, and a folder without a model end in one line."""
     dense = configured(bert, tmp_path / "dense", {"pooling_mode_cls_token": True}, "Dense")
     weighted = configured(bert, tmp_path / "weighted", {"pooling_mode_weightedmean_tokens": True})
     prompted = configured(bert, tmp_path / "prompted", {"pooling_mode_cls_token": True})
     (tmp_path / "prompted" / "config_sentence_transformers.json").write_text('{"default_prompt_name": "query"}')
-    broken = configured(bert, tmp_path / "broken", {})
-    (tmp_path / "broken" / "modules.json").write_text("[")
     (tmp_path / "empty").mkdir()
     for folder, message in (
-        (dense, "unsupported layers .Dense."),
-        (weighted, "pools by pooling_mode_weightedmean_tokens"),
-        (prompted, "puts a prompt before each text"),
-        (broken, "modules.json is not valid JSON"),
+        (dense, "Dense of sentence-transformers is not supported"),
+        (weighted, "pooling_mode_weightedmean_tokens of sentence-transformers is not supported"),
+        (prompted, "prompt 'query' of"),
         (str(tmp_path / "empty"), "no config.json"),
     ):
         with pytest.raises(UsageError, match=message) as error:

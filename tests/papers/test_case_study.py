@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.row_jobs import row_job, run_row
+from support.paper_jobs import row_job, run_row
 
 from longsumbench.errors import UsageError
 from longsumbench.papers.case_study import case_study_page

@@ -122,9 +122,3 @@ def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:
         assert describe_conditions(job, read_row_means(job))[-1] == sentence
     job = paper_job(paper_table, tmp_path, {"Lead": [lead]})
     assert "seed" not in describe_conditions(job, read_row_means(job))[-1]
-
-
-def test_without_finished_runs_there_are_no_conditions(tmp_path: Path) -> None:
-    """Nothing is compared before a run is finished."""
-    job = paper_job(SEAL, tmp_path, {"EA": [None]})
-    assert describe_conditions(job, read_row_means(job)) == ()

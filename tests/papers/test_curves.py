@@ -9,7 +9,7 @@ from support.paper_jobs import finished_run, paper_job
 
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.curves import curves_page
-from longsumbench.papers.page import ONE_SEED, REPRODUCED, Job
+from longsumbench.papers.page import Job
 from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -68,17 +68,6 @@ def test_a_missing_point_is_left_out(tmp_path: Path) -> None:
     assert found.pictures == {}
     (verdict,) = found.verdicts
     assert verdict.reason == "runs of Trunc 64 missing: 1 of 1; runs of Trunc 32 missing: 1 of 1"
-
-
-def test_claims_about_curves_are_tested(tmp_path: Path) -> None:
-    """An ordering of two points has one verdict, with the difference in facts, and is in the CSV."""
-    job = figure(tmp_path)
-    (verdict,) = curves_page(job).verdicts
-    assert (verdict.measure, verdict.outcome, verdict.facts) == ("rouge1", ONE_SEED, 0.0)
-    without_seed = [row._replace(records=tuple(replace(run, seed=None) for run in row.finished)) for row in job.rows]
-    found = curves_page(replace(job, rows=tuple(without_seed)))
-    assert [one.outcome for one in found.verdicts] == [REPRODUCED]
-    assert list(found.numbers["kind"]) == ["ours"] * 16 + ["verdict"]  # 4 points with 4 measures
 
 
 def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,9 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.pages import HOSTILE, Reading
-from support.row_jobs import row_job, run_row
+from support.paper_jobs import row_job, run_row
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, write_jsonl
 
@@ -18,13 +17,11 @@ from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.evidence import (
-    compare_steps,
     evidence_page,
     measure_examples,
     measure_view,
-    number_blocks,
 )
-from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, UNDECIDED, Job
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
 from longsumbench.render.evidence.views import Selections, Weights
 from longsumbench.render.tables import markdown
 from longsumbench.runs.evidence import write_evidence
@@ -137,17 +134,6 @@ def test_steps_of_the_reference_can_be_added(finished: Write, tmp_path: Path) ->
     page = evidence_page(job_of(tmp_path, PageSum=finished()))
     (note,) = page.blocks[0].notes
     assert note.endswith("longsumbench run model=looker decode.reference_evidence=true")
-
-
-def test_few_examples_decide_nothing(finished: Write, tmp_path: Path) -> None:
-    """Without an example of several steps nothing is tested; the verdict says why."""
-    table = pd.DataFrame({"same_best_unit": [np.nan], "same_best_unit_any_two": [np.nan]})
-    assert compare_steps([table]) is None
-    assert compare_steps([pd.DataFrame({"changed_selections": [0.5]})]) is None
-    (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(kept=1))).verdicts
-    assert verdict.outcome == UNDECIDED
-    assert verdict.p == 1.0
-    assert number_blocks({}) == []
 
 
 def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> None:

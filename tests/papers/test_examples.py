@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.pages import HOSTILE, Reading
-from support.row_jobs import row_job, run_row
+from support.paper_jobs import row_job, run_row
 from support.run_records import record
 from support.toys import example, write_jsonl
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.analysis_jobs import analysis_job, write_texts
+from support.paper_jobs import analysis_job, write_texts
 
 from longsumbench.core import DatasetSettings
 from longsumbench.papers.distances import fusions_page

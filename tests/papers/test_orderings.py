@@ -11,8 +11,7 @@ from support.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
 
 from longsumbench.leaderboards.learned import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference
-from longsumbench.metrics.statistics import holm
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
 from longsumbench.papers.claims import long_table
 from longsumbench.papers.page import (
     ALIKE_ROWS,
@@ -84,21 +83,6 @@ def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
     assert first.high is not None
     assert first.low < first.difference < first.high
     assert first.reason == "40 examples, 3 seeds"
-
-
-def test_p_values_are_corrected_over_the_whole_paper_table(tmp_path: Path) -> None:
-    """The p-values are those of the test of two rows, corrected for all orderings of the table."""
-    results = Results(tmp_path)
-    systems = (("a", "ea", 0.02), ("b", "ca", 0.01), ("c", "trunc", 0.0))
-    runs = {label: runs_of(results, model, better) for label, model, better in systems}
-    job = paper_job(table("a > b", "b > c", "a > c"), tmp_path, runs)
-    ours = read_row_means(job)
-    groups = {label: ours.groups[label, "arXiv"] for label in "abc"}
-    alone = [difference(groups[one], groups[two], "rouge1", ours.scores) for one, two in ("ab", "bc", "ac")]
-    expected = holm([one.p for one in alone if one]).tolist()
-    verdicts = decide(job)
-    assert [one.p for one in verdicts] == expected
-    assert [one.difference for one in verdicts] == pytest.approx([one.mean for one in alone if one])
 
 
 def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:

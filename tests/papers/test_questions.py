@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.row_jobs import row_job
+from support.paper_jobs import row_job
 from support.run_records import measured, record
 from support.tiny_bert import LONGEST, write_bert
 from support.toys import one_line

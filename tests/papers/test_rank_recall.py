@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.analysis_jobs import analysis_job, write_texts
+from support.paper_jobs import analysis_job, write_texts
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings

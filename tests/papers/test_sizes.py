@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.analysis_jobs import analysis_job, write_texts
+from support.paper_jobs import analysis_job, write_texts
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 from support.tiny_bert import write_bert

@@ -72,7 +72,9 @@ def dataset_pictures(stats: DatasetStats) -> dict[str, str]:
     """Return heading of a table → the HTML of its picture."""
     share = "Vertical: percent of a split's examples in each bin; the last bin includes all greater values"
     sample, pictures = tables.describe_sample(stats), dict[str, tuple[str, bytes]]()
-    pictures["Lengths"] = f"{share}. Numbers in legends are medians.", _histograms(_length_panels(stats))
+    targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
+    panels = [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
+    pictures["Lengths"] = f"{share}. Numbers in legends are medians.", _histograms(panels)
     panels = [_Panel(f"{name} an example", _count_values(stats, name)) for name in STRUCTURE[:-1]]
     if varied := [panel for panel in panels if len(np.unique(panel.joined)) > 1]:
         pictures["What an example has"] = f"{share}; all examples.", _histograms(varied)
@@ -99,11 +101,6 @@ def _count_values(stats: DatasetStats, name: str) -> Values:
 
 def _sample_values(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
     return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
-
-
-def _length_panels(stats: DatasetStats) -> list[_Panel]:
-    targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
-    return [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
 
 
 def _extractive_panels(stats: DatasetStats) -> list[_Panel]:

@@ -216,7 +216,10 @@ def _extractive_block(stats: DatasetStats) -> Block:
     for split in stats.splits:
         measures = kept_measures(split)
         n = max((measure.n for measure in measures.values()), default=0)
-        rows.append([split.name, f"{n:,}", *(_format_measure(measures.get(name)) for name in _EXTRACTIVE_HEADINGS)])
+        estimates = [
+            f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE for name in _EXTRACTIVE_HEADINGS
+        ]
+        rows.append([split.name, f"{n:,}", *estimates])
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
         " fragments copied from the source; density: the mean length of a word's fragment (Grusky et al. 2018)."
@@ -225,10 +228,6 @@ def _extractive_block(stats: DatasetStats) -> Block:
     )
     columns = ("split", "examples", *_EXTRACTIVE_HEADINGS.values())
     return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
-
-
-def _format_measure(measure: MeasureMean | None) -> str:
-    return f"{measure.estimate:,.2f}" if measure else _NO_VALUE
 
 
 def _oracle_block(stats: DatasetStats) -> Block:
