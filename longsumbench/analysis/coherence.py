@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import INTERVAL_RESAMPLES, AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_INTERVAL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 _MISSING = (
     "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
@@ -83,7 +82,7 @@ class CoherenceFound(AnalysisResult):
         rows, p_values = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = bootstrap_interval(values, _INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            low, high = bootstrap_interval(values, INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
             row |= {"one_sentence_or_none": len(scores) - len(values)}

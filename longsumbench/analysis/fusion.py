@@ -19,7 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import (
+    INTERVAL_RESAMPLES,
+    AnalysisResult,
+    Outputs,
+    Sampled,
+    SampleSettings,
+    sample_dataset,
+)
 from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import Estimate
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_SHARE_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # source sentences that an output states
 _RECALL = ("recall", "recall_low", "recall_high")
 _SAYS = (BOTH, FIRST, SECOND, _NEITHER)
@@ -318,7 +324,7 @@ def ratio_intervals(parts: _Array, wholes: _Array) -> tuple[_Array, _Array]:
     low = high = np.full(parts.shape[1], np.nan)
     if (wholes > 0).any(axis=1).sum() > 1:
         columns = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
-        means = resampled_means(columns, _SHARE_RESAMPLES, seed=1)
+        means = resampled_means(columns, INTERVAL_RESAMPLES, seed=1)
         above, below = np.split(means, 2, axis=1)
         with np.errstate(invalid="ignore"):
             low, high = np.nanquantile(above / below, [0.025, 0.975], axis=0)
@@ -329,7 +335,7 @@ def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     """Return the 95 % interval of a share; the exact binomial one if all sentences are alike."""
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
-        return interval_of_shares(np.full(total, parts.sum() / total), _SHARE_RESAMPLES, seed=1)
+        return interval_of_shares(np.full(total, parts.sum() / total), INTERVAL_RESAMPLES, seed=1)
     low, high = ratio_intervals(parts[:, None], wholes[:, None])
     return float(low[0]), float(high[0])
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import INTERVAL_RESAMPLES, AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
@@ -165,7 +165,6 @@ def _read_model_json(path: Path) -> Any:
 
 
 _VERSION = 1  # increase if the same texts give other numbers
-_CURVE_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
 _PRINTED_DISTANCES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
@@ -320,7 +319,7 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
     masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
     for mask in masks[masks.sum(axis=1) > 1]:  # one example has no spread
         columns = np.flatnonzero((applies == mask[:, None]).all(axis=0))
-        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _CURVE_RESAMPLES, seed=1)
+        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], INTERVAL_RESAMPLES, seed=1)
         for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
             intervals[column] = low, high
     return intervals

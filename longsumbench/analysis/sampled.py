@@ -25,6 +25,8 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
 
+INTERVAL_RESAMPLES = 1_000  # of the bootstrap for all 95 % intervals of analyses
+
 
 @dataclass
 class SampleSettings:

@@ -22,7 +22,7 @@ from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
-from longsumbench.render.figures import GREY
+from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
@@ -34,8 +34,8 @@ ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
 OUTCOMES = {  # → colour; in the order of tables and pictures
-    **{REPRODUCED: "#008662", ALIKE_ROWS: "#4A9BC8", REVERSED: "#D1300F", UNLIKE_ROWS: "#C2739F"},
-    **{UNDECIDED: "#855C00", ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
+    **{REPRODUCED: COLOURS[2], ALIKE_ROWS: COLOURS[4], REVERSED: "#D1300F", UNLIKE_ROWS: COLOURS[3]},
+    **{UNDECIDED: COLOURS[5], ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
     **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
 }
 

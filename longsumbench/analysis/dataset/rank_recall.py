@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.sampled import find_split
+from longsumbench.analysis.sampled import INTERVAL_RESAMPLES, find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.core import (
     UNRANKED,
@@ -41,7 +41,6 @@ from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
-_RECALL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
@@ -99,7 +98,7 @@ class RankRecall(ShownInNotebooks):
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, _RECALL_RESAMPLES, seed=1)
+            intervals = bootstrap_intervals(100 * recalls, INTERVAL_RESAMPLES, seed=1)
             for num_best, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
                 rows.append((name, num_best, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
