@@ -1,8 +1,9 @@
-"""Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1); writes CSV, PNG, SVG.
+"""Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1).
 
     source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, one column per bin
 
-A distance is a difference of positions; it is 1 for neighbours. Each example's mean counts once. N is the number of
+Sentence vectors have length 1, so that their dot products are cosines: tf-idf, or those of a sentence encoder. A
+distance is a difference of positions; it is 1 for neighbours. Each example's mean counts once. N is the number of
 sentences in a source, E the number of examples, B the number of bins.
 """
 

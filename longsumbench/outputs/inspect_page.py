@@ -17,7 +17,7 @@ from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.outputs.inspect_run import Inspection
-from longsumbench.render.evidence.heat_map import (
+from longsumbench.render.evidence.html_views import (
     HEAT_MAP_SCRIPT,
     HEAT_MAP_STYLE as HEAT_MAP_STYLE,
     SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,

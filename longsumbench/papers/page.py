@@ -1,7 +1,7 @@
 """The kinds of tables and figures: what each receives and returns, and the function that makes its page.
 
 Each function is imported when it is first used: some need torch or matplotlib. The page is written as Markdown, CSV and
-HTML.
+HTML; NAME.json says what they show.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The files of a table or figure: results/papers/NAME.md, .csv, .html, .json and its pictures.
+"""The files of a table or figure: results/papers/NAME.md, .csv, .html, .json and its pictures; the index of all claims.
 
 They depend only on the runs, so that the same runs give the same bytes.
 """

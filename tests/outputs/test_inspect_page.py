@@ -17,7 +17,7 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspect_page import write_inspection
-from longsumbench.render.evidence.heat_map import (
+from longsumbench.render.evidence.html_views import (
     HEAT_MAP_SCRIPT,
     HINT,
     relations,

@@ -1,11 +1,14 @@
-"""Heat maps in HTML: tables with the value of each cell as a tooltip.
+"""Views of evidence in HTML: heat maps, which are tables with the value of each cell as a tooltip; and source texts.
 
     Weights    --weights-->    units × steps; below, the tokens in the colours of their strongest units
     Selections --selections--> segments × units, with the texts of the segments
     Relations  --relations-->  for each layer: units × attended units, of the mean over heads or of one head
+    SourceText --source_text--> the tokens of the steps, which can be selected; the source, shaded by its mean marks;
+                                the windows of a selected token, a lane per head; mean widths, a cell per head
 
 A unit's number links to its text at `#unit-<number>`. The script is optional. It shows values immediately, adds the
-keyboard, and highlights a token together with its column.
+keyboard, and highlights a token together with its column. Of a source text, single steps and tokens are shown only by
+the script; its data are attributes of the text, 32-bit floats in base 64.
 """
 
 import base64
