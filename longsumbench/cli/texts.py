@@ -98,7 +98,7 @@ def _add_stats_arguments(command: Parser) -> None:
 
 
 def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.dataset.figures import DatasetReport, write_dataset_page
+    from longsumbench.analysis.dataset.figures import DatasetReport
     from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
 
@@ -109,7 +109,7 @@ def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
     report = stats(options.overrides)
     if table is not None:
         write_atomically(table, report.csv())
-    files = write_dataset_page(report.stats, folder) if folder and isinstance(report, DatasetReport) else []
+    files = report.write(folder) if folder and isinstance(report, DatasetReport) else []
     print_text(report.render(), *([""] if files else []), *files)
 
 
@@ -145,11 +145,11 @@ def _add_analyze_arguments(command: Parser) -> None:
 
 
 def _execute_analyze(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.plan import ANALYSES, analyze
+    from longsumbench.analysis.plan import analyze
 
     folder = output_folder(options.output, results_of(options).root / "analysis")
     finding = analyze(options.what, options.overrides, options.results_dir)
-    files = ANALYSES[options.what].write(finding, folder if options.output else folder / finding.dataset)
+    files = finding.write(folder if options.output else folder / finding.dataset)
     print_text(finding.render(), "", *files)
 
 

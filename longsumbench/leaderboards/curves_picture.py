@@ -22,8 +22,7 @@ from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurv
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
-from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
 from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results

@@ -24,8 +24,7 @@ from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
-from longsumbench.render.figures import render_picture
-from longsumbench.render.palette import system_styles
+from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import ranking_score
 from longsumbench.runs.results import Results

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import TEXT, LineLabel, draw_panels, draw_series, plain_axes
-from longsumbench.render.palette import GREY, system_styles
+from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

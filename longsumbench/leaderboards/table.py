@@ -39,8 +39,7 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, best_rows, comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.render import tables
-from longsumbench.render.figures import draw_figure, plain_axes
-from longsumbench.render.palette import system_styles
+from longsumbench.render.figures import draw_figure, plain_axes, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, ranking_score, source_copied, source_seen
 from longsumbench.runs.results import Results

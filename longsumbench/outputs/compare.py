@@ -32,8 +32,7 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
-from longsumbench.render.figures import draw_figure, plain_axes
-from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.render.figures import COLOURS, GREY, draw_figure, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label

@@ -24,24 +24,29 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.render.evidence.heat_map import (
+from longsumbench.render.evidence.html_views import (
     HEAT_MAP_SCRIPT,
     HEAT_MAP_STYLE as HEAT_MAP_STYLE,
+    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
+    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
     colour,
     relations,
     selections,
+    source_text,
     weights,
 )
 from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_views
-from longsumbench.render.evidence.source_text import (
-    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
-    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
-    source_text,
-)
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import html_page, static_text
-from longsumbench.render.html_parts import PAGE_STYLE, headed_references, html_text, marks_legend, or_nothing
-from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.html import (
+    PAGE_STYLE,
+    headed_references,
+    html_image,
+    html_page,
+    html_text,
+    or_nothing,
+    static_text,
+)
+from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
@@ -263,13 +268,10 @@ def _view(view: View) -> str:
 
 def _html_plane(view: Plane) -> str:
     """Return the figure of a view that has no HTML form."""
-    caption, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
-    image = ""
-    if view.values.size:
-        picture = base64.b64encode(draw_plane(view)).decode("ascii")
-        image = f'<img alt="{caption}" src="data:image/png;base64,{picture}">'
+    caption, heading = about_plane(view), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
+    image = html_image(caption, draw_plane(view)) if view.values.size else ""
     figure = f'<figure class="plane">{image}</figure>'
-    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{caption}</p>\n{figure}\n</section>'
+    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{escape(caption)}</p>\n{figure}\n</section>'
 
 
 def _html_texts(inspection: Inspection) -> str:

@@ -30,8 +30,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.render.figures import LineLabel
-from longsumbench.render.palette import GREY
+from longsumbench.render.figures import GREY, LineLabel
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"

@@ -14,7 +14,7 @@ from support.run_records import record
 from longsumbench.core import Sentences
 from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair
 from longsumbench.outputs.compare_page import comparison_page, verdict, write_comparison
-from longsumbench.render.html_parts import transparent_svg
+from longsumbench.render.figures import transparent_svg
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.core import (
     UNRANKED,
@@ -152,10 +153,7 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
         learned_ranker(name)  # reports an unknown name before the texts are read
     stages = user_cache()
     texts = load_texts(dataset, stages)
-    if dataset.split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
-    split = texts.splits[dataset.split]
+    split = find_split(texts, dataset.split)
     names = dict.fromkeys([UNRANKED, *settings.rankers])
     trained_last = sorted(names, key=lambda name: learned_ranker(name) is not None)  # errors in texts are found before
     orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
