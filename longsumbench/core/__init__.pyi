@@ -86,11 +86,11 @@ from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,
     Settings as Settings,
+    defaults_of as defaults_of,
     names_deciding as names_deciding,
     outcome_settings as outcome_settings,
     setting as setting,
     settings_deciding as settings_deciding,
-    without_later_defaults as without_later_defaults,
 )
 from .system import (
     ATTENDED_AXIS as ATTENDED_AXIS,

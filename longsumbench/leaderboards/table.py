@@ -32,7 +32,14 @@ from longsumbench.render import tables
 from longsumbench.render.figures import draw_figure, plain_axes
 from longsumbench.render.palette import system_styles
 from longsumbench.render.tables import Block, rounded_frame, with_bounds
-from longsumbench.runs.record import RunRecord, length_ratio, ranking_score, source_copied, source_seen
+from longsumbench.runs.record import (
+    DEFAULT_RANKING_SCORE,
+    RunRecord,
+    length_ratio,
+    ranking_score,
+    source_copied,
+    source_seen,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -393,7 +400,7 @@ def read_table(
     scores = read_all_scores(results, records)
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
-        records = [replace(record, measures={}, ranked_by=None) for record in records]
+        records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

@@ -76,7 +76,7 @@ class FinishedRuns:
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     """Return True if a run read the texts of a point: from the same files, or from any if the point names none."""
-    corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
+    corpus, path = registry.corpora.load(str(settings.reader)), record.settings.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
 

@@ -226,6 +226,10 @@ def _build_record(
     """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
+    source, facts = total_truncation(ledgers) if ledgers else None, system.facts()
+    without_weights = not (report.parameters or facts.get("checkpoint"))
+    copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
+    num_words = sum(len(summary.text.split()) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
         run_id=spec.run_id,
@@ -238,7 +242,8 @@ def _build_record(
         oracle=sees_reference(system, config.decode),
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
-        source=total_truncation(ledgers) if ledgers else None,
+        source=source,
+        words_copied=min(source.words_seen, num_words) if source and copies else None,
         outputs_cut=sum(not summary.complete for summary in summaries),
         fit=report,
         decode_tokens_per_second=speed,
@@ -249,7 +254,8 @@ def _build_record(
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         repeatable=report.ended_by != "max_minutes",
-        system=system.facts(),
+        imported=None,
+        system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=spec.versions,
         **vars(scores),

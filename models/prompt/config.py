@@ -68,8 +68,8 @@ class PromptConfig:
         "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
     )
     key_header: _KeyHeader = setting("Authorization", "of engine=api: that, or api-key (Azure)", decides="nothing")
-    api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
-    extra_body: dict[Text, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
+    api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)")
+    extra_body: dict[Text, Any] | None = setting(None, "of engine=api, more fields of every request")
     parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
     timeout_seconds: _Seconds = setting(600.0, "of engine=api, for one request", "seconds", decides="nothing")
     retries: _Retries = setting(6, "of engine=api, of a request that failed", decides="nothing")
