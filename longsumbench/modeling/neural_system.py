@@ -50,7 +50,7 @@ from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import Objective, parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
 
-_FIT_VERSION = 2  # rises when the outcome of training changes
+FIT_VERSION = 2  # rises when the outcome of training changes
 _SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
 
 
@@ -113,7 +113,7 @@ class NeuralSystem(System):
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
-            "version": [_FIT_VERSION, self.version],
+            "version": [FIT_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
         with build_together(build):
@@ -197,7 +197,7 @@ class NeuralSystem(System):
     @classmethod
     def versions(cls) -> dict[str, int]:
         """Return the version numbers of all steps."""
-        steps = {"fit": _FIT_VERSION, **{step: READER_VERSIONS[step] for step in ("units", "tokenizer")}}
+        steps = {"fit": FIT_VERSION, **{step: READER_VERSIONS[step] for step in ("units", "tokenizer")}}
         return {**super().versions(), **steps}
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
