@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from longsumbench.cache.artifacts import INPUTS, delete_folder
-from longsumbench.cache.checksums import find_damage
+from longsumbench.cache.artifacts import INPUTS, delete_folder, find_damage
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_bytes, format_count, format_rough_time, plain_table, print_text

@@ -44,8 +44,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.runs.summarize import summarize_files
-    from longsumbench.runs.summarize_many import summarize_into
+    from longsumbench.runs.summarize import summarize_files, summarize_into
 
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:

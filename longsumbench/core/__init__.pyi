@@ -23,6 +23,7 @@ from .bounds import (
     bounds_of as bounds_of,
     check_value as check_value,
 )
+from .catalogue import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .config import (
     SECTIONS as SECTIONS,
     TRAINED_TOKENIZERS as TRAINED_TOKENIZERS,
@@ -53,7 +54,6 @@ from .corpus import (
     Source as Source,
     Thinned as Thinned,
 )
-from .dataset_yaml import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .documents import (
     Cut as Cut,
     Document as Document,

@@ -25,8 +25,8 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import Point, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord
+from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.tables import updating_tables
 
 _TOP_KEYS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*
 

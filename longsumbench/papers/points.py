@@ -20,12 +20,11 @@ from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
-from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import config_identity, current_versions
-from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS, override_key
 
 
 class FinishedRuns:

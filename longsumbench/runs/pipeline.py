@@ -19,6 +19,7 @@ from longsumbench.core import (
     Decoding,
     FitContext,
     FitReport,
+    Metric,
     RunConfig,
     Split,
     Summary,
@@ -30,17 +31,19 @@ from longsumbench.core import (
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.formatting import format_count
+from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores, score_all
 from longsumbench.modeling.processes import process_index, share_run, started_processes
-from longsumbench.runs.additions import add_missing, is_incomplete
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.known_systems import loaded_system, make_system
-from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
-from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
+from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
+from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files, ranking_score
 from longsumbench.runs.results import (
     Results,
     delete_run_files,
     is_finished,
+    is_fitted_by,
     keep_predictions_of,
     link_stages,
     read_run_config,
@@ -48,7 +51,16 @@ from longsumbench.runs.results import (
     write_run_config,
 )
 from longsumbench.runs.run_id import config_identity, run_spec
-from longsumbench.runs.scoring import RunScores, score_run, warn_of_other_scripts
+from longsumbench.runs.scoring import (
+    RunScores,
+    asked_metrics,
+    measured,
+    metric_units,
+    predictions_with_examples,
+    score_run,
+    warn_of_other_scripts,
+    write_each_scores,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -329,3 +341,87 @@ def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
         _log.warning(f"{name} is not in the table: {error}")
+
+
+def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+    """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
+    return bool(_missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder))
+
+
+def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+    """Add the evidence, inputs and metrics that a finished run lacks."""
+    if missing := _missing_parts(config, system, texts, folder):
+        parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
+        _log.info(f"already finished, except for the {parts}, {folder}")
+        if problem := _add_parts(config, system, texts, stages, folder):
+            _log.warning(f"no {problem}; overwrite=true repeats the run")
+    if metrics := _missing_metrics(config, texts, folder):
+        _add_measures(config, metrics, texts.splits[config.dataset.split], folder)
+
+
+def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
+    """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
+    split, decode = texts.splits[config.dataset.split], config.decode
+    predictions, evidence, inputs = folder / "predictions.jsonl", folder / "evidence", folder / "inputs.jsonl"
+    writer = Writer(system, split, decode, predictions, log=None, evidence=evidence, inputs=inputs)
+    missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
+    return {name: number for name, number in missing.items() if number}
+
+
+def _describe_parts(missing: Mapping[str, int]) -> str:
+    return " and the ".join(f"{name} of {format_count(number, 'example')}" for name, number in missing.items())
+
+
+def _add_parts(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+    """Add missing evidence and inputs to a finished run by decoding their batches again.
+
+    This needs the weights that wrote the summaries.
+
+    Returns:
+        What is still missing, and why; empty if nothing is.
+    """
+    names = " and ".join(_missing_parts(config, system, texts, folder))
+    if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
+        return f"{names} added: the {lost[0]} of that run is not in the cache"
+    report = system.fit(FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
+    if not is_fitted_by(report, folder):
+        return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
+    split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
+    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
+    still_missing = _missing_parts(config, system, texts, folder)
+    return f"{_describe_parts(still_missing)} added: their summaries differ on this machine" if still_missing else ""
+
+
+def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:
+    """Return the configured metrics without scores under their present settings."""
+    record, metrics = RunRecord.read(folder), asked_metrics(config, texts)
+    return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
+
+
+def _add_measures(config: RunConfig, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
+    """Score the summaries of a finished run with more metrics. Its rank does not change."""
+    record = RunRecord.read(folder)
+    names = ", ".join(metric.name for metric in metrics)
+    _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    tables, each = [], []
+    for predictions, scores in output_files(len(record.checkpoints)):
+        table = read_scores(folder / scores)
+        pairs = predictions_with_examples(split, read_summaries(folder / predictions))
+        added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
+        tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
+        each.append(added)
+    write_each_scores(folder, tables)
+    added = mean_scores(each)
+    measures = {name: measure for name, measure in record.measures.items() if name not in added.columns}
+    checkpoints = [
+        replace(checkpoint, means={**checkpoint.means, **column_means(scores, metric_units(metrics))})
+        for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint
+    ]
+    replace(
+        record,
+        measures={**measures, **measured(metrics, added, config)},
+        checkpoints=tuple(checkpoints),
+        units={**record.units, **metric_units(metrics)},
+        ranked_by=ranking_score(record),
+        measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
+    ).write(folder)

@@ -14,8 +14,7 @@ from support.logs import listening
 from support.permissions import heeded
 from support.toys import TINY, tiny_recipe, write_jsonl
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, refuse_damaged
-from longsumbench.cache.checksums import CHECKSUMS
+from longsumbench.cache.artifacts import CACHE_VARIABLE, CHECKSUMS, ArtifactCache, refuse_damaged
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, FitContext, registry
 from longsumbench.corpora.reading.load import load_texts

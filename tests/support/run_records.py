@@ -75,7 +75,9 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         counts={},
         versions={},
     )
-    config = {**made.config, **changes.pop("config", {})}  # type: ignore[dict-item]
+    given: Any = changes.pop("config", {})
+    sections = {name: {**made.config[name], **given[name]} for name in SECTIONS if name in given}
+    config = {**made.config, **given, **sections}
     changes.setdefault("ranked_by", next(iter(measures), "rougeLsum"))
     config["model"] = {"name": model, **config["model"]}
     return replace(made, config=config, **changes)  # type: ignore[arg-type]

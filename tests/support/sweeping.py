@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import lock_holder
-from longsumbench.sweeps.status import render_status, sweeps_in
+from longsumbench.sweeps.state import render_status, sweeps_in
 from support.toys import TINY
 from support.waiting import PATIENCE
 

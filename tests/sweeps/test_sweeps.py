@@ -23,8 +23,7 @@ from longsumbench.interrupts import time_limit
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.run import plan_launch
-from longsumbench.sweeps.state import FAILED, Sweep
-from longsumbench.sweeps.status import sweeps_in
+from longsumbench.sweeps.state import FAILED, Sweep, sweeps_in
 from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.worker import PointTask
 
