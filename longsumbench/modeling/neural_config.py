@@ -87,18 +87,22 @@ class RankedConfig(NeuralConfig):
     name: Text = setting("", "name of the system")
     rank: RankerName = setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
     ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
-    ranker_steps: Count = setting(5_000, "of the ranker's training; unstated", "optimizer steps", decides="units")
-    ranker_batch_size: BatchSize = setting(8, "of a step; unstated in the paper", "titles", decides="units")
+    ranker_steps: Count = setting(
+        5_000, "length of the ranker's training; unstated", "optimizer steps", decides="units"
+    )
+    ranker_batch_size: BatchSize = setting(
+        8, "batch size of the ranker's training; unstated in the paper", "titles", decides="units"
+    )
     unit: UnitToRank = setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
     paragraph_length: TokenCount = setting(500, "longest paragraph", "tokens", "released code", decides="units")
     input_length: TokenCount = setting(1600, "longest input, with the title", "tokens", _PAPER, decides="units")
     test_input_length: TokenCount | None = setting(
-        None, "of examples to summarize; null: as in training", "tokens", decides="summaries"
+        None, "longest input of examples to summarize; null: as in training", "tokens", decides="summaries"
     )
     decode_length: TargetTokens = setting(400, "longest target and output", "tokens", "released code", decides="units")
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source=_PAPER)
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
-    vocabulary_size: VocabularySize = setting(32_000, "of a trained tokenizer", "entries", _PAPER)
+    vocabulary_size: VocabularySize = setting(32_000, "size of a trained tokenizer's vocabulary", "entries", _PAPER)
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
