@@ -1,6 +1,5 @@
 """Settings given in Python or in a file, as overrides: `model={"name": "seal"}` becomes `model=seal`."""
 
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,8 +19,6 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.core import SECTIONS, RunConfig, registry
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 from longsumbench.files import read_text
-
-_log = logging.getLogger(__name__)
 
 _READER = "reader"  # of a dataset
 _NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
@@ -55,9 +52,8 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
 def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     """Return the overrides that make the configuration of a run again (its `config.yaml`), followed by `words`.
 
-    Single settings among `words` replace those of the file. Settings of the file that no longer exist are left out, and
-    newer settings have their defaults; a line names them. `overwrite` is not taken from the file. Without a file, only
-    `words` are returned.
+    Single settings among `words` replace those of the file. `overwrite` is not taken from the file. Without a file,
+    only `words` are returned.
 
     Raises:
         UsageError: the file is not the configuration of a run, or `words` choose another model, dataset or recipe.
@@ -71,15 +67,8 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     if values.get("model.imported"):
         problem = f"--config {path} is that of imported outputs of {values['model.name']}, which cannot be run"
         raise UsageError(f"{problem}: name the config.yaml of another run")
-    sections = {"model": registry.config_of(values["model.name"]), **SECTIONS}
-    current_keys = [f"{section}.{item.name}" for section, kind in sections.items() for item in fields(kind)]
-    current_keys += [item.name for item in fields(RunConfig) if item.name not in sections]
-    if gone := [key for key in values if key not in current_keys]:
-        _log.info(f"{path}: left out, because these settings no longer exist: {', '.join(gone)}")
-    if new_keys := [key for key in current_keys if key not in values]:
-        _log.info(f"{path}: newer settings have their defaults: {', '.join(new_keys)}")
     shared = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
-    left_out = {*gone, *keys, "overwrite", *(key for key, top in shared.items() if values.get(key) == values.get(top))}
+    left_out = {*keys, "overwrite", *(key for key, top in shared.items() if values.get(key) == values.get(top))}
     chooser = f"dataset.{_READER}" if values.get(f"dataset.{_READER}") else "dataset.name"
     groups = {"model.name": "model", chooser: "dataset"}
     settings = {groups.get(key, key): value for key, value in values.items() if key not in left_out}

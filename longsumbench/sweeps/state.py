@@ -17,9 +17,6 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
@@ -31,18 +28,16 @@ _log = logging.getLogger(__name__)
 
 WAITING, RUNNING, DONE, SKIPPED, FAILED = "waiting", "running", "done", "skipped", "failed"
 ENDED = (DONE, SKIPPED, FAILED)
-_State = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join((WAITING, RUNNING, *ENDED))})\Z")]
-_Time = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # seconds since 1970
 
 
 @dataclass(frozen=True)
 class SweepStart:
-    """The content of `sweep.json`: what was typed, and where and when it began."""
+    """The content of `sweep.json`: what was typed, and where and when (seconds since 1970) it began."""
 
     command: tuple[str, ...]
     launcher: str
     host: str
-    started: _Time
+    started: float
 
 
 @dataclass(frozen=True)
@@ -62,12 +57,12 @@ class PointState:
     """
 
     name: str = ""
-    state: _State = WAITING
+    state: str = WAITING
     runs: tuple[str, ...] = ()
     reason: str = ""
     attempts: int = 0
-    started: _Time | None = None
-    ended: _Time | None = None
+    started: float | None = None
+    ended: float | None = None
     doing: str = ""
     process: str = ""
     score: float | None = None

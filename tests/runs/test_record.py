@@ -82,9 +82,8 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
         ({"fit": {"steps": None}}, "Expected `int`, got `null` - at `$.fit.steps`"),
         ({"scores": {}}, "scores has no rouge1"),
         ({"ranked_by": "x"}, "ranked_by='x' was not measured"),
-        ({"run_id": "../x"}, "Expected `str` matching regex"),
         ({"config": {"model": {}}}, "Object missing required field `dataset`"),
-        ({"corpus": {"generated": {"test": {"lengths": [0]}}}}, "Expected `int` >= 1"),
+        ({"corpus": {"generated": {"test": {"lengths": ["a"]}}}}, "Expected `int`, got `str`"),
     ],
 )
 def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
