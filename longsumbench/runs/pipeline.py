@@ -119,20 +119,15 @@ def run_point(
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
-    config = point.config
+    config, quiet = point.config, point.quiet
     results = Results.writable(config.results_dir)
     with _stages_of(point) as stages:
         with point.timed("read"):
             system, texts = prepare(config, stages)
         spec = run_spec(config, system, texts)
         folder = results.run_folder(spec)
-        record = None
-        with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
-            if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
-                record = RunRecord.read(folder)
-        if record is None or config.name not in (None, record.settings.name):
+        if config.overwrite or not is_finished(folder) or is_incomplete(config, system, texts, folder):
             results.check_not_packed(folder)
-        if record is None:
             (folder / "work").mkdir(parents=True, exist_ok=True)
             with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
                 if config.overwrite and is_older(folder / "config.yaml", point.since):
@@ -142,12 +137,13 @@ def run_point(
                     return _carry_out(point, loaded_system(system), spec, texts, stages, folder)
                 if is_incomplete(config, system, texts, folder):
                     add_missing(config, system, texts, stages, folder)
-                    return RunRecord.read(folder)
-                record = RunRecord.read(folder)
+                    quiet = True
+        record = RunRecord.read(folder)
         if config.name not in (None, record.settings.name):
+            results.check_not_packed(folder)
             record = replace(record, config={**record.config, "name": config.name})
             record.write(folder)
-        if not point.quiet:
+        if not quiet:
             _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
         return record
 

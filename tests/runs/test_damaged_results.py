@@ -65,7 +65,7 @@ def test_another_damaged_file_ends_no_command_in_a_traceback(
     files = [path for run in others for path in run.rglob("*") if path.is_file()]
     before = [path.read_bytes() for path in files]
     where = ["--results-dir", str(tmp_path / "results")]
-    for name in ("scores.csv", "predictions.jsonl", "config.yaml"):
+    for name in ("scores.csv", "predictions.jsonl"):
         for damage in damages(victim / name):
             for words in (["leaderboard"], ["compare", str(others[0]), str(victim)], ["inspect", str(victim), "0"]):
                 assert main([*words, *where]) in (0, 2, 3, 4), (name, damage)

@@ -25,7 +25,7 @@ from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
 from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, delete_run_files, read_run_config, write_run_config
+from longsumbench.runs.results import Results, read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, run_spec
 
 PREDICTIONS = "predictions.jsonl"
@@ -224,25 +224,6 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     again = Point(replace(config, overwrite=True), since=began)
     run_point(again)
     assert not again.carried_out
-
-
-def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
-    config = configured(toy)
-    folder = folder_of(config, first := run_point(Point(config)))
-    looked: list[Path] = []
-
-    def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
-        if not looked:
-            delete_run_files(folder)
-        looked.append(where)
-        return False
-
-    monkeypatch.setattr(pipeline, "is_incomplete", emptied)
-    again = Point(config)
-    assert run_point(again).scores == first.scores
-    assert again.carried_out
-    assert looked
 
 
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
