@@ -1,4 +1,15 @@
-"""Tables of the registered names and of all settings, for `longsumbench list`."""
+"""Tables of the registered names and of all settings, for `longsumbench list`; the user's own datasets.
+
+An own dataset is a YAML file in `dataset/` of the user's configuration folder:
+
+    # Articles of the SciSumm workshop
+    name: scisumm
+    reader: jsonl
+    path: /data/scisumm
+
+`dataset=scisumm` chooses the file `scisumm.yaml`, whose `name` is the same. It holds settings of `DatasetSettings`;
+with the line `# @package _global_`, they are under `dataset`, and the file may also set others, as the suite's do.
+"""
 
 import inspect
 from dataclasses import MISSING, fields

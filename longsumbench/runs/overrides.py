@@ -1,4 +1,10 @@
-"""Settings given in Python or in a file, as overrides: `model={"name": "seal"}` becomes `model=seal`."""
+"""Overrides: those typed are checked and expanded into points; settings of Python or of a file become some.
+
+    model={"name": "seal"}  →  model=seal        model.page_size=128  →  ++model.page_size=128 (in Hydra's form)
+
+The YAML files hold only departures from the dataclasses, so typed settings are additions for Hydra. The dataclasses
+decide which settings exist. Each error proposes what to write instead.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

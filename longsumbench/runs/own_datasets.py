@@ -1,4 +1,4 @@
-"""Add texts of the user under a name of their own, and remove the name again."""
+"""Texts and records for use in Python, and the user's own datasets: added under a name, and removed again."""
 
 import os
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """One run: read → fit → summarize → score → record.
 
-Every step writes its result to disk. An interrupted run continues from there. The first run on some texts
-also scores the baselines.
+Every step writes its result to disk. An interrupted run continues from there. A finished run is given what was
+requested later: evidence, inputs, metrics. The first run on some texts also scores the baselines.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Summarize the user's texts: `load_system` and `longsumbench summarize`.
+"""Summarize the user's texts: `load_system` and `longsumbench summarize`, also of many files into one (`--output`).
 
 command line → system, inputs, decoding settings → summaries
 """

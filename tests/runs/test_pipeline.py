@@ -186,6 +186,14 @@ def test_the_record_is_complete(toy: Path) -> None:
     assert "n:8" in record.signature
 
 
+def test_copied_words_are_counted(toy: Path) -> None:
+    """Of a system without weights: Lead has seen only what it copies, LexRank all of the source; others write."""
+    lead, lexrank, trunc = (run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc"))
+    assert lead.words_copied == lead.source.words_seen < lead.source.words  # type: ignore[union-attr]
+    assert lexrank.words_copied == lexrank.outputs.words * lexrank.n < lexrank.source.words_seen  # type: ignore[union-attr]
+    assert trunc.words_copied is None
+
+
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
 def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
     """Only a run that depends on a seed has one in its record."""

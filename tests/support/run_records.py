@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from longsumbench.core import SECTIONS, FitReport
+from longsumbench.core import SECTIONS, DatasetSettings, Decoding, FitReport, Recipe, Scoring
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import RunRecord, StepSeconds
@@ -53,7 +53,10 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         peak_memory_gb=1.5,
         config={
             "model": {"name": model},
-            **{name: asdict(schema()) for name, schema in SECTIONS.items()},
+            "dataset": asdict(DatasetSettings("arxiv")),
+            "train": asdict(Recipe(accumulation=1)),
+            "decode": asdict(Decoding()),
+            "score": asdict(Scoring()),
             "scale": "tiny",
             "name": None,
             "results_dir": "results",
