@@ -55,7 +55,7 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
             "model": {"name": model},
             "dataset": asdict(DatasetSettings("arxiv")),
             "train": asdict(Recipe(accumulation=1)),
-            "decode": asdict(Decoding()),
+            "decode": asdict(Decoding(evidence="none")),
             "score": asdict(Scoring()),
             "scale": "tiny",
             "name": None,
