@@ -12,7 +12,7 @@ from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
 from longsumbench.core import SECTIONS, RankerSettings, registry
 from longsumbench.errors import UsageError
-from longsumbench.runs.typed_overrides import as_hydra
+from longsumbench.runs.overrides import as_hydra
 
 FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
 PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")

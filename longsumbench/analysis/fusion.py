@@ -71,7 +71,7 @@ class FusionSettings(SampleSettings):
     rouge: RougeType = setting("1", "1 | 2 | L: type of the recalls that find pairs and closest sentences")
     overlap: Percentage = setting(20.0, "t1: least recall of h by each sentence alone", "percent", "PageSum, Eq. 15")
     rise: Percentage = setting(10.0, "t2: least gain of the pair's recall", "percent", "PageSum, Eq. 16")
-    bins: Bins = setting(10, "of equal width, from distance 0 to 1", "bars")
+    bins: Bins = setting(10, "bars of equal width, from distance 0 to 1", "bars")
     appears: Percentage = setting(
         50.0, "least share of h's words from one source, for an output to state it", "percent"
     )

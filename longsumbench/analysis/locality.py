@@ -185,7 +185,9 @@ class LocalitySettings(SampleSettings):
     """Settings of `longsumbench analyze locality`."""
 
     encoder: Text | None = setting(None, "folder or hub name of a sentence encoder; null: tf-idf")
-    pooling: _Pooling = setting("auto", "of its states: mean | cls | max; auto: from its configuration, or mean")
+    pooling: _Pooling = setting(
+        "auto", "pooling of its states: mean | cls | max; auto: from its configuration, or mean"
+    )
     batch_size: BatchSize = setting(64, "encoded together", "sentences")
     device: Device = setting("auto", "auto | cpu | cuda | mps")
     distance: Distance = setting(50, "greater distances share bins of increasing width", "sentences")

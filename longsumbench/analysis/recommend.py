@@ -17,8 +17,7 @@ from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.record import RunRecord, ranking_score, source_seen
 from longsumbench.runs.results import Results
-from longsumbench.sweeps.run import plan_launch
-from longsumbench.sweeps.tables import updating_tables
+from longsumbench.sweeps.run import plan_launch, updating_tables
 
 SAMPLE = 100  # examples that are summarized
 _LEAST_SAMPLE = 20  # examples from which systems can be distinguished

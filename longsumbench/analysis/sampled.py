@@ -31,7 +31,7 @@ class SampleSettings:
     """Settings of the sample."""
 
     sample: Count | None = setting(200, "drawn from dataset.split; null: all of them", "examples")
-    seed: Seed = setting(1, "of the sample, and of an analysis's other random numbers")
+    seed: Seed = setting(1, "seed of the sample, and of other random numbers of an analysis")
 
 
 @dataclass(frozen=True)

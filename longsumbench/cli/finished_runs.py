@@ -64,7 +64,7 @@ Show what a system looked at while it wrote summaries of a finished run.
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
-  longsumbench inspect results/runs/pydoc/seal/198aff06a710 3 --output figures
+  longsumbench inspect results/runs/pydoc/seal/693c8b750af2 3 --output figures
 
 Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. They show the evidence that the run
 stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other

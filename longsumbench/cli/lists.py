@@ -99,7 +99,7 @@ def _add_status_arguments(command: Parser) -> None:
 
 
 def _execute_status(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.sweeps.status import render_status
+    from longsumbench.sweeps.state import render_status
 
     results, seconds = Path(options.results_dir).expanduser(), options.watch
     if seconds is None:

@@ -118,7 +118,7 @@ def _check_numbers(words: Sequence[str]) -> None:
 def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
     """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
     flag, _, value = word.partition("=")
-    from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS
+    from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS
 
     setting, command = flag.lstrip("-").replace("-", "_"), options.parser
     if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (

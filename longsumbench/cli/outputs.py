@@ -45,8 +45,7 @@ def _add_summarize_arguments(command: Parser) -> None:
 
 
 def _execute_summarize(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.runs.summarize import summarize_files
-    from longsumbench.runs.summarize_many import summarize_into
+    from longsumbench.runs.summarize import summarize_files, summarize_into
 
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:

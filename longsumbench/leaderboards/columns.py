@@ -21,7 +21,6 @@ from longsumbench.runs.record import (
     RunRecord,
     length_ratio,
     measured_mean,
-    reads_all,
     run_label,
     source_copied,
     source_seen,
@@ -43,7 +42,7 @@ _PERCENT = "{:.0f} %".format
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
     source = record.source
-    if source is None or reads_all(record):
+    if source is None:
         return {}
     counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

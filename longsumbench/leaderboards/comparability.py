@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
+from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, defaults_of, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, ranking_score
@@ -46,7 +46,7 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     settings = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
-        values = without_later_defaults(SECTIONS[section], record.config[section])
+        values = defaults_of(SECTIONS[section]) | record.config[section]
         settings |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
     return settings
 
@@ -108,7 +108,6 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
-    settings["reader"] = settings.get("reader") or settings.get("name")  # old records have none
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     return {key: format_plain_value(value) for key, value in settings.items() if value is not None}

@@ -119,7 +119,7 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
             return NOT_LEARNED, "outputs that do not depend on their sources"
         if lift < LEAST_LIFT:
             return NOT_LEARNED, f"{lift:.1f} % of the possible gain"
-    elif run.config["decode"].get("mode") != "extract":  # what is copied from a source depends on it
+    elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         return UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)
     if fall is not None and fall > _LARGEST_FALL and (lift is None or lift < _NEAR_THE_TOP):

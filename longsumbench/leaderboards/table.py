@@ -41,7 +41,15 @@ from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.render import tables
 from longsumbench.render.figures import draw_figure, plain_axes, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
-from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, ranking_score, source_copied, source_seen
+from longsumbench.runs.record import (
+    DEFAULT_RANKING_SCORE,
+    SHORT_ID,
+    RunRecord,
+    length_ratio,
+    ranking_score,
+    source_copied,
+    source_seen,
+)
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -483,7 +491,7 @@ def read_table(
     scores = read_all_scores(results, records)
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
-        records = [replace(record, measures={}, ranked_by=None) for record in records]
+        records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

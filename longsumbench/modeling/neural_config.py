@@ -78,9 +78,11 @@ class RankedConfig(NeuralConfig):
     rank: core.RankerName = core.setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
     ranker_dimension: core.Width = core.setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
     ranker_steps: core.Count = core.setting(
-        5_000, "of the ranker's training; unstated", "optimizer steps", decides="units"
+        5_000, "length of the ranker's training; unstated", "optimizer steps", decides="units"
     )
-    ranker_batch_size: core.BatchSize = core.setting(8, "of a step; unstated in the paper", "titles", decides="units")
+    ranker_batch_size: core.BatchSize = core.setting(
+        8, "batch size of the ranker's training; unstated in the paper", "titles", decides="units"
+    )
     unit: UnitToRank = core.setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
     paragraph_length: core.TokenCount = core.setting(
         500, "longest paragraph", "tokens", "released code", decides="units"
@@ -89,14 +91,16 @@ class RankedConfig(NeuralConfig):
         1600, "longest input, with the title", "tokens", _PAPER, decides="units"
     )
     test_input_length: core.TokenCount | None = core.setting(
-        None, "of examples to summarize; null: as in training", "tokens", decides="summaries"
+        None, "longest input of examples to summarize; null: as in training", "tokens", decides="summaries"
     )
     decode_length: core.TargetTokens = core.setting(
         400, "longest target and output", "tokens", "released code", decides="units"
     )
     dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source=_PAPER)
     tokenizer: core.Text = core.setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
-    vocabulary_size: core.VocabularySize = core.setting(32_000, "of a trained tokenizer", "entries", _PAPER)
+    vocabulary_size: core.VocabularySize = core.setting(
+        32_000, "size of a trained tokenizer's vocabulary", "entries", _PAPER
+    )
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
 
     def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:

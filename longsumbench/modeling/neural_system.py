@@ -28,7 +28,7 @@ from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import Objective, parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader, reference_ledger
 
-_FIT_VERSION = 2  # rises when the outcome of training changes
+FIT_VERSION = 2  # rises when the outcome of training changes
 _REPORT = "fit.json"  # of a stage "checkpoint", written last
 
 
@@ -48,7 +48,7 @@ class NeuralSystem(core.System):
     capabilities = core.Capabilities(shares_work=True)
     decided_by = frozenset({"seed", "train", "decode"})
     step_versions: ClassVar[Mapping[str, int]] = {
-        "fit": _FIT_VERSION,
+        "fit": FIT_VERSION,
         "units": READER_VERSIONS["units"],
         "tokenizer": READER_VERSIONS["tokenizer"],
     }
@@ -117,7 +117,7 @@ class NeuralSystem(core.System):
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
-            "version": [_FIT_VERSION, self.version],
+            "version": [FIT_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
         with processes.build_together(build):

@@ -43,8 +43,8 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
 from longsumbench.runs.scoring import score_run
+from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.tables import updating_tables
 
 _log = logging.getLogger(__name__)
 _TOP_KEYS = ("results_dir", "overwrite", "baselines", "device")  # besides dataset.* and score.*

@@ -127,7 +127,7 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
     """Describe how ROUGE is computed, if the paper does it in another way or does not say how."""
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
     runs = [run for group in means.groups.values() for run in group.runs]
-    mode = runs[0].config["score"].get("mode", "google")
+    mode = runs[0].config["score"]["mode"]
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]

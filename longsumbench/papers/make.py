@@ -17,8 +17,8 @@ from longsumbench.papers.write import PaperReport, write_paper_table
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
+from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.tables import updating_tables
 
 
 @suite_errors()

@@ -22,12 +22,11 @@ from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
-from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import config_identity, current_versions
-from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS, override_key
 
 
 class _FinishedRuns:
@@ -64,7 +63,7 @@ class _FinishedRuns:
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     """Return True if a run read the texts of a point: from the same files, or from any if the point names none."""
-    corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
+    corpus, path = registry.corpora.load(str(settings.reader)), record.settings.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
 

@@ -40,8 +40,8 @@ from longsumbench.formatting import format_plain_value
 from longsumbench.progress import track
 from longsumbench.runs.compose import OWN_SWEEP, compose, compose_overrides, hydra_session, with_recipe
 from longsumbench.runs.known_systems import make_system
+from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.run_id import config_identity
-from longsumbench.runs.typed_overrides import as_hydra, expand, format_override, override_key
 
 _CHECKPOINT = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
 

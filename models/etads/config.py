@@ -31,12 +31,14 @@ class EtadsConfig(NeuralConfig):
     decode_length: TargetTokens = setting(100, "longest target and output", "tokens", "ETADS §4.1", decides="units")
     d_model: Width = setting(512, "width", source="ETADS §4.1")
     d_ff: Width = setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
-    num_heads: Heads = setting(8, "of every attention", "heads", "ETADS §4.1")
-    encoder_layers: Depth = setting(4, "of the encoder", "layers", "ETADS §4.1")
-    decoder_layers: Depth = setting(4, "of the decoder", "layers", "ETADS §4.1")
+    num_heads: Heads = setting(8, "heads of every attention", "heads", "ETADS §4.1")
+    encoder_layers: Depth = setting(4, "depth of the encoder", "layers", "ETADS §4.1")
+    decoder_layers: Depth = setting(4, "depth of the decoder", "layers", "ETADS §4.1")
     dropout: FractionBelowOne = setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
     tokenizer: Text = setting("words", "words: of the training split | trained: byte-level BPE | hub name or folder")
-    vocabulary_size: VocabularySize = setting(50_000, "of a trained tokenizer", "entries", "ETADS §4.1")
+    vocabulary_size: VocabularySize = setting(
+        50_000, "size of a trained tokenizer's vocabulary", "entries", "ETADS §4.1"
+    )
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from support.toys import write_jsonl
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.cli.parser import Parser
 from longsumbench.cli.run import FIRST_COMPARISON
-from longsumbench.runs.typed_overrides import as_hydra
+from longsumbench.runs.overrides import as_hydra
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -189,9 +189,7 @@ def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
     """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
-    code = (
-        "import sys; from longsumbench.runs.typed_overrides import unknown_setting as u; print(u('num_snippets', []))"
-    )
+    code = "import sys; from longsumbench.runs.overrides import unknown_setting as u; print(u('num_snippets', []))"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
     )

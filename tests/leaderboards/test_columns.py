@@ -83,21 +83,17 @@ def test_settings_say_what_differs_between_rows() -> None:
 
 
 CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
-EXTRACT = {"decode": {"mode": "extract"}}
 
 
 @pytest.mark.parametrize(
     ("run", "read", "copied"),
     [
-        (record("lead", 1, source=CUT, outputs=FACTS), "5 %", "5 %"),
-        (record("lead", 1, source=CUT, config={"model": {"rank": "tfidf"}}), "100 %", "5 %"),
-        (record("lexrank", 1, source=CUT), "100 %", "5 %"),  # an old record, whose ledger has what was copied
-        (record("lexrank", 1, source=Truncation(40_000, 40_000), outputs=FACTS), "100 %", "6 %"),
-        (record("ranker", 1, source=Truncation(40_000, 40_000), outputs=FACTS), "100 %", "6 %"),
-        (record("ranker", 1, outputs=FACTS), "100 %", ""),
+        (record("lead", 1, source=CUT, words_copied=50), "5 %", "5 %"),
+        (record("lexrank", 1, source=Truncation(40_000, 40_000), words_copied=2_400), "100 %", "6 %"),
+        (record("ranker", 1, source=Truncation(40_000, 40_000)), "100 %", ""),
         (seal(1, source=Truncation(400, 200, (Cut("num_snippets", 100, 50),))), "75 %", ""),
-        (record("ea", 1, source=Truncation(9, 40_000), config=EXTRACT, outputs=FACTS), "100 %", "6 %"),
-        (record("oracle", 1, outputs=FACTS), "", ""),
+        (record("ea", 1, source=Truncation(9, 40_000), words_copied=2_400), "100 %", "6 %"),
+        (record("oracle", 1), "", ""),
     ],
 )
 def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str) -> None:
@@ -116,7 +112,7 @@ def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str)
         ("rougeLsun", r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all"),
         ("page_sise", r"no run has a column 'page_sise' \(did you mean 'page_size'\?\)"),
         ("bertscore", r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]"),
-        ("name", r"--columns name may be dataset.name or model.name: type one of these"),
+        ("redundancy", r"--columns redundancy may be dataset.redundancy or decode.redundancy: type one of these"),
     ],
 )
 def test_a_column_that_no_run_has(name: str, message: str) -> None:

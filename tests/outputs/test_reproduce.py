@@ -120,6 +120,56 @@ def test_settings_on_the_command_line_win(run: Callable[..., Path], tmp_path: Pa
     assert record.variant == "length=8"
 
 
+def change_config(folder: Path, key: str, value: object) -> Path:
+    """Change or remove (None) a setting in a run's configuration."""
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    section, _, name = key.partition(".")
+    config[section].pop(name, None)
+    if value is not None:
+        config[section][name] = value
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder / "config.yaml"
+
+
+def test_a_setting_that_was_added_since_has_its_default(run: Callable[..., Path]) -> None:
+    """A configuration without it gives the same run."""
+    folder = run(*LEAD)
+    config = plan(add_config_file(change_config(folder, "score.stem", None), []))[0].config
+    assert (config.model.length, config.score.stem) == ("9", True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words", "message"),
+    [
+        ("model.length", "-3", [], "model.length=-3; allowed: "),
+        ("model.name", "sael", [], "unknown model 'sael'"),
+        ("model.old", 3, [], "unknown setting 'model.old'"),
+        ("model.name", None, [], "is not the config.yaml of a run: model.name and dataset.name are missing"),
+        ("model.length", "9", ["model=seal"], "model= cannot be combined with --config"),
+    ],
+)
+def test_a_configuration_that_is_refused(
+    key: str, value: object, words: list[str], message: str, run: Callable[..., Path]
+) -> None:
+    """One line says what is wrong."""
+    path = change_config(run(*LEAD), key, value)
+    with pytest.raises(UsageError) as caught:
+        plan(add_config_file(path, words))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\n", b"{", b"- 3\n", b"model: 3\n"])
+def test_a_file_that_is_no_configuration(content: bytes | None, tmp_path: Path) -> None:
+    """A missing, damaged or other file ends in one line."""
+    path = tmp_path / "config.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=f"--config {path} ") as caught:
+        add_config_file(path, [])
+    assert "\n" not in str(caught.value)
+
+
 def test_a_prediction_that_differs_is_found(
     run: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

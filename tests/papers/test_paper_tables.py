@@ -20,8 +20,8 @@ from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.papers.paper_tables import PAPER, PaperRow, PaperTable, read_paper_tables
 from longsumbench.papers.points import plan_paper_table
+from longsumbench.runs.overrides import override_key
 from longsumbench.runs.results import Results
-from longsumbench.runs.typed_overrides import override_key
 
 PAPER_TABLES = read_paper_tables()
 NAMES = list(PAPER_TABLES)

@@ -88,11 +88,6 @@ def test_every_field_survives(tmp_path: Path) -> None:
     assert read_summaries(tmp_path / "p.jsonl") == [whole, bare]
 
 
-def test_a_line_without_counts_has_no_counts() -> None:
-    """Files of systems that count nothing are those of earlier versions, byte by byte."""
-    assert list(json.loads(to_line(Summary("a", "text")))) == ["id", "prediction", "complete", "tokens", "truncation"]
-
-
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
 def test_a_resumed_run_writes_what_an_undisturbed_one_does(stopped_after: int, tmp_path: Path) -> None:
     """Finished batches are not done again, the others with the same neighbours; the file is the same, byte by byte."""

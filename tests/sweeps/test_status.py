@@ -12,8 +12,18 @@ import pytest
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
-from longsumbench.sweeps.status import render_status, seconds_left, sweeps_in
+from longsumbench.sweeps.state import (
+    DONE,
+    FAILED,
+    RUNNING,
+    SKIPPED,
+    WAITING,
+    PointState,
+    Sweep,
+    render_status,
+    seconds_left,
+    sweeps_in,
+)
 
 THREE = ["seed=1", "seed=2", "seed=3"]
 

@@ -53,7 +53,7 @@ class RankRecallSettings:
 
     rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
     unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
-    seed: Seed = setting(1, "of a ranker's training")
+    seed: Seed = setting(1, "seed of the training of rankers")
     device: Device = setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
 
     def __post_init__(self) -> None:

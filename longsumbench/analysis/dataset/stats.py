@@ -174,8 +174,8 @@ _ALL_RUNS = "all"
 class StatsSettings:
     """Settings of `longsumbench stats`."""
 
-    sample: Count | None = setting(1_000, "of each split for slow measures; null: all", "examples")
-    seed: Seed = setting(1, "of the sample")
+    sample: Count | None = setting(1_000, "examples of each split for slow measures; null: all", "examples")
+    seed: Seed = setting(1, "seed of the sample")
     duplicates: bool = setting(True, "find near-duplicates in different splits")
     train_ranker: bool = setting(False, "train systems' learned rankers; false: texts in the order of the source")
     run: Text = setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
