@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.core import Between, Sentences, check_value, registry
-from longsumbench.errors import UsageError, suite_errors
+from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
@@ -431,6 +431,9 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     record.check_written(folder, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
+    if missing := set(scores.index) - predictions.keys():
+        problem = f"lacks {len(missing)} summaries that scores.csv has; overwrite=true repeats the run"
+        raise DataError(problem, folder / "predictions.jsonl")
     return ComparedRun(folder, record, scores, predictions)
 
 

@@ -286,10 +286,8 @@ def _summarize_each(
             log = folder / "work" / "decoding.jsonl"
             best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
         else:
-            from longsumbench.modeling.neural_system import NeuralSystem  # imports torch
-
-            assert isinstance(system, NeuralSystem)  # no other system keeps several checkpoints
-            system.load_checkpoint(number)
+            neural_system: Any = system  # no other system keeps several checkpoints
+            neural_system.load_checkpoint(number)
         outputs.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
     return outputs
 
