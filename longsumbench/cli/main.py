@@ -17,7 +17,7 @@ from longsumbench.progress import log_level
 
 _COMMAND_NAMES = (
     *("run", "recommend", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
-    *("inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
+    *("agreement", "inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
 )
 COMMANDS: tuple[Command, ...] = tuple(
     getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _COMMAND_NAMES
