@@ -1,10 +1,10 @@
-"""Writes how far metrics agree with people on the released judgements, without texts.
+"""Writes how far metrics agree with people on released judgements, without texts.
 
-python benchmarks/agreement.py ../shared/data/judged [--sets summeval_op longsciverify/arxiv] [--resamples 1000]
+python benchmarks/agreement.py ../shared/data/judged [--sets summeval_op longsciverify/arxiv] [--pictures FOLDER]
 
 The folder has kirstein_qmsum, koh2022, longsciverify, squality_human and summeval_op, each as `longsumbench agreement`
-reads it; the meetings of kirstein_qmsum are in ../qmsum_outputs. Writes results/reference/agreement/<set>.csv and .png,
-in about a minute of one core.
+reads it; the meetings of kirstein_qmsum are in ../qmsum_outputs. Prints the tables. Writes all sets into
+results/reference/agreement/agreement.csv, in half a minute of one core.
 """
 
 import argparse
@@ -12,15 +12,18 @@ import json
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
+from longsumbench.files import write_atomically
 from longsumbench.outputs.agreement import Agreement, agreement
 from longsumbench.outputs.agreement_figure import write_agreement
 
-PUBLISHED = Path(__file__).parents[1] / "results" / "reference" / "agreement"
+PUBLISHED = Path(__file__).parents[1] / "results" / "reference" / "agreement" / "agreement.csv"
 METRICS = ["extractive", "novel_ngrams"]
 ERRORS = "number of errors (of 8)"  # of kirstein_qmsum: those labelled for all systems
 PARTIAL_LABELS = ("error: total omission", "error: partial omission / lacking depth")
@@ -82,28 +85,36 @@ def error_counts(judgements: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"id": document, "system": system, "annotator": annotator, "aspect": ERRORS, "score": number}
 
 
-def agreement_of_set(name: str, judged: Path, copies: Path, resamples: int = 1_000) -> Agreement:
+def agreement_of_set(name: str, judged: Path, copies: Path) -> Agreement:
     """Measure the agreement of a set."""
     options = SETS[name]._asdict() | {"folder": judged_folder(name, judged, copies)}
-    return replace(agreement(**options, metrics=METRICS, resamples=resamples), name=name)
+    return replace(agreement(**options, metrics=METRICS), name=name)
 
 
-def file_name(name: str) -> str:
-    """Return the name of a set's folder."""
-    return name.replace("/", "-").replace("; ", "-").replace(" ", "-").lower()
+def table_of_sets(results: Iterable[Agreement]) -> str:
+    """Return the tables of several sets as one CSV."""
+    tables = [result.table.assign(set=result.name) for result in results]
+    table = pd.concat(tables)[["set", *tables[0].columns.drop("set")]].dropna(axis="columns", how="all")
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.4f")
 
 
 def main() -> None:
-    """Write the tables and pictures."""
+    """Print the tables; write them, if all sets are measured, and the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("judged", type=Path)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--resamples", type=int, default=1_000)
+    parser.add_argument("--pictures", type=Path)
     options = parser.parse_args()
+    results = []
     for name in options.sets:
         with tempfile.TemporaryDirectory() as copies:
-            result = agreement_of_set(name, options.judged, Path(copies), options.resamples)
-        print(result.render(), *write_agreement(result, PUBLISHED / file_name(name)), "", sep="\n")
+            results.append(result := agreement_of_set(name, options.judged, Path(copies)))
+        print(result.render(), end="\n\n")
+        if options.pictures:
+            write_agreement(result, options.pictures / name)
+    if options.sets == list(SETS):
+        write_atomically(PUBLISHED, table_of_sets(results))
+        print(PUBLISHED)
 
 
 if __name__ == "__main__":

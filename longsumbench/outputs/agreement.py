@@ -5,9 +5,8 @@ folder --read_judged, score_judged--> scores, judgements --measure_agreement--> 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +31,6 @@ from longsumbench.outputs.rank_statistics import (
     tau_b,
 )
 from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
 ANNOTATORS = "annotators"  # the row of people's own agreement
@@ -80,13 +76,6 @@ class Agreement(ShownInNotebooks):
         """Return the table as CSV."""
         return self.table.to_csv(index=False, lineterminator="\n", float_format="%.4f")
 
-    def figure(self) -> "Figure":
-        """Return the picture: τ within documents of each metric and aspect, with annotators and controls as lines."""
-        from longsumbench.outputs.agreement_figure import agreement_picture_size, draw_agreement
-        from longsumbench.render.figures import draw_figure
-
-        return draw_figure(agreement_picture_size(self), partial(draw_agreement, self))
-
     def render(self) -> str:
         """Return a table for each aspect and its reading, for the terminal."""
         head, readings = (
@@ -107,7 +96,7 @@ class Agreement(ShownInNotebooks):
         else:
             text = f"no metric follows it: the interval of the largest τ, of {name}, includes 0"
         if ANNOTATORS in rows.index:
-            text += f"; annotators reach {rows.loc[ANNOTATORS, 'tau']:.2f}"
+            text += f"; annotators reach {float(rows['tau'][ANNOTATORS]):.2f}"
         for control, row in rows[(rows["kind"] == "control") & (rows["tau"].abs() > abs(tau))].iterrows():
             text += f"; {measure_heading(str(control))} alone: {row['tau']:.2f}" if _is_clear(row, "tau") else ""
         return f"{aspect}: {text}."
@@ -115,11 +104,9 @@ class Agreement(ShownInNotebooks):
     def _block(self, aspect: str) -> Block:
         rows, of_systems = self.rows_of(aspect), self.rows_of(aspect, "system")
         documents, systems = (int(rows[name].max()) for name in ("documents", "systems"))
-        heading = f"{aspect}: τ of {format_count(documents, 'document')}, {format_count(systems, 'system')}; "
-        has_ceiling = ANNOTATORS in rows.index
-        heading += (
-            f"Krippendorff's α {rows.loc[ANNOTATORS, 'alpha']:.2f}" if has_ceiling else "one annotator: no ceiling"
-        )
+        alphas = rows["alpha"][rows.index == ANNOTATORS]
+        ceiling = ", ".join(f"Krippendorff's α {alpha:.2f}" for alpha in alphas) or "one annotator: no ceiling"
+        counts = f"τ of {format_count(documents, 'document')}, {format_count(systems, 'system')}"
         cells = []
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
             tau = _number(row["tau"]) + (_MARK if systems < FEWEST_SYSTEMS else "")
@@ -130,7 +117,15 @@ class Agreement(ShownInNotebooks):
             cells.append([*texts, _number(row["accuracy"]), _number(row["close"])])
         columns = ("", "τ", "95 %", "given\nlength", "systems", "95 % ", "pairs", "close")
         notes = tuple(dict.fromkeys(note for note in (*rows["note"], *of_systems["note"]) if note))
-        block = Block(heading, (), columns, "lrlrrlrr", cells, optional=("close", "pairs"), footnotes=notes)
+        block = Block(
+            f"{aspect}: {counts}; {ceiling}",
+            (),
+            columns,
+            "lrlrrlrr",
+            cells,
+            optional=("close", "pairs"),
+            footnotes=notes,
+        )
         return block.without_empty_columns()
 
 
@@ -231,7 +226,7 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int, few
             for statistic, draws in statistics.items():
                 low, high = percentile_interval(draws, None if statistic == "tau_both" else documents)
                 row |= {statistic: draws[0], f"{statistic}_lo": low, f"{statistic}_hi": high}
-            if statistics and np.isnan(row["tau"]):
+            if statistics and np.isnan(statistics["tau"][0]):
                 row["note"] = f"τ is undefined: the {'judgements' if constant else f'scores of {name}'} are constant."
             rows.append(row)
     return _tested(pd.DataFrame(rows), {name: tau_b(measures.scores[name], people) for name in measures.shown})
@@ -259,12 +254,13 @@ def _average_levels(
 def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
     """Test the τ within documents of each shown measure against that of the metric of largest |τ|."""
     table = table.assign(best=False, p=np.nan, p_holm=np.nan)
-    within = table[(table["level"] == "within") & table["measure"].isin(taus.keys()) & table["tau"].notna()]
-    metrics = within[within["kind"] == "metric"]
-    if len(metrics):
-        best = metrics["tau"].abs().idxmax()
-        others = within.drop(index=best)
-        gaps = np.stack([taus[name] - taus[table.loc[best, "measure"]] for name in others["measure"]], axis=1)
-        table.loc[best, "best"], p_values = True, approximate_randomization(np.nan_to_num(gaps), RESAMPLES)
-        table.loc[others.index, "p"], table.loc[others.index, "p_holm"] = p_values, holm(p_values)
+    tested = table["measure"].isin(taus.keys()) & table["tau"].notna()
+    places = {str(table["measure"][row]): row for row in table.index[(table["level"] == "within") & tested]}
+    metrics = [name for name in places if name not in CONTROLS]
+    if metrics:
+        best = max(metrics, key=lambda name: abs(float(table["tau"][places[name]])))
+        table.loc[places.pop(best), "best"] = True
+        gaps = np.stack([taus[name] - taus[best] for name in places], axis=1)
+        p_values = approximate_randomization(np.nan_to_num(gaps), RESAMPLES)
+        table.loc[list(places.values()), "p"], table.loc[list(places.values()), "p_holm"] = p_values, holm(p_values)
     return table

@@ -99,6 +99,8 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
     documents = _read_table(paths[0], lambda line: {"id": id_in(row := row_in(line), "id"), "row": row})
     texts = _read_table(paths[1], lambda line: vars(parse_json(line, _Output)))
     judged = _read_table(paths[2], lambda line: vars(parse_json(line, _Judgement)))
+    _refuse(documents, documents["id"].duplicated(), "a second document {id!r}; keep one", paths[0])
+    _refuse(texts, texts.duplicated(_PAIR), "a second output of {system} for {id!r}; keep one", paths[1])
     _refuse(texts, ~texts["id"].isin(documents["id"]), "unknown document {id!r}; correct or remove the row", paths[1])
     _refuse(judged, ~judged["id"].isin(documents["id"]), "unknown document {id!r}; correct or remove the row", paths[2])
     _refuse(
@@ -108,8 +110,6 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
         paths[2],
     )
     _refuse(judged, ~_pairs_in(judged, texts), "{system} has no output for {id!r}; remove the judgement", paths[2])
-    _refuse(documents, documents["id"].duplicated(), "a second document {id!r}; keep one", paths[0])
-    _refuse(texts, texts.duplicated(_PAIR), "a second output of {system} for {id!r}; keep one", paths[1])
     if unknown := sorted({*leave_out} - {*texts["system"]}):
         raise UnknownName("system", unknown[0], {*texts["system"]})
     conditions = [word.partition("=") for word in where]
@@ -123,14 +123,14 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
         notes.append(f"left out: {format_count(len(without), 'document')} without reference ({first_ids(without)})")
         examples = {name: example for name, example in examples.items() if example.references}
     outputs = texts[texts["id"].isin(examples.keys()) & ~texts["system"].isin(leave_out)].set_index(_PAIR)["output"]
-    empty = outputs.str.strip() == ""
+    systems, empty = list(outputs.index.unique("system")), outputs.str.strip() == ""
     notes += _named(outputs.index[empty], "left out: {}", "empty output")
     outputs = outputs[~empty]
     judged = judged[_pairs_in(judged, outputs.reset_index())]
     if judged.empty:
         raise DataError("no judgement of these documents and systems", paths[2])
     axes = [list(judged[name].unique()) for name in ("aspect", "annotator")]
-    axes += [list(examples), systems := list(outputs.index.unique("system"))]
+    axes += [list(examples), systems]
     means = judged.groupby(["aspect", "annotator", *_PAIR])["score"].mean()
     values = means.reindex(pd.MultiIndex.from_product(axes)).to_numpy(np.float64).reshape([len(axis) for axis in axes])
     return JudgedOutputs(examples, outputs, systems, axes[0], values, notes)
@@ -139,9 +139,8 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
 def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     """Score each output with ROUGE, `score.metrics` and the controls; of several references, the best one by column."""
     requested = list(dict.fromkeys(["rouge", *scoring.metrics]))
-    sources = {metric: control for control, (metric, _) in CONTROLS.items()} | dict(
-        zip(requested, requested, strict=True)
-    )
+    sources = {name: name for name in requested}
+    sources |= {metric: control for control, (metric, _) in CONTROLS.items() if metric not in requested}
     metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in sources}
     for metric in metrics.values():
         metric.check()
@@ -184,7 +183,7 @@ def _best_scores(metric: Metric, text: str, example: Example) -> dict[str, float
     return {column: max(scores[column] for scores in each) for column in each[0]}
 
 
-def _named(pairs: pd.MultiIndex, message: str, noun: str, after: str = "") -> list[str]:
+def _named(pairs: "pd.Index[Any]", message: str, noun: str, after: str = "") -> list[str]:
     names = [f"{system} on {name}" for name, system in pairs]
     return [message.format(format_count(len(names), noun) + after) + f" ({first_ids(names)})"] if names else []
 

@@ -44,9 +44,9 @@ def tau_b(first: Numbers, second: Numbers, weights: Numbers | float = 1.0, most:
 def spearman(first: Numbers, second: Numbers) -> Numbers:
     """Return Spearman's ρ over the last axis, [..., items] → [...]; items with a missing value are left out."""
     present = (np.isfinite(first) & np.isfinite(second)).astype(np.float64)
-    numbers = (np.nan_to_num(scores) for scores in (first, second))
-    signs = (np.sign(scores[..., :, None] - scores[..., None, :]) for scores in numbers)
-    return _cosine(*((sign * present[..., None, :]).sum(axis=-1) for sign in signs), present)  # centred ranks, doubled
+    signs = [np.sign(scores[..., :, None] - scores[..., None, :]) for scores in map(np.nan_to_num, (first, second))]
+    ranks = [(sign * present[..., None, :]).sum(axis=-1) for sign in signs]  # doubled, with a mean of 0
+    return _cosine(ranks[0], ranks[1], present)
 
 
 def rank_agreement(
@@ -64,25 +64,22 @@ def rank_agreement(
     if systems is not None:
         present = (np.isfinite(scores) & np.isfinite(people)).astype(np.float64)
         with np.errstate(invalid="ignore"):
-            means = (counts @ (np.nan_to_num(x) * present) / (counts @ present) for x in (scores, people, length))
-            scores, people, length = (np.round(mean, 12) for mean in means)  # [draws, systems]
+            sums = (counts @ (np.nan_to_num(table) * present) for table in (scores, people, length))
+            scores, people, length = (np.round(total / (counts @ present), 12) for total in sums)  # [draws, systems]
     gaps, signs, pairs = _pairs(scores, people)
-    sizes = np.ma.masked_array(np.abs(gaps), pairs == 0)
-    median = np.ma.filled(np.ma.median(sizes, axis=None if systems is None else -1, keepdims=True), 0.0)
-    values = {
+    sizes = np.sort(np.where(pairs > 0, np.abs(gaps), np.inf).reshape(1 if systems is None else len(gaps), -1))
+    middle = np.maximum(np.isfinite(sizes).sum(axis=-1, keepdims=True) - 1, 0) // 2
+    statistics = {
         "tau": tau_b(scores, people),
         "spearman": spearman(scores, people),
         "accuracy": mean_over(calibrated_accuracy(gaps, signs, pairs, slice(None if systems is None else 1)), pairs),
-        "close": tau_b(scores, people, most=median),
+        "close": tau_b(scores, people, most=np.take_along_axis(sizes, middle, axis=-1)),
     }
-    if systems is not None:
-        every = np.eye(len(scores))
-        return values | {
-            "tau_both": tau_b(scores, people, systems),
-            "partial": _partial_tau(scores, people, length, every),
-        }
-    means = {name: mean_over(value, np.isfinite(value) * counts) for name, value in values.items()}
-    return means | {"partial": _partial_tau(scores, people, length, counts)}
+    if systems is None:
+        statistics = {name: mean_over(each, np.isfinite(each) * counts) for name, each in statistics.items()}
+        return {**statistics, "partial": _partial_tau(scores, people, length, counts)}
+    partial = _partial_tau(scores, people, length, np.eye(len(scores)))
+    return {**statistics, "tau_both": tau_b(scores, people, systems), "partial": partial}
 
 
 def calibrated_accuracy(gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: slice = slice(None)) -> Numbers:
@@ -103,7 +100,7 @@ def calibrated_accuracy(gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: s
     steps, sums = sizes[chosen].ravel()[order], np.round(np.cumsum(gains[order]), 12)
     sums = np.where(np.append(steps[1:] > steps[:-1], True), sums, 0)  # of equal differences, all or none are ties
     threshold = steps[np.argmax(sums)] if sums.max(initial=0) > 0 else 0.0
-    return np.where(sizes <= threshold, tied, right).astype(np.float64)
+    return np.asarray(np.where(sizes <= threshold, tied, right), dtype=np.float64)
 
 
 def krippendorff_alpha(judgements: Numbers, counts: Numbers) -> Numbers:
@@ -120,7 +117,7 @@ def krippendorff_alpha(judgements: Numbers, counts: Numbers) -> Numbers:
     total, first, second, observed = (counts @ part.sum(axis=-1) for part in parts)
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (second - first**2 / total) / (total - 1)
-        return np.where(expected > 1e-12 * second, 1 - observed / total / expected, np.nan)
+        return np.asarray(np.where(expected > 1e-12 * second, 1 - observed / total / expected, np.nan))
 
 
 def mean_of(values: Numbers) -> Numbers:
@@ -131,7 +128,7 @@ def mean_of(values: Numbers) -> Numbers:
 def mean_over(values: Numbers, weights: Numbers) -> Numbers:
     """Return the weighted mean over the last axis; NaN if no value has a weight."""
     total, sums = weights.sum(axis=-1), (np.nan_to_num(values) * weights).sum(axis=-1)
-    return np.divide(sums, total, out=np.full_like(sums, np.nan), where=total > 0)
+    return np.asarray(np.divide(sums, total, out=np.full_like(sums, np.nan), where=total > 0))
 
 
 def _pairs(first: Numbers, second: Numbers, weights: Numbers | float = 1.0) -> tuple[Numbers, Numbers, Numbers]:
@@ -144,9 +141,9 @@ def _pairs(first: Numbers, second: Numbers, weights: Numbers | float = 1.0) -> t
 
 def _cosine(first: Numbers, second: Numbers, weights: Numbers) -> Numbers:
     """Return Σ w·x·y / √(Σ w·x² · Σ w·y²) over the last axis; NaN if a side is 0: its scores are constant."""
-    product, *squares = ((weights * x * y).sum(axis=-1) for x, y in ((first, second), (first, first), (second, second)))
-    norm = np.sqrt(squares[0] * squares[1])
-    return np.divide(product, norm, out=np.full_like(norm, np.nan), where=norm > 0)
+    products = [(weights * x * y).sum(axis=-1) for x, y in ((first, second), (first, first), (second, second))]
+    norm = np.sqrt(products[1] * products[2])
+    return np.asarray(np.divide(products[0], norm, out=np.full_like(norm, np.nan), where=norm > 0))
 
 
 def _partial_tau(first: Numbers, second: Numbers, third: Numbers, counts: Numbers) -> Numbers:
@@ -156,4 +153,4 @@ def _partial_tau(first: Numbers, second: Numbers, third: Numbers, counts: Number
     with np.errstate(divide="ignore", invalid="ignore"):
         taus = {(i, j): sums[i, j] / np.sqrt(sums[i, i] * sums[j, j]) for i, j in sums}
         rest = (1 - taus[0, 2] ** 2) * (1 - taus[1, 2] ** 2)
-        return np.where(rest > 1e-9, (taus[0, 1] - taus[0, 2] * taus[1, 2]) / np.sqrt(rest), np.nan)
+        return np.asarray(np.where(rest > 1e-9, (taus[0, 1] - taus[0, 2] * taus[1, 2]) / np.sqrt(rest), np.nan))

@@ -131,7 +131,7 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
         ("outputs", {"id": "two"}, "outputs.jsonl:4: a second output of a for 'two'"),
         ("outputs", {"output": 3}, "outputs.jsonl:1: Expected `str`, got `int`"),
         ("documents", {"references": "text"}, "'references' must be a list"),
-        ("documents", {"id": "two"}, "unknown document 'one'"),
+        ("documents", {"id": "two"}, "documents.jsonl:2: a second document 'two'"),
     ],
 )
 def test_bad_rows_are_one_line(rows: Rows, tmp_path: Path, name: str, change: Any, message: str) -> None:
@@ -151,5 +151,5 @@ def test_judgements_without_their_output_are_refused(rows: Rows, tmp_path: Path)
     (tmp_path / "judgements.jsonl").write_text("")
     with pytest.raises(DataError, match="the file is empty"):
         read_judged(tmp_path)
-    with pytest.raises(SuiteError, match="documents.jsonl"):
+    with pytest.raises(SuiteError, match="documents"):
         read_judged(tmp_path / "nowhere")
