@@ -26,8 +26,8 @@ from longsumbench.outputs.rank_statistics import (
     krippendorff_alpha,
     mean_of,
     percentile_interval,
+    pooled_agreement,
     rank_agreement,
-    spearman,
     tau_b,
 )
 from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
@@ -207,7 +207,8 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int, few
     people, length = np.round(mean_of(judgements), 12), measures.scores["words"]
     seeds = enumerate(people.shape, start=BOOTSTRAP_SEED)
     counts, system_counts = (draw_counts(resamples, size, seed) for seed, size in seeds)
-    num_systems, constant = int(np.isfinite(people).any(axis=0).sum()), np.isnan(tau_b(people, people)).all()
+    num_systems, num_documents = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (0, 1))
+    constant = np.isnan(tau_b(people, people)).all()
     refused = f"No τ of systems: {num_systems} are fewer than {fewest_systems}." if num_systems < fewest_systems else ""
     compared = {name: [(scores, people)] for name, scores in measures.scores.items()}
     if np.isfinite(judgements).sum(axis=0).max() > 1:
@@ -224,7 +225,8 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int, few
             row = {"measure": name, "kind": kind, "level": level, "documents": documents, "systems": num_systems}
             row["note"] = refused if level == "system" else ""
             for statistic, draws in statistics.items():
-                low, high = percentile_interval(draws, None if statistic == "tau_both" else documents)
+                size = documents if level == "within" else num_documents
+                low, high = percentile_interval(draws, None if statistic == "tau_both" else size)
                 row |= {statistic: draws[0], f"{statistic}_lo": low, f"{statistic}_hi": high}
             if statistics and np.isnan(statistics["tau"][0]):
                 row["note"] = f"τ is undefined: the {'judgements' if constant else f'scores of {name}'} are constant."
@@ -238,12 +240,8 @@ def _average_levels(
     """Return level → statistic → [draws], the mean over pairs of scores; `system` is empty without their counts."""
     each = []
     for scores, people in pairs:
-        flat = scores.reshape(1, -1), people.reshape(1, -1)
+        within, pooled = rank_agreement(scores, people, length, counts), pooled_agreement(scores, people)
         of_systems = {} if system_counts is None else rank_agreement(scores, people, length, counts, system_counts)
-        within, pooled = (
-            rank_agreement(scores, people, length, counts),
-            {"tau": tau_b(*flat), "spearman": spearman(*flat)},
-        )
         each.append({"within": within, "system": of_systems, "pooled": pooled})
     return {
         level: {name: mean_of(np.stack([levels[level][name] for levels in each])) for name in statistics}

@@ -32,10 +32,10 @@ _DECIMALS = 12  # of scores, so that equal sums in another order are ties
 
 
 class _SourceMissing(Exception):
-    pass
+    """A metric reads the source of a document that has none."""
 
 
-class _WithoutSource(Example):
+class _WithoutSource(Example):  # without it, a metric would find no words, and score 0
     def sentences(self) -> NoReturn:
         raise _SourceMissing
 
@@ -103,12 +103,7 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
     _refuse(texts, texts.duplicated(_PAIR), "a second output of {system} for {id!r}; keep one", paths[1])
     _refuse(texts, ~texts["id"].isin(documents["id"]), "unknown document {id!r}; correct or remove the row", paths[1])
     _refuse(judged, ~judged["id"].isin(documents["id"]), "unknown document {id!r}; correct or remove the row", paths[2])
-    _refuse(
-        judged,
-        ~judged["system"].isin(texts["system"]),
-        "unknown system {system!r}; correct or remove the row",
-        paths[2],
-    )
+    _refuse(judged, ~judged["system"].isin(texts["system"]), "unknown system {system!r}; correct the row", paths[2])
     _refuse(judged, ~_pairs_in(judged, texts), "{system} has no output for {id!r}; remove the judgement", paths[2])
     if unknown := sorted({*leave_out} - {*texts["system"]}):
         raise UnknownName("system", unknown[0], {*texts["system"]})
@@ -144,16 +139,17 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in sources}
     for metric in metrics.values():
         metric.check()
+    shape = len(judged.examples), len(judged.systems)
     index = pd.MultiIndex.from_product([judged.examples, judged.systems])
     scored: dict[tuple[str, str], dict[str, float]] = {}
-    without_source: dict[str, None] = {}
+    without_source: dict[str, set[str]] = {}  # metric → documents
     for pair in track(index[index.isin(judged.outputs.index)], "scoring", len(judged.outputs), "outputs"):
         scored[pair] = {}
         for name, metric in metrics.items():
             try:
                 scored[pair] |= _best_scores(metric, judged.outputs[pair], judged.examples[pair[0]])
             except _SourceMissing:
-                without_source[name] = None
+                without_source.setdefault(name, set()).add(pair[0])
     table = pd.DataFrame.from_dict(scored, "index").reindex(index).dropna(axis="columns", how="all")
     kept = {name: [c for c in (*metrics[name].columns, *metrics[name].further) if c in table] for name in requested}
     tables = {column: table[column] for columns in kept.values() for column in columns}
@@ -162,13 +158,15 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
         tables["copied_bigrams"] = 1 - tables["copied_bigrams"]
     short = tables["words"] < 2  # such a text repeats nothing
     tables["repeated_bigrams"] = table["repetition_2"].mask(short, 0.0)
-    notes = [f"{sources[name]} is left out: it reads sources, which are missing" for name in without_source]
+    notes = [
+        f"{sources[name]} is left out in {len(ids)} of {format_count(shape[0], 'document')}: it reads sources"
+        for name, ids in without_source.items()
+    ]
     idle = [name for name in requested if not kept[name] and name not in without_source]
     notes += [f"{name} is left out: it applies to no output (are references missing?)" for name in idle]
     notes += _named(index[short], "{}", "output", " of fewer than two words")
     shown = [column for column in kept["rouge"] if column.endswith("_f") or column.startswith("rouge1")]
     shown += [column for name in requested[1:] for column in kept[name][:1]]
-    shape = len(judged.examples), len(judged.systems)
     scores = {name: column.round(_DECIMALS).to_numpy(np.float64).reshape(shape) for name, column in tables.items()}
     return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)
 

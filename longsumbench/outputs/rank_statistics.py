@@ -5,6 +5,7 @@ Bootstrapped statistics are arrays [draws] that begin with the estimate. An unde
 
 import numpy as np
 import scipy.special
+import scipy.stats
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
@@ -80,6 +81,15 @@ def rank_agreement(
         return {**statistics, "partial": _partial_tau(scores, people, length, counts)}
     partial = _partial_tau(scores, people, length, np.eye(len(scores)))
     return {**statistics, "tau_both": tau_b(scores, people, systems), "partial": partial}
+
+
+def pooled_agreement(scores: Numbers, people: Numbers) -> dict[str, Numbers]:
+    """Return τ-b and Spearman's ρ over all outputs together, each [1]; scipy's, whose time grows as n·log n."""
+    present = np.isfinite(scores) & np.isfinite(people)
+    ranks = [scipy.stats.rankdata(values[present]) for values in (scores, people)]
+    first, second = (rank - (len(rank) + 1) / 2 for rank in ranks)
+    tau = scipy.stats.kendalltau(*ranks).statistic if len(first) > 1 else np.nan
+    return {"tau": np.array([tau]), "spearman": _cosine(first[None], second[None], np.ones_like(first))}
 
 
 def calibrated_accuracy(gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: slice = slice(None)) -> Numbers:
