@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
+from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
 from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError, suite_errors
@@ -173,9 +174,12 @@ def agreement(
         UsageError: a setting, a system or a field is unknown.
         DataError: a file is missing or damaged, or names unknown documents or systems.
     """
-    typed: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(words)))
-    if unknown := [name for name in typed if name != "score"]:
-        raise UsageError(f"agreement has no setting '{unknown[0]}'; it takes those of score.*")
+    try:
+        typed: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(words)))
+    except YAMLError as error:
+        raise UsageError(f"cannot read the settings {' '.join(words)}: write score.NAME=VALUE") from error
+    if unknown := [name for name, value in typed.items() if name != "score" or not isinstance(value, dict)]:
+        raise UsageError(f"agreement has no setting '{unknown[0]}'; write score.NAME=VALUE")
     scoring = build_settings(Scoring, {**typed.get("score", {}), **settings}, "score.")
     path = Path(folder).expanduser()
     judged = read_judged(path, where, leave_out)
