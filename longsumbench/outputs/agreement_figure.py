@@ -12,7 +12,7 @@ from longsumbench.render.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
 
 _COLUMNS, _WIDTH, _ROW, _REST = 3, 3.1, 0.27, 1.1  # plots side by side; inches of a plot, of a metric, of its titles
 _LINES = dict(zip((ANNOTATORS, *CONTROLS), ("#000000", *COLOURS[1:4]), strict=True))
@@ -20,22 +20,17 @@ _LINES = dict(zip((ANNOTATORS, *CONTROLS), ("#000000", *COLOURS[1:4]), strict=Tr
 
 def write_agreement(result: Agreement, folder: Path) -> list[Path]:
     """Write `agreement.csv`, `.png` and `.svg`; return their paths."""
-    pictures = render_picture(agreement_picture_size(result), partial(draw_agreement, result))
+    columns, metrics = min(_COLUMNS, len(result.aspects)), sum(name not in _LINES for name in result.shown)
+    height = 0.9 + (_REST + _ROW * metrics) * -(-len(result.aspects) // columns)
+    pictures = render_picture((1.6 + _WIDTH * max(2, columns), height), partial(_draw_agreement, result))
     files = {f"agreement.{kind}": image for kind, image in pictures.items()}
     return write_pictures(folder, {"agreement.csv": result.csv(), **files})
 
 
-def agreement_picture_size(result: Agreement) -> tuple[float, float]:
-    """Return width and height in inches."""
-    metrics = sum(name not in _LINES for name in result.shown)
-    rows = -(-len(result.aspects) // _COLUMNS)
-    return 1.6 + _WIDTH * max(2, min(_COLUMNS, len(result.aspects))), 0.9 + (_REST + _ROW * metrics) * rows
-
-
-def draw_agreement(result: Agreement, figure: "Figure | SubFigure") -> None:
+def _draw_agreement(result: Agreement, figure: "Figure") -> None:
     """Draw τ within documents of each metric, with its 95 % interval, and lines of the annotators and the controls."""
     columns = min(_COLUMNS, len(result.aspects))
-    figure.figure.set_layout_engine("constrained")
+    figure.set_layout_engine("constrained")
     grid = figure.subplots(-(-len(result.aspects) // columns), columns, sharex=True, sharey=True, squeeze=False).flat
     for plot, aspect in zip(grid, result.aspects, strict=False):
         _draw_aspect(plot, result, aspect)
