@@ -86,7 +86,7 @@ def work(steps: int) -> None:
     sizes: dict[str, Any] = {"d_model": 128, "d_ff": 256, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
     lengths: dict[str, Any] = {"snippet_length": UNIT_LENGTH, "num_snippets": UNITS, "extractive_length": 256}
     system = Seal(SealConfig(**sizes, **lengths, decode_length=TARGET, segment_length=SEGMENT))
-    model = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).train()
+    model = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).train()
     optimizer = torch.optim.Adam(model.parameters())
     batch = {
         "input_ids": torch.randint(4, VOCABULARY, (EXAMPLES, UNITS, UNIT_LENGTH)),

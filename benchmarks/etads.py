@@ -3,8 +3,7 @@
     python benchmarks/etads.py [--only training decoding attention] [--repeats 5] [--device cpu]
 
 Random weights, float32, 4 + 4 layers of width 512 and 2,048, 50,000 words, 8 texts of 400 words, 100 target words,
-dropout 0.2 in training. What is compared takes turns in one process, behind a first turn that does not count, and a
-ratio is the median of those of the turns.
+dropout 0.2 in training. What is compared takes turns (measuring.py).
 
 training: forward and backward, with focus, saliency or both in all four layers, and the basic model.
 decoding: 10 beams write 100 words (Wu's length penalty and the summary coverage penalty for all), reading included;
@@ -13,21 +12,20 @@ attention: forward and backward of one layer's focus attention, and of attention
 """
 
 import argparse
-import statistics
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
-from measuring import in_turns, ratio
-from tabulate import tabulate
+from measuring import in_turns, print_turns
 from torch import Tensor
 from torch.nn import functional as F
 
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.models.etads.attention import FocusWindows, focus_attention
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import FocusWindows, focus_attention
-from longsumbench.models.etads.system import EtadsNetwork
+from longsumbench.models.etads.model import EtadsForConditionalGeneration
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10
@@ -59,7 +57,7 @@ def network(variant: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
     settings = EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]})
-    own = EtadsNetwork(settings)
+    own = ModelBuilder(settings, EtadsForConditionalGeneration)
     return own.Model(own.model_config(PAPER.vocabulary_size, (PAD, START, END))).to(device)
 
 
@@ -84,7 +82,7 @@ def show_training(options: argparse.Namespace) -> None:
 
     turns = in_turns({variant: step_of(variant) for variant in VARIANTS}, options.repeats, options.device)
     print("training step, forward and backward")
-    show(turns)
+    print_turns(turns)
     print("asked: both at most 1.5 times the basic model's time")
 
 
@@ -107,7 +105,7 @@ def show_decoding(options: argparse.Namespace) -> None:
     works |= {f"{variant}, by length alone": writing(variant, None) for variant in ("basic", "both")}
     turns = in_turns(works, options.repeats, options.device)
     print(f"{BEAMS} beams write {TARGET} words of each text")
-    show(turns)
+    print_turns(turns)
     print("asked: both at most 1.3 times the basic model's time")
 
 
@@ -128,14 +126,7 @@ def show_attention(options: argparse.Namespace) -> None:
     }
     turns = in_turns(works, options.repeats, options.device)
     print("one layer's attention, forward and backward")
-    show(turns)
-
-
-def show(turns: dict[str, list[float]]) -> None:
-    """Print the seconds of some works, and their ratios to those of the first."""
-    first = next(iter(turns.values()))
-    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
-    print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
+    print_turns(turns)
 
 
 SHOWN = {"training": show_training, "decoding": show_decoding, "attention": show_attention}

@@ -3,8 +3,7 @@
     python benchmarks/hierarchical_transformer.py [--only training decoding growth] [--repeats 5] [--device cpu]
 
 Random weights, float32, width 256 and 1,024, 6 decoder layers, 32,000 pieces, 24 paragraphs of 70 tokens (or as many
-tokens as one text), 140 target tokens, dropout 0.1 in training. What is compared takes turns in one process, behind a
-first turn that does not count, and a ratio is the median of those of the turns.
+tokens as one text), 140 target tokens, dropout 0.1 in training. What is compared takes turns (measuring.py).
 
 training: forward and backward of 5 local and 2 global layers, as the paper has them and as the release, without the
     global layers, and with a graph; beside the Flat Transformer with as many layers and with its own 6, and beside the
@@ -20,16 +19,18 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measuring import in_turns, ratio
+from measuring import in_turns, print_turns, ratio
 from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
-from longsumbench.models.hierarchical_transformer.system import HierarchicalNetwork
+from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
 
 PAPER = HierarchicalTransformerConfig()
+BUILDER = ModelBuilder(PAPER, HierarchicalTransformerForConditionalGeneration)
 PARAGRAPHS, LENGTH, TARGET, BEAMS = PAPER.num_paragraphs, 70, 140, 5
 SPECIAL = PAD, START, END = 0, 1, 2
 FLAT = {"global_layers": 0, "paragraph_positions": False}
@@ -61,9 +62,9 @@ def main() -> None:
 def network(name: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    config = HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL)
+    config = BUILDER.model_config(PAPER.vocabulary_size, SPECIAL)
     config.update(NETWORKS[name])
-    return HierarchicalNetwork.Model(config).to(device)
+    return HierarchicalTransformerForConditionalGeneration(config).to(device)
 
 
 def text(name: str, device: str, paragraphs: int = PARAGRAPHS) -> dict[str, Tensor]:
@@ -80,7 +81,7 @@ def libraries(device: str) -> Callable[[], None]:
     """Return a training step of the library's Pegasus with 7 encoder layers."""
     torch.manual_seed(0)
     config = PegasusConfig()
-    config.update(HierarchicalNetwork(PAPER).model_config(PAPER.vocabulary_size, SPECIAL).to_dict())
+    config.update(BUILDER.model_config(PAPER.vocabulary_size, SPECIAL).to_dict())
     config.update({"encoder_layers": 7, "max_position_embeddings": PARAGRAPHS * LENGTH})
     model = PegasusForConditionalGeneration(config).to(device).train()
     ids = torch.randint(3, PAPER.vocabulary_size, (1, PARAGRAPHS * LENGTH), device=device)
@@ -111,7 +112,7 @@ def show_training(options: argparse.Namespace) -> None:
         {**works, "library's Pegasus, 7 layers": libraries(options.device)}, options.repeats, options.device
     )
     print("training step, forward and backward")
-    show(turns)
+    print_turns(turns)
     print("asked: hierarchical at most 1.0 times a plain encoder-decoder's time, aimed at 0.8")
 
 
@@ -132,7 +133,7 @@ def show_decoding(options: argparse.Namespace) -> None:
 
     turns = in_turns({name: writing(name) for name in NETWORKS}, options.repeats, options.device)
     print(f"{BEAMS} beams write {TARGET} tokens")
-    show(turns)
+    print_turns(turns)
 
 
 def show_growth(options: argparse.Namespace) -> None:
@@ -159,13 +160,6 @@ def show_growth(options: argparse.Namespace) -> None:
     print(f"the encoder's seconds for each {GROWTH[0]} paragraphs (times those of {GROWTH[0]}), forward and backward")
     print(tabulate(rows, ["", *(f"{size} paragraphs" for size in GROWTH)]))
     print("asked: linear, but for the small term of relating paragraphs: 1.00 throughout, about")
-
-
-def show(turns: dict[str, list[float]]) -> None:
-    """Print the seconds of some works, and their ratios to those of the first."""
-    first = next(iter(turns.values()))
-    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
-    print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
 
 
 SHOWN = {"training": show_training, "decoding": show_decoding, "growth": show_growth}

@@ -1,4 +1,8 @@
-"""What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process."""
+"""What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process.
+
+What is compared takes turns in one process, after a first turn that does not count. A ratio is the median of those of
+the turns.
+"""
 
 import json
 import statistics
@@ -9,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
+from tabulate import tabulate
 
 GEMM = 2_048  # rows and columns of the product that the rate is measured by
 Found = TypeVar("Found")
@@ -37,6 +42,13 @@ def in_turns(works: Mapping[str, Callable[[], object]], repeats: int, device: st
 def ratio(some: list[float], others: list[float]) -> float:
     """Return the median ratio of the turns."""
     return statistics.median(one / other for one, other in zip(some, others, strict=True))
+
+
+def print_turns(turns: Mapping[str, list[float]]) -> None:
+    """Print the median seconds of some works, and their ratios to those of the first."""
+    first = next(iter(turns.values()))
+    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
+    print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
 
 
 def timed(work: Callable[[], Found], device: str) -> tuple[float, Found]:

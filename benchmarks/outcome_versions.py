@@ -15,6 +15,9 @@ outputs and scores. They are the same on any processor and with any number of th
   `generate` rounds them to float32 and takes the first of equal ones. Sentences of one unit have the same score, and
   the first one is taken. LexRank rounds its scores.
 
+It also has the defaults of the settings that decide outcomes. Run ids contain only what differs from them, so a default
+may change only if the version of its part rises; with another one the file is not written.
+
 The file does not show a change of rounding alone, such as another implementation of the optimizer. In float32 such a
 change has the effect of another seed on a long training. `--rounding` finds it: it runs the code of two commits on this
 machine with one thread. The default is the commit that last wrote the file.
@@ -38,13 +41,16 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration, Qwen2Config, Qwen2ForCausalLM
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, user_cache
-from longsumbench.core import DatasetSettings, registry
+from longsumbench.core import SECTIONS, DatasetSettings, defaults_of, names_deciding, registry
+from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.files import digest
+from longsumbench.modeling.neural_system import FIT_VERSION
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.runs.environment import environment
 from longsumbench.runs.pipeline import Point, run_point, system_and_texts
 from longsumbench.runs.plan import plan_lines
+from longsumbench.runs.run_id import STEP_VERSIONS
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "tests/runs/outcome_versions.json"
@@ -141,8 +147,11 @@ def main() -> None:
         if options.bits:
             print(json.dumps({name: run_case(name, Path(folder), digits=17, dtype="float32") for name in CASES}))
             return
+        stored, defaults = json.loads(FILE.read_text(encoding="utf-8"))["defaults"], current_defaults()
+        if problem := describe_changed_defaults(stored, defaults):
+            sys.exit(problem)
         outcomes = {name: run_case(name, Path(folder)) for name in CASES}
-    content = {"libraries": libraries(), "outcomes": outcomes}
+    content = {"libraries": libraries(), "defaults": defaults, "outcomes": outcomes}
     FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -150,6 +159,34 @@ def libraries() -> dict[str, str]:
     """Return the versions of the libraries that compute."""
     packages = environment().packages
     return {name: packages[name].partition("+")[0] for name in ("torch", "transformers", "tokenizers", "numpy")}
+
+
+def current_defaults() -> dict[str, Any]:
+    """Return part → its version, and the defaults of its settings that decide outcomes."""
+    versions = {"train": FIT_VERSION, "decode": STEP_VERSIONS["decode"], "score": STEP_VERSIONS["score"]}
+    parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
+    parts |= {
+        name: (registry.config_of(name), registry.systems.load(name).version) for name in registry.systems.built_in
+    }
+    defaults = {}
+    for name, (schema, version) in parts.items():
+        neutral = names_deciding(schema, *SAME_RUN)
+        values = {key: value for key, value in defaults_of(schema).items() if key not in neutral}
+        defaults[name] = {"version": version, "settings": values}
+    return defaults
+
+
+def describe_changed_defaults(stored: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    """Name the defaults that changed while the version of their part stayed; an empty string if none did."""
+    changed = [
+        f"{name}: {key}={value} instead of {stored[name]['settings'][key]}"
+        for name, part in current.items()
+        for key, value in part["settings"].items()
+        if name in stored and stored[name]["version"] == part["version"]
+        if key in stored[name]["settings"] and stored[name]["settings"][key] != value
+    ]
+    problem = f"changed defaults ({'; '.join(changed)}): raise the version of the part (CONTRIBUTING.md)"
+    return problem if changed else ""
 
 
 def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -> dict[str, Any]:
@@ -186,9 +223,9 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
 def in_double_precision(*arguments: Any) -> Any:
     """Return the system and the texts of a run; a network starts in float64, also from a checkpoint in float32."""
     system, texts = system_and_texts(*arguments)
-    if network := getattr(system, "network", None):
-        initial_model = network.initial_model
-        network.initial_model = lambda reader: initial_model(reader).double()
+    if builder := getattr(system, "builder", None):
+        initial_model = builder.initial_model
+        builder.initial_model = lambda reader: initial_model(reader).double()
     return system, texts
 
 

@@ -3,8 +3,7 @@
     python benchmarks/pagesum.py [--only training decoding ragged rate] [--length 4096] [--repeats 5] [--device cpu]
 
 Random weights, float32, pages of 512 tokens, 128 target tokens, dropout 0.1 where there is training. Every measurement
-has a process of its own; what is compared takes turns in one, behind a first turn that does not count, and a ratio is
-the median of those of the turns.
+has a process of its own; what is compared takes turns in one (measuring.py).
 
 training: forward and backward of one document of `--length` tokens, beside transformers' LED (window 512, no global
     tokens), each with the checkpointing that it offers; the peak of the resident memory (a GPU's added) over two steps

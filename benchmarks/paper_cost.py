@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, read_printed_size
+from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, read_printed_size
 from longsumbench.core import RunConfig, registry
 from longsumbench.errors import DataError
 from longsumbench.modeling.flops import ForwardCount
@@ -103,7 +103,7 @@ def estimate_paper_table(paper_table: PaperTable) -> PaperTableCost | None:
     """Estimate all runs of a table or figure at paper scale, finished or not; None if it has no paper scale."""
     if PAPER not in paper_table.scales:
         return None
-    job = plan_paper_table(paper_table, PAPER, (), Results(Path()))
+    job = plan_paper_table(paper_table, [f"scale={PAPER}"], Results(Path()))
     points = () if paper_table.kind in PLANNED_ONLY else [point for row in job.rows for point in row.points]
     configs = {point.identity: point.config for point in points}
     costs = [estimate_run(config) for config in configs.values()]

@@ -16,11 +16,11 @@ from pathlib import Path
 from paper_cost import PaperTableCost, read_costs
 
 from longsumbench.formatting import format_count
-from longsumbench.papers.index import PICTURE, claims_table
-from longsumbench.papers.make import describe_status, paper, scales_of
-from longsumbench.papers.numbers.printed import read_printed_table
+from longsumbench.papers.make import paper
+from longsumbench.papers.page import read_all_written, read_written
 from longsumbench.papers.paper_tables import PAPER, read_paper_tables
-from longsumbench.papers.stored_pages import read_all_written
+from longsumbench.papers.printed import read_printed_table
+from longsumbench.papers.write import PICTURE, claims_table
 from longsumbench.render.tables import escape_markdown
 from longsumbench.runs.results import Results
 
@@ -110,11 +110,12 @@ def _list_paper_tables(results: Results) -> str:
     costs = read_costs(results)
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
     for name, paper_table in read_paper_tables().items():
-        status = describe_status(results, paper_table)
+        page = read_written(results, name)
+        status = page.describe() if page else ""
         cells = [
             f"[{name}]({_LINKED}/{name}.md)" if status else name,
             escape_markdown(f"{paper_table.prints}: {paper_table.title}"),
-            ", ".join(scales_of(paper_table)),
+            ", ".join(paper_table.scale_names),
             _OTHER_NUMBERS.get(paper_table.kind) or str(len(read_printed_table(paper_table)) or "none"),
             status or "not yet",
             describe_cost(costs.get(name)) if PAPER in paper_table.scales else "",

@@ -40,14 +40,14 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
-from longsumbench.leaderboards.figures.lengths import (
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.lengths import (
     FACT_PANELS as LENGTH_KINDS,
     WHOLE,
     LengthCurves,
     systems_at_lengths,
 )
-from longsumbench.leaderboards.figures.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
-from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores

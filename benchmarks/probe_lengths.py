@@ -9,9 +9,12 @@ not all. The picture and its numbers stand in `leaderboard/probe-lengths.png` an
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.leaderboards.figures.lengths import lengths_table, systems_at_lengths
+from tabulate import tabulate
+
+from longsumbench.leaderboards.lengths import FACT_PANELS, LengthCurves, systems_at_lengths
 from longsumbench.runs.results import Results
 
 
@@ -23,6 +26,31 @@ def main() -> None:
     if not found:
         sys.exit("no system was tested at two lengths or more: run one first")
     print(lengths_table(found))
+
+
+def lengths_table(systems: Sequence[LengthCurves]) -> str:
+    """Return a Markdown table with a row per system and a column per length.
+
+    A cell has the recall of single, relayed and silent facts in percent, "–" if there are none. It also has the share
+    of the source that was seen, if that is not all.
+    """
+    lengths = sorted({length for system in systems for length in system.tested})
+    header = ["system", "seeds", *(f"{length:,}" for length in lengths)]
+    rows = [
+        [
+            system.label,
+            "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
+            *(_recall_cell(system, length) if length in system.tested else "" for length in lengths),
+        ]
+        for system in systems
+    ]
+    return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
+
+
+def _recall_cell(system: LengthCurves, length: int) -> str:
+    points = [system.point(kind, length) for kind in FACT_PANELS]
+    text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
+    return f"{text} (sees {system.seen(length):.0f} %)" if system.is_cut(length) else text
 
 
 if __name__ == "__main__":

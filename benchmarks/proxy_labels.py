@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.models.seal.proxy_labels import proxy_labels
+from longsumbench.models.seal.readers import proxy_labels
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 SNIPPETS, SNIPPET_LENGTH, SEGMENTS, SEGMENT_LENGTH = 224, 128, 8, 96  # SEAL, Table 4: arXiv

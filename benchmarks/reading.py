@@ -29,9 +29,8 @@ from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.corpora.reading.overlaps import hash_of
-from longsumbench.corpora.reading.rows import as_examples, make_examples
-from longsumbench.corpora.reading.store import SplitWriter
+from longsumbench.corpora.reading.rows import make_examples, thinned_examples
+from longsumbench.corpora.reading.store import SplitWriter, hash_of
 
 ASKED = 1_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"
@@ -102,7 +101,7 @@ def steps(path: Path, folder: Path) -> dict[str, float]:
         lambda: [json.dumps(one.to_dict(), ensure_ascii=False, separators=(",", ":")).encode() for one in examples],
     )
     timed("hashes of texts", lambda: [hash_of(example.sentences()) for example in examples])
-    ready: Any = [make_examples("test", partial(as_examples, example)) for example in examples]
+    ready: Any = [make_examples("test", partial(thinned_examples, example)) for example in examples]
     timed("SHA-256", lambda: hashlib.sha256(b"".join(one.example.text for (one,) in ready)).digest())
     timed("SHA-256 and writing", write)
     seconds["writing"] = seconds.pop("SHA-256 and writing") - seconds["SHA-256"]

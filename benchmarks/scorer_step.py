@@ -50,7 +50,7 @@ def step(name: str, part: str, options: argparse.Namespace) -> Any:
     config = point.config.model
     system: Any = registry.systems.load(name)(config)
     torch.manual_seed(0)
-    model = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).to(options.device).train()
+    model = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).train()
     system.model = model
     recipe = replace(point.config.train, only=part, scored_share=options.share if part == "scorer" else 1.0)
     objective = system.objective(recipe) or Objective(model)

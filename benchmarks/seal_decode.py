@@ -35,7 +35,7 @@ def main() -> None:
     units = options.length // SNIPPET_LENGTH
     settings = SealConfig(num_snippets=units, decode_length=512, segment_length=SEGMENT_LENGTH)
     system = Seal(settings)
-    model: Any = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).to(options.device).eval()
+    model: Any = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).eval()
     batch = {
         "input_ids": torch.randint(4, VOCABULARY, (1, units, SNIPPET_LENGTH)),
         "unit_mask": torch.ones(1, units, SNIPPET_LENGTH, dtype=torch.bool),

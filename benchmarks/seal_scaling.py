@@ -63,7 +63,7 @@ def prepare(length: int, device: str) -> tuple[Any, dict[str, torch.Tensor]]:
     torch.manual_seed(0)
     units = length // SNIPPET_LENGTH
     system = Seal(SealConfig(num_snippets=units, decode_length=DECODE_LENGTH, segment_length=SEGMENT_LENGTH))
-    model = system.network.Model(system.network.model_config(VOCABULARY, (0, 1, 2))).to(device).train()
+    model = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(device).train()
     batch = {
         "input_ids": torch.randint(4, VOCABULARY, (1, units, SNIPPET_LENGTH)),
         "unit_mask": torch.ones(1, units, SNIPPET_LENGTH, dtype=torch.bool),

@@ -2,8 +2,8 @@
 
     python benchmarks/seq2seq.py [--only decoding training] [--size base] [--repeats 3] [--steps 20] [--device cpu]
 
-Random weights of BART, float32, generated reports of up to 512 tokens. Both ways take turns in one process, after a
-first turn that does not count; a ratio is the median of those of the turns, and above 1 the suite is faster.
+Random weights of BART, float32, generated reports of up to 512 tokens. Both ways take turns (measuring.py); with a
+ratio above 1 the suite is faster.
 
 decoding: from texts to summaries of 32 tokens with four beams, in batches sorted by length; the library's way is
     tokenizer, `generate`, `batch_decode`. Each loads the checkpoint itself.

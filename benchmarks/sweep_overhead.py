@@ -106,10 +106,9 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     from longsumbench.core import registry
     from longsumbench.core.system import FitContext
     from longsumbench.corpora.reading.load import load_texts
-    from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
+    from longsumbench.metrics.evaluate import evaluate
     from longsumbench.runs.plan import plan
     from longsumbench.runs.predictions import length_buckets
-    from longsumbench.runs.scoring import metric_units
 
     seconds = dict.fromkeys(("read", "fit", "summarize", "score"), 0.0)
     clock = time.monotonic()
@@ -129,7 +128,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
         lap("read")
         system.fit(FitContext.of(texts.splits, config.train, stages))
         lap("fit")
-        rouge, *others = (registry.metrics.load(name)(config.score) for name in ("rouge", *texts.metrics))
+        metrics = [registry.metrics.load(name)(config.score) for name in ("rouge", *texts.metrics)]
         split = texts.splits[config.dataset.split]
         lengths = split.source_words[: config.decode.limit]
         for decoding in decodings:
@@ -137,10 +136,8 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
             buckets = length_buckets(lengths, decoding.batch_size)
             written = [one for bucket in buckets for one in system.summarize([split[place] for place in bucket], bare)]
             lap("summarize")
-            examples = {split[place].id: split[place] for place in range(len(lengths))}
-            table = score_all([rouge, *others], ((one.text, examples[one.id]) for one in written)).per_example
-            aggregate(table[list(rouge.columns)], config.score.resamples)
-            aggregate_measures(table[columns_in(others, table)], config.score.resamples, in_units=metric_units(others))
+            places = [place for bucket in buckets for place in bucket]
+            evaluate([[one.text for one in written]], [split[place] for place in places], metrics, config.score)
             lap("score")
     return seconds
 

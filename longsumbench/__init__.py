@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from longsumbench.outputs.agreement import agreement
     from longsumbench.outputs.compare import compare, load_outputs
     from longsumbench.outputs.import_outputs import import_outputs
-    from longsumbench.outputs.overlap_page import inspect
+    from longsumbench.outputs.inspection import inspect
     from longsumbench.outputs.score import score
     from longsumbench.papers.make import paper
-    from longsumbench.runs.load import load_dataset, load_run
+    from longsumbench.runs.own_datasets import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
 
@@ -25,12 +25,12 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "analyze": "analysis.plan",
     "compare": "outputs.compare",
     "import_outputs": "outputs.import_outputs",
-    "inspect": "outputs.overlap_page",
+    "inspect": "outputs.inspection",
     "leaderboard": "leaderboards.table",
     "leaderboard_figure": "leaderboards.table",
-    "load_dataset": "runs.load",
+    "load_dataset": "runs.own_datasets",
     "load_outputs": "outputs.compare",
-    "load_run": "runs.load",
+    "load_run": "runs.own_datasets",
     "load_system": "runs.summarize",
     "paper": "papers.make",
     "run": "sweeps.run",

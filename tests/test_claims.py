@@ -16,7 +16,7 @@ from support.run_records import record
 
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.figures.recall import best_of_models, recall_lines
+from longsumbench.leaderboards.recall import best_of_models, recall_lines
 from longsumbench.metrics.aggregate import Estimate, write_scores
 from longsumbench.runs.record import RunRecord, measured_mean, source_seen
 from longsumbench.runs.results import Results

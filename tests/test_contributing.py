@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from support.paths import ROOT
 from support.toys import write_jsonl
 
@@ -56,9 +58,14 @@ def test_a_plain_system(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_neural_system(package: Path) -> None:
-    """Packed trains, decodes and counts what it does not read."""
-    record = run(package, "model=packed", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT)
+    """Near trains, with the parameters of its own attention, decodes, and counts what it does not read."""
+    record = run(package, "model=near", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT)
     assert record.fit.steps == 2
+    (run_folder,) = Results(package).run_folders("probe", "near/*")
+    weights = load_file(run_folder / "work" / "checkpoint" / "model.safetensors")
+    slopes = [weight for name, weight in weights.items() if name.endswith("self_attn.slopes")]
+    assert len(slopes) == 2
+    assert not torch.equal(slopes[0], torch.linspace(0, 1, 4)[:, None, None])  # trained
     assert {cut.cause for cut in record.source.cuts} if record.source else {"num_snippets"}
 
 

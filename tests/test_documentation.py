@@ -12,7 +12,7 @@ from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
 from longsumbench.core import SECTIONS, RankerSettings, registry
 from longsumbench.errors import UsageError
-from longsumbench.runs.typed_overrides import as_hydra
+from longsumbench.runs.overrides import as_hydra
 
 FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
 PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
 ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
-ELSEWHERE = ("last", "packed", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
+ELSEWHERE = ("last", "near", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 

@@ -6,25 +6,23 @@ texts of each row --Coherence (PageSum, Eq. 12)--> one score per example --table
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
+from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.render.figures import plain_axes, render_picture, write_pictures
-from longsumbench.render.html_parts import add_title_and_caption
-from longsumbench.render.palette import GREY, system_styles
-from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
+from longsumbench.render.figures import GREY, add_title_and_caption, plain_axes, render_picture, system_styles
+from longsumbench.render.tables import Block, Tied
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_INTERVAL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 _MISSING = (
     "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
@@ -60,21 +57,17 @@ class NextSentences(Coherence):
 
 
 @dataclass(frozen=True)
-class CoherenceFound(ShownInNotebooks):
+class CoherenceFound(AnalysisResult):
     """The result of `longsumbench analyze coherence`.
 
     Attributes:
-        dataset, sample: the dataset's name, and a description of the examples.
-        signature: how the scores were computed.
         scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
         labels: row → label in tables.
         baseline: the row that the others are tested against.
         without: number of examples left out because they have no reference.
     """
 
-    dataset: str
-    sample: str
-    signature: str
+    analysis: ClassVar[str] = "coherence"
     scores: dict[str, NDArray[np.float64]]
     labels: dict[str, str]
     baseline: str
@@ -90,10 +83,10 @@ class CoherenceFound(ShownInNotebooks):
         rows, p_values = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = bootstrap_interval(values, _INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            low, high = bootstrap_interval(values, MEAN_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
-            row |= {"of one sentence or none": len(scores) - len(values)}
+            row |= {"one_sentence_or_none": len(scores) - len(values)}
             gaps = 100 * (scores - self.scores[self.baseline])
             gaps = gaps[np.isfinite(gaps)]
             if name != self.baseline and len(gaps):
@@ -101,7 +94,7 @@ class CoherenceFound(ShownInNotebooks):
                 p_values[name] = float(approximate_randomization(gaps, RESAMPLES))
             rows.append(row)
         corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
-        columns = ("row", "label", "coherence", "low", "high", "n", "of one sentence or none", "difference", "tested")
+        columns = ("row", "label", "coherence", "low", "high", "n", "one_sentence_or_none", "difference", "tested")
         table = pd.DataFrame(rows).reindex(columns=columns)
         names = table["row"]
         return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
@@ -119,24 +112,21 @@ class CoherenceFound(ShownInNotebooks):
             lines.append(f"{format_count(self.without, 'example')} left out: no reference")
         return lines
 
-    def render(self) -> str:
-        """Return the table for the terminal."""
+    def blocks(self) -> list[Block]:
+        """Return the table."""
         view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p", "p (Holm)")
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
-            cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['of one sentence or none']:,}"]
+            cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['one_sentence_or_none']:,}"]
             rows.append([*cells, *_tested(row)])
         tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
-        block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)
-        return f"{terminal(self.title, [block])}\n\n{self.signature}"
+        return [Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)]
 
-    def csv(self) -> str:
-        """Return the table as CSV."""
-        table = self.table().rename(columns={"of one sentence or none": "one_sentence_or_none"})
-        table = table.assign(dataset=self.dataset, signature=self.signature)
-        return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+    def pictures(self) -> dict[str, bytes]:
+        """Draw each mean with its interval; return "png" and "svg" → bytes."""
+        return render_picture((_WIDTH, _REST + _ROW * len(self.scores)), lambda figure: _draw_rows(figure, self))
 
 
 def _tested(row: Any) -> list[str]:
@@ -203,17 +193,6 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
 _WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
 _TICK_LABEL_WIDTH = 30  # characters
-
-
-def write_coherence(result: CoherenceFound, folder: Path) -> list[Path]:
-    """Write `coherence.csv`, `.png` and `.svg`; return their paths."""
-    pictures = {f"coherence.{kind}": image for kind, image in draw_coherence(result).items()}
-    return write_pictures(folder, {"coherence.csv": result.csv(), **pictures})
-
-
-def draw_coherence(result: CoherenceFound) -> dict[str, bytes]:
-    """Draw each mean with its interval; return "png" and "svg" → bytes."""
-    return render_picture((_WIDTH, _REST + _ROW * len(result.scores)), lambda figure: _draw_rows(figure, result))
 
 
 def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:

@@ -11,19 +11,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
-from longsumbench.analysis.coherence import (
-    CoherenceFound,
-    CoherenceSettings,
-    analyze_coherence,
-    write_coherence,
-)
+from longsumbench.analysis.coherence import CoherenceSettings, analyze_coherence
 from longsumbench.analysis.dataset.figures import DatasetReport
 from longsumbench.analysis.dataset.rank_recall import RankRecall, RankRecallSettings, rank_recall
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
-from longsumbench.analysis.fusion import page as fusion_page
-from longsumbench.analysis.fusion.fusion import FusionSettings, FusionsFound, analyze_fusion
-from longsumbench.analysis.locality.locality import Locality, LocalitySettings, analyze_locality, write_locality
-from longsumbench.analysis.sampled import SampleSettings
+from longsumbench.analysis.fusion import FusionSettings, analyze_fusion
+from longsumbench.analysis.locality import LocalitySettings, analyze_locality
+from longsumbench.analysis.sampled import AnalysisResult, SampleSettings
 from longsumbench.core import DatasetSettings, RankerSettings, RunConfig, build_settings
 from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.runs.compose import translate_hydra_error
@@ -31,27 +25,18 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.results import Results
 
-Finding = Locality | FusionsFound | CoherenceFound
-
 
 class Analysis(NamedTuple):
-    """An analysis.
-
-    Attributes:
-        settings: dataclass of its settings.
-        find: settings of the dataset, settings of the analysis, results → what was found.
-        write: that object, a folder → the files written.
-    """
+    """The dataclass of an analysis's settings, and settings of the dataset, these settings, results → its result."""
 
     settings: type[SampleSettings]
-    find: Callable[..., Finding]
-    write: Callable[[Any, Path], list[Path]]
+    find: Callable[..., AnalysisResult]
 
 
 ANALYSES: Mapping[str, Analysis] = {
-    "locality": Analysis(LocalitySettings, analyze_locality, write_locality),
-    "fusion": Analysis(FusionSettings, analyze_fusion, fusion_page.write_fusion),
-    "coherence": Analysis(CoherenceSettings, analyze_coherence, write_coherence),
+    "locality": Analysis(LocalitySettings, analyze_locality),
+    "fusion": Analysis(FusionSettings, analyze_fusion),
+    "coherence": Analysis(CoherenceSettings, analyze_coherence),
 }
 
 _RANKING_SETTINGS = ("rank", "unit", "ranker")
@@ -82,7 +67,9 @@ def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRec
 
 
 @suite_errors()
-def analyze(analysis: str, words: Sequence[str] = (), results_dir: str | Path = "results", **settings: Any) -> Finding:
+def analyze(
+    analysis: str, words: Sequence[str] = (), results_dir: str | Path = "results", **settings: Any
+) -> AnalysisResult:
     """Analyze the texts of a dataset or the summaries of runs, as `longsumbench analyze` does; nothing is written.
 
         analyze("locality", dataset="pydoc", sample=50).table()

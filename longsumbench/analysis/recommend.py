@@ -7,18 +7,17 @@ from pathlib import Path
 
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
-from longsumbench.leaderboards.blocks import row_cells, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
+from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.record import RunRecord, ranking_score, source_seen
 from longsumbench.runs.results import Results
-from longsumbench.sweeps.run import plan_launch
-from longsumbench.sweeps.tables import updating_tables
+from longsumbench.sweeps.run import plan_launch, updating_tables
 
 SAMPLE = 100  # examples that are summarized
 _LEAST_SAMPLE = 20  # examples from which systems can be distinguished

@@ -1,13 +1,17 @@
-"""Draws an analysis's examples from a split by a seed, with the summaries of finished runs.
+"""What all analyses have in common: examples drawn from a split by a seed, and a result with its files.
 
-settings of the dataset and of the sample, names of runs --sample_dataset--> Sampled
+settings of the dataset and of the sample, names of runs --sample_dataset--> Sampled: examples, summaries of the runs
+Sampled --an analysis--> AnalysisResult: numbers, tables, a picture --write--> CSV, PNG, SVG
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Count, DatasetSettings, Example, Seed, Split, setting
@@ -15,6 +19,8 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
+from longsumbench.render.figures import write_pictures
+from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
@@ -25,7 +31,60 @@ class SampleSettings:
     """Settings of the sample."""
 
     sample: Count | None = setting(200, "drawn from dataset.split; null: all of them", "examples")
-    seed: Seed = setting(1, "of the sample, and of an analysis's other random numbers")
+    seed: Seed = setting(1, "seed of the sample, and of other random numbers of an analysis")
+
+
+@dataclass(frozen=True)
+class AnalysisResult(ShownInNotebooks, ABC):
+    """The result of an analysis.
+
+    Attributes:
+        analysis: name of the analysis and of its files.
+        dataset, sample: the dataset's name, and a description of the examples.
+        signature: how the numbers were computed.
+    """
+
+    analysis: ClassVar[str]
+    dataset: str
+    sample: str
+    signature: str
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Heading of the tables."""
+
+    @abstractmethod
+    def table(self) -> pd.DataFrame:
+        """Return the numbers, as in the CSV file."""
+
+    @abstractmethod
+    def blocks(self) -> list[Block]:
+        """Return the tables to read."""
+
+    @abstractmethod
+    def pictures(self) -> dict[str, bytes]:
+        """Draw the picture; return "png" and "svg" → bytes."""
+
+    def render(self) -> str:
+        """Return the tables for the terminal."""
+        return f"{terminal(self.title, self.blocks())}\n\n{self.signature}"
+
+    def csv(self, table: pd.DataFrame | None = None) -> str:
+        """Return the table, or another one, as CSV, with the dataset and the signature."""
+        table = self.table() if table is None else table
+        table = table.assign(dataset=self.dataset, signature=self.signature)
+        return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+
+    def more_files(self, svg: bytes) -> dict[str, str]:
+        """Return the content of further files by name; `svg` is the picture."""
+        return {}
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the CSV file, the picture as PNG and SVG, and further files; return their paths."""
+        pictures = self.pictures()
+        named = {f"{self.analysis}.{kind}": image for kind, image in pictures.items()}
+        return write_pictures(folder, {f"{self.analysis}.csv": self.csv(), **named, **self.more_files(pictures["svg"])})
 
 
 @dataclass(frozen=True)
@@ -110,16 +169,28 @@ def sample_dataset(
     """
     records = _find_runs_on_split(run, results or Results(Path("results")), dataset)
     texts = load_texts(dataset, user_cache())
-    if dataset.split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
-    split, runs = texts.splits[dataset.split], tuple(_open_run(folder, record, texts) for folder, record in records)
+    split, runs = (
+        find_split(texts, dataset.split),
+        tuple(_open_run(folder, record, texts) for folder, record in records),
+    )
     common = [place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)]
     if not common:
         raise UsageError(f"no example of the {split.name} split was summarized by all of the {len(runs)} runs")
     size = min(settings.sample or len(common), len(common))
     places = np.random.default_rng(settings.seed).choice(common, size, replace=False)
     return Sampled(texts.name, texts.fingerprint, split, sorted(places.tolist()), settings.seed, runs)
+
+
+def find_split(texts: Texts, name: str) -> Split:
+    """Return a split of a dataset.
+
+    Raises:
+        DataError: it has no such split.
+    """
+    if name not in texts.splits:
+        has = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{name}'; dataset.split can be: {has}")
+    return texts.splits[name]
 
 
 def _find_runs_on_split(names: str, results: Results, dataset: DatasetSettings) -> list[tuple[Path, RunRecord]]:

@@ -1,13 +1,14 @@
 """The cache of finished stages: read corpora, tokenizers, checkpoints.
 
 A stage is stored in `<cache>/<name>/<key>`; the key is a hash of its inputs. It is built in `<key>.partial` and renamed
-when it is complete. Its checksums show later damage. A builder finds what a killed one left in the partial folder, and
-continues or clears it. The builder holds the lock `<key>.lock`, which ends with its process.
+when it is complete. Its `checksums.json` shows later damage. A builder finds what a killed one left in the partial
+folder, and continues or clears it. The builder holds the lock `<key>.lock`, which ends with its process.
 
 The time of a stage's folder is that of its last use. Users hold no lock: a file that they opened stays readable if the
 stage is deleted or built again.
 """
 
+import hashlib
 import json
 import logging
 import math
@@ -20,7 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.checksums import find_damage, write_checksums
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
 from longsumbench.files import digest, writable_folder
@@ -28,7 +28,7 @@ from longsumbench.files import digest, writable_folder
 _log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
-INPUTS = "inputs.json"  # file name
+INPUTS, CHECKSUMS = "inputs.json", "checksums.json"  # file names
 Build = Callable[[Path], None]
 
 
@@ -68,7 +68,7 @@ class ArtifactCache:
     folders: dict[str, Path] = field(default_factory=dict)
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Build) -> Path:
-        """Return the folder of a finished stage; build it if needed. A damaged stage is renamed and built again.
+        """Return the folder of a finished stage; build it if needed.
 
         Args:
             name: "corpus", "tokenizer", "checkpoint", …; also the name of a folder.
@@ -76,6 +76,7 @@ class ArtifactCache:
             build: fills a folder, which may contain what a killed build left.
 
         Raises:
+            DataError: a file of the stage is missing, or has another size.
             OSError: the stage cannot be read or written.
         """
         key = digest({"stage": name, **inputs})[:24]
@@ -103,14 +104,14 @@ class ArtifactCache:
             raise
 
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
-        if not folder.is_dir() or (rebuild and is_older(folder / INPUTS, self.cutoff)):
+        if not (folder / CHECKSUMS).is_file() or (rebuild and is_older(folder / INPUTS, self.cutoff)):
             return False
-        return not find_damage(folder)
+        _refuse(folder, find_damage(folder))
+        return True
 
     @contextmanager
     def _publishing(self, folder: Path, inputs: Mapping[str, Any], rebuild: bool) -> Iterator[Path]:
         """Yield the partial folder, and rename it afterwards; the caller holds the stage's lock."""
-        _set_damaged_aside(folder)
         partial = side_path(folder, "partial")
         if rebuild and is_older(partial, self.cutoff):
             delete_folder(partial)
@@ -125,26 +126,9 @@ class ArtifactCache:
         delete_folder(folder, successor=partial)
 
 
-def _set_damaged_aside(folder: Path) -> None:
-    """Rename a damaged stage: hours of training are never just deleted."""
-    if folder.is_dir() and (problems := find_damage(folder)):
-        folder.rename(aside := _unique_path(folder, "damaged"))
-        damage = f"damaged: {folder.parent.name} {folder} ({_summarize_problems(problems)})"
-        _log.warning(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
-
-
-def _summarize_problems(problems: Sequence[str]) -> str:
-    return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
-
-
 def side_path(folder: Path, suffix: str) -> Path:
     """Return the path of a stage's "lock" or "partial"."""
     return folder.with_name(f"{folder.name}.{suffix}")
-
-
-def _unique_path(folder: Path, suffix: str) -> Path:
-    """Return a new path for a "damaged" or an "old" folder of a stage."""
-    return folder.with_name(f"{folder.name.partition('.')[0]}.{suffix}-{uuid.uuid4().hex[:8]}")
 
 
 def locked_artifact(path: Path, label: str) -> AbstractContextManager[None]:
@@ -173,7 +157,7 @@ def _flush(folder: Path) -> None:
 
 def delete_folder(folder: Path, successor: Path | None = None) -> None:
     """Delete a folder, and rename another one to it. Other processes never see a part of either."""
-    old = _unique_path(folder, "old")
+    old = folder.with_name(f"{folder.name.partition('.')[0]}.old-{uuid.uuid4().hex[:8]}")
     with suppress(FileNotFoundError):
         folder.rename(old)
     if successor is not None:
@@ -218,6 +202,36 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
         DataError: a stage is damaged.
     """
     for folder in folders:
-        if problems := find_damage(folder, in_full=True) if folder.is_dir() else []:
-            damage = f"this stage is damaged ({_summarize_problems(problems)})"
-            raise DataError(f"{damage}; run the same command again to rebuild it", folder) from cause
+        if (folder / CHECKSUMS).is_file():
+            _refuse(folder, find_damage(folder, in_full=True), cause)
+
+
+def _refuse(folder: Path, problems: Sequence[str], cause: Exception | None = None) -> None:
+    if problems:
+        advice = f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
+        raise DataError(f"this stage is damaged ({problems[0]}); {advice}", folder) from cause
+
+
+def write_checksums(folder: Path) -> None:
+    """Write the size and the SHA-256 of all files in a folder and its subfolders."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS]
+    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, _sha256(path)) for path in files}
+    (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
+
+
+def find_damage(folder: Path, in_full: bool = False) -> list[str]:
+    """Return a line for each damaged file of a finished stage: its size differs or, with `in_full`, its content."""
+    problems = []
+    for name, (size, sha256) in json.loads((folder / CHECKSUMS).read_text(encoding="ascii")).items():
+        if not (path := folder / name).is_file():
+            problems.append(f"{name} is missing")
+        elif path.stat().st_size != size:
+            problems.append(f"{name} has {path.stat().st_size} bytes instead of {size}")
+        elif in_full and _sha256(path) != sha256:
+            problems.append(f"{name} has other content")
+    return problems
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from longsumbench.cache.artifacts import INPUTS, delete_folder
-from longsumbench.cache.checksums import find_damage
+from longsumbench.cache.artifacts import INPUTS, delete_folder, find_damage
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_bytes, format_count, format_rough_time, plain_table, print_text
 from longsumbench.progress import track
 
 _DAY = 86_400.0  # seconds
-_STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8}|\.damaged-[0-9a-f]{8})?")
+_STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
 _NAMES_IN_INPUTS = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
-_LEFT_OVER = "left over"  # by a killed builder, an interrupted deletion, or damage
+_LEFT_OVER = "left over"  # by a killed builder or an interrupted deletion
 _ON_THE_RIGHT = ("number", "size", "last used", _LEFT_OVER)  # columns
 
 
@@ -178,15 +177,11 @@ def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
     finished = [stage for stage in stages if stage.state == "finished"]
     num_damaged = 0
     for stage in track(finished, "verifying", len(finished), "stages"):
-        try:
-            problems = find_damage(stage.folder, in_full=True)
-        except OSError as error:
-            problems = [f"{error.filename} cannot be read ({error.strerror})"]
-        if problems and stage.folder.is_dir():  # another process may have deleted it
+        if problems := find_damage(stage.folder, in_full=True):
             num_damaged += 1
             print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
     total = f"{format_count(len(finished), 'stage')} in the cache ({_total(finished)})"
     if num_damaged:
-        advice = "a run that needs one builds it again; `longsumbench cache prune KEY` deletes one"
+        advice = "`longsumbench cache prune KEY` deletes one; a run that needs it builds it again"
         raise DataError(f"{num_damaged} of {total} damaged: {advice}")
     return f"{total} verified: nothing is damaged"

@@ -1,1 +1,1 @@
-"""The command line. Start with `main`; each other file holds one command: its arguments, help and function."""
+"""The command line. Start with `main`; each other file holds commands of one topic: arguments, help and function."""

@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 import argcomplete
 from argcomplete.completers import FilesCompleter
 
-from longsumbench.cli.list import FILTERS, STATES
+from longsumbench.cli.lists import FILTERS, STATES
 from longsumbench.cli.parser import Parser
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.core import SECTIONS, OneOf, RunConfig, bounds_of, dataset_files, registry

@@ -111,8 +111,7 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )
-    from longsumbench.leaderboards.figures.matrix import MATRIX_HEADING, update_matrix
-    from longsumbench.leaderboards.matrix import matrix_blocks
+    from longsumbench.leaderboards.matrix import MATRIX_HEADING, matrix_blocks, update_matrix
     from longsumbench.render import tables
 
     matrix = update_matrix(results, options.matrix or None)
@@ -147,7 +146,7 @@ def _draw_against(options: argparse.Namespace, results: "Results", names: Sequen
         raise UsageError("--measure is for the printed table: --against plots F1, or the score of --kind")
     if not options.against:
         return []
-    from longsumbench.leaderboards.figures import curves as sweep
+    from longsumbench.leaderboards import curves_picture as sweep
 
     return sweep.update_curves(results, names[0], options.against, options.kind)
 

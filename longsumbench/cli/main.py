@@ -6,21 +6,21 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib import import_module
 
 from longsumbench import __version__
+from longsumbench.cli import completion, finished_runs, leaderboard, lists, outputs, paper, run, texts
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
-_COMMAND_NAMES = (
-    *("run", "recommend", "paper", "leaderboard", "status", "summarize", "score", "imports", "compare"),
-    *("agreement", "inspect", "stats", "analyze", "dataset", "runs", "cache", "repro", "list", "completion"),
-)
-COMMANDS: tuple[Command, ...] = tuple(
-    getattr(import_module(f"longsumbench.cli.{name}"), f"{name}_command") for name in _COMMAND_NAMES
+COMMANDS: tuple[Command, ...] = (
+    *(run.run_command, texts.recommend_command, paper.paper_command, leaderboard.leaderboard_command),
+    *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
+    *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
+    *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
+    *(finished_runs.repro_command, lists.list_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
@@ -118,7 +118,7 @@ def _check_numbers(words: Sequence[str]) -> None:
 def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
     """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
     flag, _, value = word.partition("=")
-    from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS
+    from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS
 
     setting, command = flag.lstrip("-").replace("-", "_"), options.parser
     if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (

@@ -66,5 +66,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             )
 
 
-_INTERRUPTED = "the page shows the finished runs, and the same command continues"
-paper_command = Command("paper", "make a table or figure of the papers", _HELP, _add_arguments, _execute, _INTERRUPTED)
+paper_command = Command(
+    "paper",
+    "make a table or figure of the papers",
+    _HELP,
+    _add_arguments,
+    _execute,
+    "the page shows the finished runs, and the same command continues",
+)

@@ -92,7 +92,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             print_text(show_config(launch.points))
             return
         from longsumbench.leaderboards.after_run import describe_runs
-        from longsumbench.sweeps.tables import updating_tables
+        from longsumbench.sweeps.run import updating_tables
 
         for line in _FIRST_LINES if compares else ():
             logging.getLogger(__name__).info(line)

@@ -23,6 +23,7 @@ from .bounds import (
     bounds_of as bounds_of,
     check_value as check_value,
 )
+from .catalogue import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .config import (
     SECTIONS as SECTIONS,
     TRAINED_TOKENIZERS as TRAINED_TOKENIZERS,
@@ -53,7 +54,6 @@ from .corpus import (
     Source as Source,
     Thinned as Thinned,
 )
-from .dataset_yaml import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .documents import (
     Cut as Cut,
     Document as Document,
@@ -86,17 +86,18 @@ from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,
     Settings as Settings,
+    defaults_of as defaults_of,
     names_deciding as names_deciding,
     outcome_settings as outcome_settings,
     setting as setting,
     settings_deciding as settings_deciding,
-    without_later_defaults as without_later_defaults,
 )
 from .system import (
     ATTENDED_AXIS as ATTENDED_AXIS,
     AXES as AXES,
     REFERENCE_AXIS as REFERENCE_AXIS,
     WINDOW_AXIS as WINDOW_AXIS,
+    Capabilities as Capabilities,
     Evidence as Evidence,
     FitContext as FitContext,
     FitReport as FitReport,
@@ -109,4 +110,5 @@ from .system import (
     read_checkpoint as read_checkpoint,
     read_saved as read_saved,
     sees_reference as sees_reference,
+    system_versions as system_versions,
 )

@@ -85,9 +85,7 @@ class DatasetSettings:
     reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
     columns: dict[Text, Text] | None = setting(
-        None,
-        "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names",
-        later=True,
+        None, "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names"
     )
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
     limit: Count | None = setting(None, "most examples of each split; null: all")
@@ -149,8 +147,8 @@ class Recipe:
     max_minutes: Minutes | None = setting(
         None, "minutes of training without validation; not reproducible", decides="budget"
     )
-    only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)", later=True)
-    scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer", later=True)
+    only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)")
+    scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer")
     eval_steps: Count = setting(1_000, "optimizer steps between validations (and checkpoints)")
     eval_examples: Count | None = setting(1_000, "most examples of the validation split; null: all")
     patience: Count | None = setting(None, "validations without improvement until training ends; null: no limit")
@@ -178,16 +176,13 @@ class Recipe:
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (SEAL §5)."""
 
-    mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source", later=True)
+    mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source")
     extract_length: SummaryWords = setting(
         "train",
         "length of an extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
-        later=True,
     )
-    redundancy: Fraction = setting(
-        0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none", later=True
-    )
+    redundancy: Fraction = setting(0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none")
     num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
     length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
     length_norm: _LengthNorm = setting(
@@ -199,17 +194,17 @@ class Decoding:
     max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
     no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
     encoder_no_repeat_ngram: TokenLimit = setting(
-        0, "n-grams of this size are not copied from the source; 0: no limit", "tokens", later=True
+        0, "n-grams of this size are not copied from the source; 0: no limit", "tokens"
     )
-    repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none", later=True)
-    early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete", later=True)
-    forced_eos: bool = setting(False, "an output that reaches max_length gets the end token", later=True)
+    repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none")
+    early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete")
+    forced_eos: bool = setting(False, "an output that reaches max_length gets the end token")
     temperature: Weight = setting(
-        0.0, "temperature of sampling, one example at a time, each with its own seed; 0: no sampling", later=True
+        0.0, "temperature of sampling, one example at a time, each with its own seed; 0: no sampling"
     )
-    top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together", later=True)
+    top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together")
     failed: _Failed = setting(
-        "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out", later=True
+        "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out"
     )
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")

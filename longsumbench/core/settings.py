@@ -20,13 +20,13 @@ The bounds are in the type (`longsumbench.core.bounds`). What a setting decides 
     nothing    none of these
 """
 
-from collections.abc import Mapping
-from dataclasses import Field, asdict, field, fields
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import MISSING, Field, asdict, field, fields
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 _Outcome = Literal["run", "units", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
 SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing")  # leave each summary as it is
+_OUTCOMES: tuple[Decides, ...] = get_args(_Outcome)
 SAME_RUN: tuple[Decides, ...] = ("measures", "evidence", "nothing")  # leave summaries and ROUGE as they are
 
 
@@ -36,9 +36,7 @@ class Settings(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-def setting(
-    default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run", later: bool = False
-) -> Any:
+def setting(default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run") -> Any:
     """Return a dataclass field that describes itself.
 
     Args:
@@ -47,9 +45,8 @@ def setting(
         unit: of a number ("tokens").
         source: where the default comes from ("SEAL, Table 4").
         decides: what changes with its value.
-        later: True if it was added when there were runs already: at its default it is no part of their ids.
     """
-    metadata = {"help": help, "unit": unit, "source": source, "decides": decides, "later": later}
+    metadata = {"help": help, "unit": unit, "source": source, "decides": decides}
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -60,25 +57,25 @@ def names_deciding(settings: Settings | type[Settings], *outcomes: Decides) -> f
     return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in outcomes)
 
 
+def defaults_of(settings: Settings | type[Settings]) -> dict[str, Any]:
+    """Return name → default of the settings that have one."""
+    made = {item.name: item.default_factory() for item in fields(settings) if item.default_factory is not MISSING}
+    return {item.name: item.default for item in fields(settings) if item.default is not MISSING} | made
+
+
 def settings_deciding(settings: Settings, *outcomes: Decides) -> dict[str, Any]:
-    """Return name → plain value of the settings of an instance that decide one of `outcomes`."""
-    names = names_deciding(settings, *outcomes)
-    return {name: value for name, value in asdict(settings).items() if name in names}
+    """Return name → plain value of the settings that decide one of `outcomes` and differ from their default.
+
+    A setting that is added later changes no id that is made of these values. The name of a system is always there.
+    """
+    names, defaults = names_deciding(settings, *outcomes), defaults_of(settings)
+    return {
+        name: value
+        for name, value in asdict(settings).items()
+        if name in names and (name == "name" or name not in defaults or value != defaults[name])
+    }
 
 
 def outcome_settings(settings: Settings) -> dict[str, Any]:
-    """Return name → plain value of the settings that decide the outcome of a run; part of its id."""
-    same = names_deciding(settings, *SAME_RUN)
-    values = {name: value for name, value in asdict(settings).items() if name not in same}
-    return without_later_defaults(settings, values)
-
-
-def without_later_defaults(settings: Settings | type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name → value without the settings that were added later and have their default.
-
-    Args:
-        settings: a dataclass, or an instance.
-        values: values of its settings.
-    """
-    absent = {item.name: item.default for item in fields(settings) if item.metadata.get("later")}
-    return {name: value for name, value in values.items() if name not in absent or value != absent[name]}
+    """Return the values of `settings_deciding` that decide the outcome of a run; part of its id."""
+    return settings_deciding(settings, *_OUTCOMES)

@@ -171,6 +171,34 @@ class FitContext:
         return cls(splits.get("train"), splits.get("validation"), recipe, stages)
 
 
+@dataclass(frozen=True)
+class Capabilities:
+    """What a system can do, at least with its settings; a class sets it, an instance may replace it.
+
+    Attributes:
+        oracle: it looks at the reference; tables mark it.
+        keeps_evidence: its summaries have evidence when `decoding.evidence` requests it.
+        keeps_reference_evidence: it can also give evidence for the reference under teacher forcing.
+        gives_attention: its decoder attends to one memory per text, the same at all steps. A search can then rank by
+            coverage (`decode.coverage`).
+        supports_length_norms: its beam search can rank by every `decode.length_norm`.
+        shares_work: several processes can train it, and write its summaries, together.
+        extracts: it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
+        runs_untrained: it summarizes with `train.max_steps=0`, by the weights of a checkpoint.
+        trains_scorer: what scores the source can be trained alone (`train.only=scorer`).
+    """
+
+    oracle: bool = False
+    keeps_evidence: bool = False
+    keeps_reference_evidence: bool = False
+    gives_attention: bool = False
+    supports_length_norms: bool = False
+    shares_work: bool = False
+    extracts: bool = False
+    runs_untrained: bool = False
+    trains_scorer: bool = False
+
+
 class System(ABC):
     """Base class of all systems.
 
@@ -179,33 +207,18 @@ class System(ABC):
 
     Attributes:
         Config: the dataclass of its settings (`model.*`), with a field `name`; `setting` describes the others.
+        capabilities: what it can do.
         decided_by: further parts of the configuration that decide the outcome ("seed", "train", "decode"). `model`,
             `dataset` and `score` always do. Runs that differ only in other parts have the same id.
-        oracle: True if the system looks at the reference; tables mark it.
-        keeps_evidence: True if its summaries have evidence when `decoding.evidence` requests it.
-        keeps_reference_evidence: True if it can also give evidence for the reference under teacher forcing.
-        gives_attention: True if its decoder attends to one memory per text, the same at all steps. A search can then
-            rank by coverage (`decode.coverage`).
-        supports_length_norms: True if its beam search can rank by every `decode.length_norm`.
-        shares_work: True if several processes can train it, and write its summaries, together.
-        extracts: True if it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
-        runs_untrained: True if it summarizes with `train.max_steps=0`, by the weights of a checkpoint.
-        trains_scorer: True if what scores the source can be trained alone (`train.only=scorer`).
         version: increases when the same settings give another outcome.
+        step_versions: step → version, of the shared steps that decide the outcome.
     """
 
     Config: ClassVar[type]
-    decided_by: ClassVar[frozenset[str]] = frozenset()
-    oracle: bool = False
-    keeps_evidence: bool = False
-    keeps_reference_evidence: ClassVar[bool] = False
-    gives_attention: bool = False
-    supports_length_norms: bool = False
-    shares_work: ClassVar[bool] = False
-    extracts: bool = False
-    runs_untrained: ClassVar[bool] = False
-    trains_scorer: ClassVar[bool] = False
+    capabilities: Capabilities = Capabilities()
+    decided_by: frozenset[str] = frozenset()
     version: ClassVar[int] = 1
+    step_versions: ClassVar[Mapping[str, int]] = {}
 
     def __init__(self, config: Settings) -> None:
         self.config: Any = config  # an instance of `Config`
@@ -218,38 +231,30 @@ class System(ABC):
             UsageError: an example cannot be summarized with these settings.
         """
 
-    def fit(self, context: FitContext) -> FitReport:
-        """Train on the training split. The default does nothing.
-
-        Raises:
-            DataError: the system needs a split that is missing.
-        """
-        return FitReport()
-
-    def ready_to_read(self, context: FitContext) -> None:  # noqa: B027 - most read any text as it is
+    def prepare(self, context: FitContext) -> None:  # noqa: B027 - most read any text as it is
         """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
 
-        `source_ledger` and `reference_ledger` can be called after it. The default does nothing.
+        `ledgers` can be called after it. The default does nothing.
 
         Raises:
             DataError: the system needs a split that is missing.
         """
 
-    def source_ledger(self, example: Example) -> Truncation | None:
-        """Return what `summarize` would cut from an example; None if the system reads all of it or keeps no ledger."""
-        return None
-
-    def reference_ledger(self, example: Example) -> Truncation | None:
-        """Return what training would cut from an example's first reference; None if the system cuts nothing."""
-        return None
-
-    def use_kept(self, number: int) -> None:
-        """Load checkpoint `number` of `FitReport.kept`, counted from 1. `fit` ends with number 1, the best.
+    def fit(self, context: FitContext) -> FitReport:
+        """Train on the training split. The default prepares only.
 
         Raises:
-            NotImplementedError: the system keeps one checkpoint.
+            DataError: the system needs a split that is missing.
         """
-        raise NotImplementedError(f"{type(self).__name__} keeps one checkpoint")
+        self.prepare(context)
+        return FitReport()
+
+    def ledgers(self, example: Example) -> tuple[Truncation | None, Truncation | None]:
+        """Return what `summarize` would cut from an example, and training from its first reference.
+
+        None if the system reads all of it or keeps no ledger.
+        """
+        return None, None
 
     @abstractmethod
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
@@ -270,11 +275,6 @@ class System(ABC):
         "context" (tokens it can read at most), "engine", "prompt", "prompt_hash", "released" (ISO date).
         """
         return {}
-
-    @classmethod
-    def versions(cls) -> dict[str, int]:
-        """Return the version numbers of all that decides the outcome; part of the run id."""
-        return {"system": cls.version}
 
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into an existing, empty folder."""
@@ -298,22 +298,16 @@ class System(ABC):
         system.state = content["state"]
         return system
 
-    def try_out(self, device: str, shown_as: str) -> None:  # noqa: B027 - most have nothing that can be damaged
-        """Check after loading that the system can write a summary. The default checks nothing.
 
-        Args:
-            device: where it will run.
-            shown_as: what messages call the checkpoint.
-
-        Raises:
-            DataError: the checkpoint is damaged.
-        """
+def system_versions(system: System) -> dict[str, int]:
+    """Return the version numbers of a system and its steps; part of the run id."""
+    return {"system": system.version, **system.step_versions}
 
 
 def sees_reference(system: System, decode: Decoding) -> bool:
     """Return True if summaries depend on the references: of an oracle, and of extracts as long as the reference."""
     as_long = decode.mode == "extract" and decode.extract_length == "reference" and "decode" in system.decided_by
-    return system.oracle or as_long
+    return system.capabilities.oracle or as_long
 
 
 def deciding_parts(system: System, train: Recipe, decode: Decoding) -> frozenset[str]:
@@ -322,7 +316,7 @@ def deciding_parts(system: System, train: Recipe, decode: Decoding) -> frozenset
     A checkpoint that is used as it is does not depend on the training, and no search without samples on the seed.
     """
     parts = system.decided_by
-    if system.runs_untrained and not train.max_steps:
+    if system.capabilities.runs_untrained and not train.max_steps:
         parts -= {"seed", "train"}
     return parts | {"seed"} if "decode" in parts and decode.temperature > 0 else parts
 
@@ -336,7 +330,7 @@ def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None
     if recipe.only == "all" or "train" not in system.decided_by:
         return
     only = f"train.only={recipe.only}"
-    if not system.trains_scorer:
+    if not system.capabilities.trains_scorer:
         raise UsageError(f"{only}: model={system.config.name} has no scorer that trains alone: choose train.only=all")
     if decode.mode != "extract":
         raise UsageError(f"{only} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all")
@@ -351,17 +345,17 @@ def check_search(system: System, decode: Decoding) -> None:
             but its decoder was not trained.
     """
     ranks = decode.num_beams > 1 and "decode" in system.decided_by
-    if ranks and decode.length_norm != "power" and not system.supports_length_norms:
+    if ranks and decode.length_norm != "power" and not system.capabilities.supports_length_norms:
         problem = f"model={system.config.name} searches with the library's length norm"
         raise UsageError(f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power")
-    if decode.mode == "extract" and "decode" in system.decided_by and not system.extracts:
+    if decode.mode == "extract" and "decode" in system.decided_by and not system.capabilities.extracts:
         problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
-        able = ", ".join(name for name in systems.built_in if systems.load(name).extracts)
+        able = ", ".join(name for name in systems.built_in if systems.load(name).capabilities.extracts)
         raise UsageError(f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})")
     if decode.mode == "write" and (part := system.state.get("trained_only")):
         problem = f"only the {part} of this checkpoint was trained, and not what writes"
         raise UsageError(f"decode.mode=write: {problem}: choose decode.mode=extract")
-    if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
+    if decode.coverage != "none" and "decode" in system.decided_by and not system.capabilities.gives_attention:
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
         raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")
 

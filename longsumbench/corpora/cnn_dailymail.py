@@ -12,9 +12,20 @@ Paper: https://aclanthology.org/P17-1099. Hermann et al. (2015) collected the st
 Each highlight is one sentence of the reference. Articles are not cleaned ("By . Associated Press . PUBLISHED: …").
 """
 
-from longsumbench.core import Corpus, Example, Hub, Row
-from longsumbench.corpora.formats.cnn_stories import example_of, stories_source
-from longsumbench.corpora.reading.fields import id_in, paragraphs_in, text_in
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
+from longsumbench.corpora.reading import fields, files
+from longsumbench.errors import DataError
+
+_LISTS = {"all_train.txt": "train", "all_val.txt": "validation", "all_test.txt": "test"}
+_STORY = ".story"
+_HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 
 def cnn_dailymail_example(row: Row) -> Example:
@@ -23,9 +34,102 @@ def cnn_dailymail_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
-    article, highlights = text_in(row, "article") or "", text_in(row, "highlights") or ""
+    article, highlights = fields.text_in(row, "article") or "", fields.text_in(row, "highlights") or ""
     sentences = (" ".join(line.split()) for line in highlights.split("\n"))
-    return example_of(id_in(row, "id"), paragraphs_in(article.strip()), tuple(filter(None, sentences)), None)
+    return example_of(
+        fields.id_in(row, "id"), fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), None
+    )
+
+
+def _stories_source(path: Path) -> Source | None:
+    """Return the stories that the lists name, in the order of the lists; others are ignored.
+
+    A list has one URL per line; its SHA-1 is the name of the story's file.
+
+    Args:
+        path: a folder with stories and lists, at any depth.
+
+    Returns:
+        None for a file, and for a folder that has only JSON lines.
+
+    Raises:
+        DataError: there are no stories or no lists, a story has two files, or a folder cannot be read.
+    """
+    if not path.is_dir():
+        return None
+    lists, stories = _find_stories(path)
+    if not stories:
+        if not lists and files.has_split_files(path):
+            return None
+        raise DataError(f"no {_STORY} files in this folder or below, nor train, validation or test .jsonl in it", path)
+    if not lists:
+        problem = f"{_STORY} files, but none of the url lists that define their splits: add {' '.join(_LISTS)}"
+        raise DataError(problem, path)
+    story_files = (folder / name for name, folder in stories.items())
+    return files.local_source(path, list(lists.values()), partial(_story_entries, lists, stories), story_files)
+
+
+def example_of(
+    identity: str, paragraphs: fields.Paragraphs, highlights: tuple[str, ...], source: str | None
+) -> Example:
+    """Return a story as an Example. Each highlight is one sentence of the reference.
+
+    Raises:
+        BadRow: there is no article or no highlight.
+    """
+    if not paragraphs:
+        raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
+    if not highlights:
+        raise fields.BadRow("there is no highlight", fields.LEAVE_OUT)
+    return Example(identity, None, None, (fields.plain_document(paragraphs, source),), (highlights,))
+
+
+def from_story(text: str, identity: str, url: str) -> Example:
+    """Turn the text of a story's file into an Example. An empty `@highlight` is ignored.
+
+    Raises:
+        BadRow: there is no article or no highlight.
+    """
+    article, *highlights = _HIGHLIGHT.split(text)
+    sentences = tuple(" ".join(highlight.split()) for highlight in highlights)
+    return example_of(identity, fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), url)
+
+
+def _find_stories(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Return split → its list, and the name of a story's file → its folder. Linked folders are read, too."""
+    lists: dict[str, Path] = {}
+    stories: dict[str, Path] = {}
+    for inside, folders, names in os.walk(root, onerror=_raise_unreadable, followlinks=True):
+        folders.sort()
+        lists |= {_LISTS[name]: Path(inside, name) for name in names if name in _LISTS}
+        stories |= {name: Path(inside) for name in sorted(names) if name.endswith(_STORY)}
+    return {split: lists[split] for split in files.ORDER if split in lists}, stories
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise DataError(f"cannot be read ({error.strerror or error})", error.filename) from error
+
+
+def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[str]) -> Iterator[Entry]:
+    for split, path in lists.items():
+        number = 0
+        for number, url in files.names_in_list(path):
+            if split in full:
+                break
+            name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _STORY
+            address = url.decode("utf-8", "replace")
+            if name in stories:
+                story = stories[name] / name
+                yield Entry(split, partial(_read_story, story, address), story)
+            else:
+                problem = f"no {name} for {address}; {fields.LEAVE_OUT}"
+                yield Entry(split, partial(fields.refuse_row, "the story is missing", problem), path, number)
+        if not number:
+            raise DataError("the file is empty", path)
+
+
+def _read_story(path: Path, address: str) -> Example:
+    return from_story(files.text_of_file(path), path.name.removesuffix(_STORY), address)
 
 
 CORPUS = Corpus(
@@ -39,5 +143,5 @@ CORPUS = Corpus(
     hub=Hub("abisee/cnn_dailymail", config="3.0.0"),
     from_hub_row=cnn_dailymail_example,
     from_file_row=cnn_dailymail_example,
-    release=stories_source,
+    release=_stories_source,
 )

@@ -5,7 +5,8 @@ Government Accountability Office (GAO). Their summaries precede the reports. Thr
 
 * the hub (17,517, 973 and 973 reports; the release's lists name 17,519, 974 and 973): a copy in columns report and
   summary, without headings;
-* the release at `dataset.path=`: the folder with `crs`, `gao` and `split_ids` (`formats/gov_report_files.py`);
+* the release at `dataset.path=`: the folder with `crs/ID.json`, `gao/ID.json`, and the ids, one per line, in
+  `split_ids/crs_train.ids`, `crs_valid.ids`, `crs_test.ids`, and the same for `gao`;
 * JSON lines with rows of either kind at `dataset.path=`.
 
 These fields of a released report are read:
@@ -21,25 +22,31 @@ Recommends" of the highlights. The subsections of "Letter" stay and move up a le
 nothing else.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import Corpus, Document, Example, Hub, Row, Section, Sentences, Thinned
-from longsumbench.corpora.formats.gov_report_files import reports_source
-from longsumbench.corpora.reading.fields import (
-    LEAVE_OUT,
-    BadRow,
-    Paragraphs,
-    id_in,
-    line_paragraphs,
-    listed_paragraphs,
-    objects_in,
-    optional_in,
-    plain_document,
-    text_in,
+from longsumbench.core import (
+    Corpus,
+    Document,
+    Entry,
+    Example,
+    Hub,
+    Read,
+    Row,
+    Section,
+    Sentences,
+    Source,
+    Thinned,
 )
+from longsumbench.corpora.reading import fields, files
+from longsumbench.errors import DataError
 
+_AGENCIES = ("crs", "gao")
+_SPLIT_IDS = "split_ids"
+_RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 _PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
 _LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # names in the record
@@ -51,8 +58,8 @@ def gov_report_hub_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
-    report, summary = (line_paragraphs(text_in(row, field) or "") for field in ("report", "summary"))
-    return _report_example(row, plain_document(report), tuple(chain.from_iterable(summary)))
+    report, summary = (fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary"))
+    return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
@@ -66,7 +73,7 @@ def gov_report_example(row: Row) -> Example | Thinned:
     if row.get("highlight") is None:
         return _from_crs(row)
     if row.get("summary") is not None:
-        raise BadRow("the fields 'summary' and 'highlight' are both given; give one of them")
+        raise fields.BadRow("the fields 'summary' and 'highlight' are both given; give one of them")
     return _from_gao(row)
 
 
@@ -75,21 +82,23 @@ class _Part(NamedTuple):
 
     name: str
     heading: str
-    paragraphs: Paragraphs
+    paragraphs: fields.Paragraphs
 
 
 def _from_crs(row: Row) -> Example:
     field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
     parts = _report_parts({field: [report] if isinstance(report, dict) else report}, field)
-    return _report_example(row, _report_document(parts), tuple(chain.from_iterable(listed_paragraphs(row, "summary"))))
+    return _report_example(
+        row, _report_document(parts), tuple(chain.from_iterable(fields.listed_paragraphs(row, "summary")))
+    )
 
 
 def _from_gao(row: Row) -> Thinned:
     report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
     parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in parts)))
-    example = _report_example(row, _report_document(report, optional_in(row, "url")), summary)
+    example = _report_example(row, _report_document(report, fields.optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
@@ -97,14 +106,14 @@ def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
     """Return nested sections in reading order; subsections of `skip` move up a level."""
     parts: list[_Part] = []
     parents: tuple[str, ...] = ()
-    stack = [(section, parents) for section in reversed(objects_in(row, field))]
+    stack = [(section, parents) for section in reversed(fields.objects_in(row, field))]
     while stack:
-        fields, parents = stack.pop()
-        heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
+        item, parents = stack.pop()
+        heading = " ".join((fields.text_in(item, "section_title", required=False) or "").split())
         path = (*parents, heading) if heading else parents
-        paragraphs = listed_paragraphs(fields, "paragraphs", required=False)
+        paragraphs = fields.listed_paragraphs(item, "paragraphs", required=False)
         parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
-        subsections = objects_in(fields, "subsections", required=False)
+        subsections = fields.objects_in(item, "subsections", required=False)
         stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]
     return parts
 
@@ -126,10 +135,79 @@ def _report_document(parts: list[_Part], source: str | None = None) -> Document:
 
 def _report_example(row: Row, document: Document, summary: Sentences) -> Example:
     if not any(document.sentences()):
-        raise BadRow("the report is empty", LEAVE_OUT)
+        raise fields.BadRow("the report is empty", fields.LEAVE_OUT)
     if not summary:
-        raise BadRow("the summary is empty", LEAVE_OUT)
-    return Example(id_in(row, "id"), optional_in(row, "title"), None, (document,), (summary,))
+        raise fields.BadRow("the summary is empty", fields.LEAVE_OUT)
+    return Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, (document,), (summary,))
+
+
+def _reports_source(path: Path) -> Source | None:
+    """Return the reports that the lists name; others are ignored.
+
+    They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
+
+    Args:
+        path: the folder with `crs`, `gao` and `split_ids`, or one that contains it as `gov-report`.
+
+    Returns:
+        None for a file, and for a folder that has only JSON lines.
+
+    Raises:
+        DataError: there are no lists, one is missing or there twice, or a folder cannot be read.
+    """
+    if not path.is_dir():
+        return None
+    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()), None)
+    if root is None:
+        if files.has_split_files(path):
+            return None
+        raise DataError(f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it", path)
+    lists = _lists(root / _SPLIT_IDS)
+    reports = [file for agency in _AGENCIES for file in sorted((root / agency).glob("*.json"))]
+    entries = partial(_report_entries, root, lists, frozenset(reports))
+    return files.local_source(root, list(chain.from_iterable(lists.values())), entries, reports)
+
+
+def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
+    """Return split → the lists of both agencies."""
+    crs, gao = (
+        files.one_per_split((file.stem.removeprefix(f"{agency}_"), file) for file in folder.glob(f"{agency}_*.ids"))
+        for agency in _AGENCIES
+    )
+    if not crs and not gao:
+        raise DataError("none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder)
+    for split, file in {**crs, **gao}.items():
+        if not (split in crs and split in gao):
+            problem = f"{file.name}, but no such list of the other agency; add it, empty if there are no such reports"
+            raise DataError(problem, folder)
+    return {split: (crs[split], gao[split]) for split in crs}
+
+
+def _report_entries(
+    root: Path, lists: dict[str, tuple[Path, Path]], reports: frozenset[Path], full: set[str]
+) -> Iterator[Entry]:
+    for split, pair in lists.items():
+        empty = True
+        for listed, number, identity in filter(None, chain.from_iterable(zip_longest(*map(_listed_reports, pair)))):
+            if split in full:
+                break
+            empty = False
+            report = root / listed.stem.partition("_")[0] / f"{identity}.json"
+            if report in reports:
+                yield Entry(split, partial(_read_report, report, identity), report)
+            else:
+                problem = f"no {report.parent.name}/{report.name}; {fields.LEAVE_OUT}"
+                yield Entry(split, partial(fields.refuse_row, "the report is missing", problem), listed, number)
+        if empty and split not in full:
+            raise DataError("the lists of this split are empty", pair[0])
+
+
+def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
+    return ((path, number, name.decode("utf-8", "replace")) for number, name in files.names_in_list(path))
+
+
+def _read_report(path: Path, identity: str) -> Read:
+    return gov_report_example({**files.row_in_file(path), "id": identity})
 
 
 CORPUS = Corpus(
@@ -143,5 +221,5 @@ CORPUS = Corpus(
     hub=Hub("ccdv/govreport-summarization", config="document"),
     from_hub_row=gov_report_hub_example,
     from_file_row=gov_report_example,
-    release=partial(reports_source, from_row=gov_report_example),
+    release=_reports_source,
 )

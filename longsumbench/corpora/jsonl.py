@@ -8,17 +8,7 @@ Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
 from longsumbench.core import Corpus, Document, Example, Row, Section, Sentences
-from longsumbench.corpora.reading.fields import (
-    given_field,
-    id_in,
-    list_in,
-    listed_paragraphs,
-    objects_in,
-    paragraphs_in,
-    plain_document,
-    sentences_in,
-    text_in,
-)
+from longsumbench.corpora.reading import fields
 from longsumbench.sentences import split_sentences
 
 
@@ -28,33 +18,35 @@ def jsonl_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing, given in both forms, or has the wrong type.
     """
-    title, query = text_in(row, "title", required=False), text_in(row, "query", required=False)
-    return Example(id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
+    title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
+    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
-    if given_field(row, "document", "documents") == "document":
-        return (plain_document(paragraphs_in(text_in(row, "document") or "")),)
-    documents = tuple(map(_jsonl_document, objects_in(row, "documents")))
+    if fields.given_field(row, "document", "documents") == "document":
+        return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document") or "")),)
+    documents = tuple(map(_jsonl_document, fields.objects_in(row, "documents")))
     return tuple(document for document in documents if document.sections)
 
 
-def _jsonl_document(fields: Row) -> Document:
-    sections = tuple(map(_jsonl_section, objects_in(fields, "sections")))
-    return Document(text_in(fields, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
+def _jsonl_document(item: Row) -> Document:
+    sections = tuple(map(_jsonl_section, fields.objects_in(item, "sections")))
+    return Document(fields.text_in(item, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
 
 
-def _jsonl_section(fields: Row) -> Section:
-    name = text_in(fields, "name", required=False) or None
-    if given_field(fields, "paragraphs", "text") == "text":
-        return Section(name, paragraphs_in(text_in(fields, "text") or ""))
-    return Section(name, listed_paragraphs(fields, "paragraphs"))
+def _jsonl_section(item: Row) -> Section:
+    name = fields.text_in(item, "name", required=False) or None
+    if fields.given_field(item, "paragraphs", "text") == "text":
+        return Section(name, fields.paragraphs_in(fields.text_in(item, "text") or ""))
+    return Section(name, fields.listed_paragraphs(item, "paragraphs"))
 
 
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
-    if given_field(row, "summary", "references") == "summary":
-        return (split_sentences(text_in(row, "summary") or ""),)
-    listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))
+    if fields.given_field(row, "summary", "references") == "summary":
+        return (split_sentences(fields.text_in(row, "summary") or ""),)
+    listed = tuple(
+        fields.sentences_in(value, "references") for value in fields.list_in(row["references"], "references")
+    )
     return tuple(reference for reference in listed if reference) or ((),)
 
 

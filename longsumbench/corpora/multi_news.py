@@ -15,25 +15,18 @@ and each of its lines a paragraph; empty ones are left out. Nothing else is clea
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
+from longsumbench.corpora.reading import files
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
-from longsumbench.corpora.reading.files import (
-    SPLITS,
-    decoded,
-    has_split_files,
-    lines_of,
-    local_source,
-    one_per_split,
-)
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
 _SEPARATOR = "|||||"
 _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
-_HALF_NAME = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
+_HALF_NAME = re.compile(rf"({'|'.join(files.SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
 def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
@@ -71,16 +64,16 @@ def _clusters_source(path: Path) -> Source | None:
         if path.is_file() and _HALF_NAME.fullmatch(path.name):
             raise DataError("half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt", path)
         return None
-    clusters, summaries = (one_per_split(_halves(path, half)) for half in ("src", "tgt"))
+    clusters, summaries = (files.one_per_split(_halves(path, half)) for half in ("src", "tgt"))
     if not clusters and not summaries:
-        if has_split_files(path):
+        if files.has_split_files(path):
             return None
         raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
     for split, file in {**clusters, **summaries}.items():
         if not (split in clusters and split in summaries):
             raise DataError("half of a split: add the other file, .src.cleaned (or .src) or .tgt", file)
     pairs = [(split, clusters[split], summaries[split]) for split in clusters]
-    return local_source(path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs))
+    return files.local_source(path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs))
 
 
 def _split_paragraphs(text: str) -> Paragraphs:
@@ -98,26 +91,22 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
     for split, clusters, summaries in pairs:
         if split in full:
             continue
-        _check_lengths(clusters, summaries)
-        for index, lines in enumerate(zip(lines_of(clusters), lines_of(summaries), strict=True)):
+        index = -1
+        for index, lines in enumerate(zip_longest(files.lines_of(clusters), files.lines_of(summaries))):
             if split in full:
                 break
+            if None in lines:  # a line that is missing shifts the summaries of all later clusters
+                problem = f"line {index + 1} is missing here or in {summaries.name}"
+                advice = "a cluster and its summary must be on the same line; fetch both again"
+                raise DataError(f"{problem}: {advice}", clusters)
             location = f"line {index + 1} of {summaries.name}"
             yield Entry(split, partial(_read_cluster, f"{split}-{index}", *lines, location), clusters, index + 1)
-
-
-def _check_lengths(clusters: Path, summaries: Path) -> None:
-    """Check the line counts first: one missing line would shift the summaries of all later clusters."""
-    num_clusters, num_summaries = (sum(1 for _ in lines_of(file)) for file in (clusters, summaries))
-    if num_clusters != num_summaries:
-        counts = f"{num_clusters:,} lines, but {summaries.name} has {num_summaries:,}"
-        raise DataError(f"{counts}: a cluster and its summary must be on the same line; fetch both again", clusters)
-    if not num_clusters:
-        raise DataError("the file is empty", clusters)
+        if index < 0:
+            raise DataError("the file is empty", clusters)
 
 
 def _read_cluster(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
-    return _cluster(identity, decoded(cluster), decoded(summary), summary_at)
+    return _cluster(identity, files.decoded(cluster), files.decoded(summary), summary_at)
 
 
 CORPUS = Corpus(

@@ -11,15 +11,7 @@ have one summary twice, and two topics have all of theirs twice. There is only a
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading.fields import (
-    BadRow,
-    id_in,
-    list_in,
-    plain_document,
-    references_in,
-    sentences_in,
-    texts_in,
-)
+from longsumbench.corpora.reading import fields
 
 
 def opinosis_example(row: Row) -> Example:
@@ -28,13 +20,13 @@ def opinosis_example(row: Row) -> Example:
     Raises:
         BadRow: a field is missing or has the wrong type, or no sentence has words.
     """
-    topic = id_in(row, "topic")
-    sentences = sentences_in(list_in(row.get("sentences"), "sentences"), "sentences")
+    topic = fields.id_in(row, "topic")
+    sentences = fields.sentences_in(fields.list_in(row.get("sentences"), "sentences"), "sentences")
     if not sentences:
-        raise BadRow("the field 'sentences' has no sentence with words")
-    document = plain_document(tuple((sentence,) for sentence in sentences))
+        raise fields.BadRow("the field 'sentences' has no sentence with words")
+    document = fields.plain_document(tuple((sentence,) for sentence in sentences))
     title = " ".join(topic.replace("_", " ").split())
-    return Example(topic, title or None, None, (document,), references_in(texts_in(row, "summaries")))
+    return Example(topic, title or None, None, (document,), fields.references_in(fields.texts_in(row, "summaries")))
 
 
 CORPUS = Corpus(

@@ -8,6 +8,7 @@ emphasis and links remain. Code blocks, HTML blocks and front matter are left ou
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,19 +17,26 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import Document, Entry, Example, Row
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from longsumbench.core import Document, Entry, Example, Row, Section, Sentences
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.files import check_readable, files_source
-from longsumbench.corpora.reading.markdown import MarkdownReader
-from longsumbench.corpora.reading.rows import as_examples, as_thinned
+from longsumbench.corpora.reading.files import files_source
+from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
+from longsumbench.sentences import split_sentences
 
 _log = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
 _MARKDOWN, _ROWS = (".md", ".markdown"), (".jsonl", ".jsonl.gz", ".csv", ".parquet")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_DEEPEST = 1_000  # depth of nested lists; the library's default, 20, would lose text silently
+_NO_PROSE = ("fence", "code_block", "html_block")
+_ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
 _KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *_ROWS))} or nothing"
 
 
@@ -162,8 +170,7 @@ def _markdown(file: str) -> Input:
 
 def _row_input(file: str, entry: Entry) -> Input:
     try:
-        (row_example,) = as_examples(entry.load())
-        example = as_thinned(row_example).example
+        example = thinned_examples(entry.load())[0].example
         return check_input(Input(f"{file}: {example.id}", example), file, entry.line)
     except BadRow as problem:
         raise DataError(f"{problem}", entry.path, entry.line) from problem
@@ -194,8 +201,6 @@ def _text_in(file: str) -> str:
     """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
     content = _read_file(file)
     advice = "convert it to UTF-8, or extract its text first"
-    if b"\0" in content:
-        raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _display_name(file))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -206,8 +211,6 @@ def _text_in(file: str) -> str:
 def _read_file(file: str) -> bytes:
     path = Path(file)
     try:
-        if file != _STANDARD_INPUT:
-            check_readable(path)
         content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else path.read_bytes()
     except FileNotFoundError:
         raise DataError("no such file", path) from None
@@ -220,3 +223,77 @@ def _read_file(file: str) -> bytes:
 
 def _display_name(file: str) -> str:
     return "standard input" if file == _STANDARD_INPUT else file
+
+
+class MarkdownReader:
+    """Reads a document in Markdown (CommonMark, with tables) token by token.
+
+    Attributes:
+        sections: the sections with text.
+        titles: the first-level headings.
+        words_left_out: number of words of code, HTML and front matter.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.sections: list[Section] = []
+        self.titles: list[str] = []
+        front = _FRONT_MATTER.match(text)
+        self.words_left_out = len(front[0].split()) - 2 if front else 0  # without the rules around it
+        self._name: str | None = None
+        self._paragraphs: list[Sentences] = []
+        self._sentences: list[str] = []
+        self._cells: list[str] | None = None  # of the current row of a table
+        self._heading = ""  # the tag of the current heading
+        self._depth = 0  # of lists and tables
+        parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+        for token in parser.parse(text[front.end() if front else 0 :]):
+            self._take(token)
+        self._end_section()
+
+    def _take(self, token: Token) -> None:
+        kind, _, side = token.type.rpartition("_")
+        if token.type == "inline":
+            self._text(" ".join(_inline_text(token.children or []).split()))
+        elif token.type in _NO_PROSE:
+            self.words_left_out += len(token.content.split())
+        elif kind == "heading":
+            if side == "open":
+                self._end_section()
+            self._heading = token.tag if side == "open" else ""
+        elif kind == "tr":
+            self._sentences += [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
+            self._cells = [] if side == "open" else None
+        elif kind in _ONE_PARAGRAPH:
+            self._depth += 1 if side == "open" else -1
+        if side == "close" and not self._depth:
+            self._end_paragraph()
+
+    def _text(self, text: str) -> None:
+        if self._heading:
+            self._name = text or None
+            self.titles += [text] if self._heading == "h1" and text else []
+        elif self._cells is not None:
+            self._cells.append(text)
+        else:
+            self._sentences += split_sentences(text)
+
+    def _end_paragraph(self) -> None:
+        if self._sentences:
+            self._paragraphs.append(tuple(self._sentences))
+        self._sentences = []
+
+    def _end_section(self) -> None:
+        self._end_paragraph()
+        if self._paragraphs:
+            self.sections.append(Section(self._name, tuple(self._paragraphs)))
+        self._name, self._paragraphs = None, []
+
+
+def _inline_text(tokens: Sequence[Token]) -> str:
+    """Return the words of inline Markdown, for an image its alternative text."""
+    return "".join(_inline_text(token.children or []) if token.type == "image" else _word(token) for token in tokens)
+
+
+def _word(token: Token) -> str:
+    breaks = token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br")
+    return " " if breaks else "" if token.type == "html_inline" else token.content

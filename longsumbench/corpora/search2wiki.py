@@ -15,18 +15,8 @@ than 50 % of a section's words. Use "none" for results without clones.
 from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row, Section, Thinned
+from longsumbench.corpora.reading import fields
 from longsumbench.corpora.reading.clones import PAGE_RULES
-from longsumbench.corpora.reading.fields import (
-    LEAVE_OUT,
-    BadRow,
-    given_field,
-    id_in,
-    listed_paragraphs,
-    objects_in,
-    optional_in,
-    paragraphs_in,
-    text_in,
-)
 
 MOST_RESULTS = 75  # the best results, which are used (SEAL, §4)
 NO_RULE = "none"
@@ -44,47 +34,49 @@ def search2wiki_example(row: Row) -> Thinned:
     Raises:
         BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
     """
-    lead = Section(None, listed_paragraphs(row, "lead", required=False))
-    sections = [lead, *map(_article_section, objects_in(row, "sections", required=False))]
+    lead = Section(None, fields.listed_paragraphs(row, "lead", required=False))
+    sections = [lead, *map(_article_section, fields.objects_in(row, "sections", required=False))]
     article = [tuple(section.sentences()) for section in sections]
-    results = [_result(fields) for fields in objects_in(row, "results")]
+    results = [_result(item) for item in fields.objects_in(row, "results")]
     if not any(article):
-        raise BadRow("the article is empty", LEAVE_OUT)
+        raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
     top, rule = results[:MOST_RESULTS], _rule(row)
     pages = [page for page in top if any(page.sentences())]
     if not pages:
-        raise BadRow("no search result has text", LEAVE_OUT)
+        raise fields.BadRow("no search result has text", fields.LEAVE_OUT)
     clones = [False] * len(pages)
     if rule != NO_RULE:
         clones = PAGE_RULES[rule].clones(article, (tuple(page.sentences()) for page in pages))
     documents = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
     if not documents:
-        raise BadRow("all search results are clones of the article", f"by the rule '{rule}'; {LEAVE_OUT}")
+        raise fields.BadRow("all search results are clones of the article", f"by the rule '{rule}'; {fields.LEAVE_OUT}")
     left_out = {_BEYOND: len(results) - len(top), _EMPTY: len(top) - len(pages), _CLONES: sum(clones)}
     reference = tuple(chain.from_iterable(article))
-    return Thinned(Example(id_in(row, "id"), optional_in(row, "title"), None, documents, (reference,)), left_out)
+    return Thinned(
+        Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (reference,)), left_out
+    )
 
 
 def _rule(row: Row) -> str:
-    rule = optional_in(row, "clones") or RULES[0]
+    rule = fields.optional_in(row, "clones") or RULES[0]
     if rule not in RULES:
-        raise BadRow(f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'")
+        raise fields.BadRow(f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'")
     return rule
 
 
-def _result(fields: Row) -> Document:
-    address, source = optional_in(fields, "url"), optional_in(fields, "source")
+def _result(item: Row) -> Document:
+    address, source = fields.optional_in(item, "url"), fields.optional_in(item, "source")
     if address and source:
-        raise BadRow("the fields 'url' and 'source' are both given; give one of them")
-    return Document(address or source, (_article_section(fields),))
+        raise fields.BadRow("the fields 'url' and 'source' are both given; give one of them")
+    return Document(address or source, (_article_section(item),))
 
 
-def _article_section(fields: Row) -> Section:
-    if given_field(fields, "paragraphs", "text") == "paragraphs":
-        text = listed_paragraphs(fields, "paragraphs")
+def _article_section(item: Row) -> Section:
+    if fields.given_field(item, "paragraphs", "text") == "paragraphs":
+        text = fields.listed_paragraphs(item, "paragraphs")
     else:
-        text = paragraphs_in(text_in(fields, "text") or "")
-    return Section(optional_in(fields, "title"), text)
+        text = fields.paragraphs_in(fields.text_in(item, "text") or "")
+    return Section(fields.optional_in(item, "title"), text)
 
 
 CORPUS = Corpus(

@@ -11,17 +11,7 @@ paragraphs. The note by Project Gutenberg above it ("Produced by …") stays.
 """
 
 from longsumbench.core import Corpus, Document, Example, Row
-from longsumbench.corpora.reading.fields import (
-    BadRow,
-    id_in,
-    json_type,
-    objects_in,
-    paragraphs_in,
-    plain_document,
-    references_in,
-    text_in,
-    words_in,
-)
+from longsumbench.corpora.reading import fields
 
 
 def squality_example(row: Row) -> tuple[Example, ...]:
@@ -32,19 +22,21 @@ def squality_example(row: Row) -> tuple[Example, ...]:
     """
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
-        raise BadRow(f"the field 'metadata' must be an object, not {json_type(metadata)}")
-    story = id_in(metadata, "passage_id")
-    document = plain_document(paragraphs_in(words_in(row, "document")), story)
-    questions = objects_in(row, "questions")
+        raise fields.BadRow(f"the field 'metadata' must be an object, not {fields.json_type(metadata)}")
+    story = fields.id_in(metadata, "passage_id")
+    document = fields.plain_document(fields.paragraphs_in(fields.words_in(row, "document")), story)
+    questions = fields.objects_in(row, "questions")
     if not questions:
-        raise BadRow("the story has no question", f"'{story}'")
+        raise fields.BadRow("the story has no question", f"'{story}'")
     return tuple(_question_example(story, document, question) for question in questions)
 
 
 def _question_example(story: str, document: Document, question: Row) -> Example:
-    references = references_in(text_in(item, "response_text") or "" for item in objects_in(question, "responses"))
-    identity = f"{story}-{id_in(question, 'question_number')}"
-    return Example(identity, None, words_in(question, "question_text"), (document,), references)
+    references = fields.references_in(
+        fields.text_in(item, "response_text") or "" for item in fields.objects_in(question, "responses")
+    )
+    identity = f"{story}-{fields.id_in(question, 'question_number')}"
+    return Example(identity, None, fields.words_in(question, "question_text"), (document,), references)
 
 
 CORPUS = Corpus(

@@ -21,18 +21,8 @@ from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row, Sentences, Thinned
 from longsumbench.corpora.formats.wikisum_ranked import ranked_source
+from longsumbench.corpora.reading import fields
 from longsumbench.corpora.reading.clones import clones_of
-from longsumbench.corpora.reading.fields import (
-    BadRow,
-    given_field,
-    id_in,
-    list_in,
-    objects_in,
-    optional_in,
-    plain_document,
-    text_in,
-    texts_in,
-)
 from longsumbench.sentences import split_sentences
 
 _CLONES = "clone paragraphs"  # their name in the record
@@ -49,30 +39,31 @@ def wikisum_example(row: Row) -> Thinned:
     summary = _lead_summary(row)
     paragraphs = [paragraph for paragraph in _tagged_paragraphs(row) if paragraph[1]]
     if not paragraphs:
-        raise BadRow("the field 'paragraphs' has no paragraph with text")
+        raise fields.BadRow("the field 'paragraphs' has no paragraph with text")
     clones = clones_of(summary, [text for _, text in paragraphs])
     documents = _source_documents(paragraphs, clones)
     if not documents:
-        raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
+        raise fields.BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
     return Thinned(
-        Example(id_in(row, "id"), optional_in(row, "title"), None, documents, (summary,)), {_CLONES: sum(clones)}
+        Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (summary,)),
+        {_CLONES: sum(clones)},
     )
 
 
 def _lead_summary(row: Row) -> Sentences:
-    field = given_field(row, "summary", "lead")
-    texts = texts_in(row, "lead") if field == "lead" else [text_in(row, "summary") or ""]
+    field = fields.given_field(row, "summary", "lead")
+    texts = fields.texts_in(row, "lead") if field == "lead" else [fields.text_in(row, "summary") or ""]
     sentences = tuple(chain.from_iterable(map(split_sentences, texts)))
     if not sentences:
-        raise BadRow(f"the field '{field}' is empty")
+        raise fields.BadRow(f"the field '{field}' is empty")
     return sentences
 
 
 def _tagged_paragraphs(row: Row) -> Iterator[_Paragraph]:
-    listed = list_in(row.get("paragraphs"), "paragraphs")
+    listed = fields.list_in(row.get("paragraphs"), "paragraphs")
     described = [{"text": item} if isinstance(item, str) else item for item in listed]
-    for fields in objects_in({"paragraphs": described}, "paragraphs"):
-        yield optional_in(fields, "source"), split_sentences(text_in(fields, "text") or "")
+    for item in fields.objects_in({"paragraphs": described}, "paragraphs"):
+        yield fields.optional_in(item, "source"), split_sentences(fields.text_in(item, "text") or "")
 
 
 def _source_documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
@@ -85,7 +76,7 @@ def _source_documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) 
         elif not clone:
             stretches.append((source, [text]))
         previous_source = None if clone else source
-    return tuple(plain_document(tuple(texts), source) for source, texts in stretches)
+    return tuple(fields.plain_document(tuple(texts), source) for source, texts in stretches)
 
 
 CORPUS = Corpus(

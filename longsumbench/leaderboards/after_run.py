@@ -11,21 +11,21 @@ import math
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from longsumbench.formatting import break_command, escape_line, format_count, format_interval
-from longsumbench.leaderboards.blocks import describe_block, row_cells, seeds_column, table_block
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
-from longsumbench.leaderboards.figures.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned, warnings_on_outputs
+from longsumbench.leaderboards.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, estimate_share
 from longsumbench.leaderboards.significance import ComparableRows
-from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.aggregate import Estimate
+from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
 from longsumbench.runs.results import Results
@@ -35,19 +35,30 @@ _SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
 _GUESS_OF_TWO = 50.0  # percent of silent facts that a guess between both bids states right
 _TENTH_MEASURES = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
 _MOST_ITEMS = 3  # pairs, or systems with their numbers, in a sentence
+_MOST_LINES = 25
+_TABLES_SHOWN = 2  # more datasets have a line each
+_LINES_OF_A_SENTENCE = 4
+_WARNINGS = 2  # on the outputs of single runs
+_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
+_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
+_RUN_MARK = "→"  # before the row of a run just done
+_ROW_GAP = "⋮"  # instead of rows that are not shown
+_MEANINGS = {  # of words in the table
+    _RUN_MARK: "a run of this command",
+    "facts": "planted facts that the summaries state right, in percent",
+    "R-Lsum": "ROUGE-Lsum, 0–100",
+    "±": "half the 95 % interval (of one seed: over examples only)",
+    "words / reference": "mean words of a summary / of its reference",
+    "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
+}
 
 
-@dataclass(frozen=True)
-class _Contrast:
+class _Contrast(NamedTuple):
     """What a system states right of two groups of facts."""
 
     system: str
     first: Estimate
     second: Estimate
-
-    @property
-    def differs(self) -> bool:
-        return not _intervals_overlap(self.first, self.second)
 
 
 def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
@@ -55,10 +66,6 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
 
     The best row of each model counts, of at most six models, as in the picture. Rows that did not learn, and rows
     without intervals, are left out.
-
-    Args:
-        rows: comparable rows, the best first.
-        scores: per-example scores of their runs.
     """
     systems = _best_rows(rows)
     halves = [
@@ -138,8 +145,12 @@ def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float
         return ""
     clear = [pair for pair in contrasts if not guess or max(pair.first.low, pair.second.low) > guess]
     guessing = _enumerated([pair.system for pair in contrasts if pair not in clear])
-    stated = [f"{pair.system} {_bounds(pair.first)} against {_bounds(pair.second)}" for pair in clear if pair.differs]
-    equal = _enumerated([pair.system for pair in clear if not pair.differs])
+    stated = [
+        f"{pair.system} {_bounds(pair.first)} against {_bounds(pair.second)}"
+        for pair in clear
+        if not _intervals_overlap(pair.first, pair.second)
+    ]
+    equal = _enumerated([pair.system for pair in clear if _intervals_overlap(pair.first, pair.second)])
     texts = [_listed(stated)] if stated else []
     texts += [f"no difference is found for {equal}"] if equal else []
     texts += [f"not shown to beat a guess of two ({guess:.0f} %): {guessing}"] if guessing else []
@@ -148,7 +159,7 @@ def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float
 
 def _alike(first_row: SeedGroup, second_row: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
     """Return True if two systems are not distinguished in a measure."""
-    paired = difference(first_row, second_row, measure, scores, resamples=1_000)
+    paired = difference(first_row, second_row, measure, scores, resamples=MEAN_RESAMPLES)
     if paired is None:
         return _intervals_overlap(first_row.numbers[measure], second_row.numbers[measure])
     return not (paired.low > 0 or paired.high < 0)
@@ -172,36 +183,40 @@ def _enumerated(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-_MOST_LINES = 25
-_TABLES_SHOWN = 2  # more datasets have a line each
-_LINES_OF_A_SENTENCE = 4
-_WARNINGS = 2  # on the outputs of single runs
-_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
-_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
-_RUN_MARK = "→"  # before the row of a run just done
-_ROW_GAP = "⋮"  # instead of rows that are not shown
-_MEANINGS = {  # of words in the table
-    _RUN_MARK: "a run of this command",
-    "facts": "planted facts that the summaries state right, in percent",
-    "R-Lsum": "ROUGE-Lsum, 0–100",
-    "±": "half the 95 % interval (of one seed: over examples only)",
-    "words / reference": "mean words of a summary / of its reference",
-    "oracle": "copies the sentences nearest to the reference, the most that copying can reach",
-}
-
-
 @dataclass(frozen=True)
 class UpdatedTable:
     """A table that has been rebuilt after runs.
 
     Attributes:
-        results: the results folder.
         curves: files with the scores against the settings that were swept over.
     """
 
     table: Table
     results: Results
     curves: tuple[Path, ...] = ()
+
+
+class _Done(NamedTuple):
+    """The runs just done on a dataset, and where they are in its table.
+
+    Attributes:
+        block: the block that has most of them.
+        places: their rows in it, the best first.
+    """
+
+    updated: UpdatedTable
+    runs: Sequence[RunRecord]
+    block: ComparableRows
+    places: Sequence[int]
+
+    @property
+    def table(self) -> Table:
+        return self.updated.table
+
+    @property
+    def best(self) -> SeedGroup:
+        """The best row of the runs just done."""
+        return self.block.rows[self.places[0]]
 
 
 def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) -> str:
@@ -212,80 +227,70 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
         runs: those just done, without their baselines; points of a sweep that are the same run may be repeated.
     """
     runs = list({run.run_id: run for run in runs}.values())
-    if len(updated) <= _TABLES_SHOWN:
-        runs_of = {item.table.dataset: [run for run in runs if run.dataset == item.table.dataset] for item in updated}
-        details = ["\n".join(_detailed_lines(item, runs_of[item.table.dataset])) for item in updated]
-        return "\n".join(["\n\n".join(details), *_next_commands(updated[0], runs_of[updated[0].table.dataset])])
-    ids = {run.run_id for run in runs}
-    lines = [f"{format_count(len(runs), 'run')} on {len(updated)} datasets. The best of them:"]
+    datasets = [_locate_runs(item, [run for run in runs if run.dataset == item.table.dataset]) for item in updated]
+    if len(datasets) <= _TABLES_SHOWN:
+        details = ["\n".join(_detailed_lines(done)) for done in datasets]
+        return "\n".join(["\n\n".join(details), *_next_commands(datasets[0])])
+    lines = [f"{format_count(len(runs), 'run')} on {len(datasets)} datasets. The best of them:"]
     warnings = warnings_on_outputs(runs, _WARNINGS)
     num_shown = _MOST_LINES - 3 - len(warnings)
-    lines += [_describe_best(item.table, ids) for item in updated[:num_shown]]
-    lines += [f"… and {len(updated) - num_shown} more datasets."] if len(updated) > num_shown else []
+    lines += map(_describe_best, datasets[:num_shown])
+    lines += [f"… and {len(datasets) - num_shown} more datasets."] if len(datasets) > num_shown else []
     lines += [*warnings, f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}"]
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
 
-def _describe_best(table: Table, ids: Set[str]) -> str:
-    """Describe the best of the runs just done on a dataset: its score and its place."""
-    block, places = _find_block(table, ids)
-    row = block.rows[places[0]]
-    name = ranking_score(row.first)
-    number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
-    ranked = [entry.key for entry in block.rows if entry.ranked]
-    why = row.learned.word or "oracle"
-    place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else why
-    return f"{table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
-
-
-def _find_block(table: Table, ids: Set[str]) -> tuple[ComparableRows, list[int]]:
-    """Return the block that has most of the runs, and the places of their rows in it."""
-    matches = []
-    for block in table.comparable:
+def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _Done:
+    """Find the block that has most of the runs, and the places of their rows in it."""
+    ids, matches = {run.run_id for run in runs}, []
+    for block in updated.table.comparable:
         runs_of_rows = [{run.run_id for run in (*row.runs, *row.repeated)} for row in block.rows]
-        matches.append((block, [place for place, runs in enumerate(runs_of_rows) if runs & ids]))
-    return max(matches, key=lambda item: len(item[1]))
+        places = [place for place, row_ids in enumerate(runs_of_rows) if row_ids & ids]
+        matches.append(_Done(updated, runs, block, places))
+    return max(matches, key=lambda done: len(done.places))
 
 
-def _detailed_lines(updated: UpdatedTable, runs: Sequence[RunRecord]) -> Iterator[str]:
-    table = updated.table
-    block, places = _find_block(table, {run.run_id for run in runs})
+def _describe_best(done: _Done) -> str:
+    """Describe the best of the runs just done on a dataset: its score and its place."""
+    row, name = done.best, ranking_score(done.best.first)
+    number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
+    ranked = [entry.key for entry in done.block.rows if entry.ranked]
+    place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else row.learned.word or "oracle"
+    return f"{done.table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
+
+
+def _detailed_lines(done: _Done) -> Iterator[str]:
+    table, block, runs = done.table, done.block, done.runs
     yield from _wrapped(f"{table.heading()}, {describe_block(block, table.comparable)}", 1)
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, runs))}", 1)
-    yield from ("", terminal_block(_nearby_rows(block, places)), "")
-    sentences = describe_facts_found(block.rows, table.scores)
-    for sentence in sentences:
-        yield from _wrapped(sentence, _LINES_OF_A_SENTENCE)
-    if not sentences or len(runs) == 1:
-        described = next((place for place in places if block.rows[place].first.trained), places[0])
-        yield from _wrapped(_describe_differences(table, block, described), 2)
-    yield from _wrapped(describe_too_few(block.tests, block.rows), 2)
-    yield from _wrapped(caution(block.rows), 2)
-    yield from _wrapped(describe_unlearned(block.rows), 3)
-    for warning in warnings_on_outputs(runs, _WARNINGS):
-        yield from _wrapped(warning, 2)
-    yield from _wrapped(_describe_comparable(table, block), 3)
-    folder = updated.results.root / "leaderboard"
+    yield from ("", terminal_block(_nearby_rows(done)), "")
+    about_facts = describe_facts_found(block.rows, table.scores)
+    sentences = [(sentence, _LINES_OF_A_SENTENCE) for sentence in about_facts]
+    if not about_facts or len(runs) == 1:
+        sentences.append((_describe_differences(done), 2))
+    sentences += [(describe_too_few(block.tests, block.rows), 2), (caution(block.rows), 2)]
+    sentences += [(describe_unlearned(block.rows), 3), *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS))]
+    for sentence, most_lines in (*sentences, (_describe_comparable(table, block), 3)):
+        yield from _wrapped(sentence, most_lines)
+    folder = done.updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"
-    pictures = [
-        *(folder / name for name in table.pictures()),
-        *(path for path in updated.curves if path.suffix == ".png"),
-    ]
+    pictures = [folder / name for name in table.pictures()]
+    pictures += [path for path in done.updated.curves if path.suffix == ".png"]
     if pictures:
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
 
 
-def _nearby_rows(block: ComparableRows, places: Sequence[int]) -> Block:
+def _nearby_rows(done: _Done) -> Block:
     """Return the rows of the runs just done, with the best row and those next to the first of them."""
-    rows = block.rows
+    rows, places = done.block.rows, done.places
     nearby = {0, *places[:_ROWS_OWN], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
     all_columns = columns_of(run for row in rows for run in row.runs)
     names = ("system", "settings", seeds_column(rows), ranking_score(rows[0].first), "length", "run")
     columns = [all_columns[name] for name in names]
-    cells = row_cells(block, columns)
+    cells = row_cells(done.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
     lines, previous = [], -1
     for place in sorted(nearby):
@@ -293,7 +298,7 @@ def _nearby_rows(block: ComparableRows, places: Sequence[int]) -> Block:
             lines.append([_ROW_GAP, *[""] * len(columns)])
         number, system, settings, *values = cells[place]
         mark = f"{_RUN_MARK} {number}" if place in places else number
-        lines.append([mark, system, _shorten_settings(settings, width), *values])
+        lines.append([mark, system, settings if len(settings) <= width else f"{settings[: width - 1]}…", *values])
         previous = place
     table = table_block(columns, lines)
     words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
@@ -301,20 +306,20 @@ def _nearby_rows(block: ComparableRows, places: Sequence[int]) -> Block:
     return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
-def _shorten_settings(text: str, width: int) -> str:
-    """Return a text, cut to `width` characters if it is longer."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def _describe_differences(done: _Done) -> str:
+    """Describe how far a row of the runs just done is from Lead, and from the best or the next row.
 
-
-def _describe_differences(table: Table, block: ComparableRows, place: int) -> str:
-    """Describe how far the best row of the runs just done is from Lead, and from the best or the next row."""
-    row, name = block.rows[place], ranking_score(block.rows[0].first)
-    ranked = [entry for entry in block.rows if row.ranked and entry.ranked and entry is not row]
+    It is their best row of a trained system, or their best row.
+    """
+    own_rows = [done.block.rows[place] for place in done.places]
+    row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
+    name = ranking_score(done.block.rows[0].first)
+    ranked = [entry for entry in done.block.rows if row.ranked and entry.ranked and entry is not row]
     leads = [entry for entry in ranked if entry.first.model == LEAD]
-    best = next((entry for entry in block.rows if entry.ranked), None)
+    best = next((entry for entry in done.block.rows if entry.ranked), None)
     texts = []
     for rival in {rival.key: rival for rival in (*leads[:1], *ranked[:1])}.values():
-        if (gap := difference(row, rival, name, table.scores)) is not None:
+        if (gap := difference(row, rival, name, done.table.scores)) is not None:
             label = f"the best, {rival.label}" if rival is best else rival.label
             texts.append(f"{gap.mean:+.1f} ({format_interval(gap.low, gap.high)}) from {label}")
     return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
@@ -324,14 +329,15 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
     """Describe how many systems the block has, and why other runs are in other blocks; empty if all rows are shown."""
     if len(block.rows) <= _SMALL_TABLE and len(table.comparable) == 1:
         return ""
-    systems, runs = format_count(len(block.rows), "system"), format_count(len(_run_ids(block)), "run")
-    text = f"Same texts, split, examples and scoring: {systems} ({runs})."
+    ids = _run_ids(block)
+    text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'system')}"
+    text += f" ({format_count(len(ids), 'run')})."
     reasons: Counter[str] = Counter()
     for other_block in table.comparable:
         if other_block is not block:
             training = "no training here" if other_block.zero_shot else "training here"
             reason = describe_difference(other_block.rows[0].first, block.rows[0].first) or training
-            reasons[reason] += len(_run_ids(other_block) - _run_ids(block))
+            reasons[reason] += len(_run_ids(other_block) - ids)
     if reasons:
         causes = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
         text += f" In other blocks: {format_count(reasons.total(), 'run')} ({causes})."
@@ -342,15 +348,12 @@ def _run_ids(block: ComparableRows) -> set[str]:
     return {run.run_id for row in block.rows for run in row.runs}
 
 
-def _next_commands(updated: UpdatedTable, runs: Sequence[RunRecord]) -> Iterator[str]:
+def _next_commands(done: _Done) -> Iterator[str]:
     """Yield the commands that are useful after runs, for the best of them."""
-    ids = {run.run_id for run in runs}
-    block, places = _find_block(updated.table, ids)
-    row = block.rows[places[0]]
-    run = next((run for run in row.runs if run.run_id in ids), row.first)
-    rivals = [entry.key for entry in block.rows if entry is not row]
-    results, run_id = updated.results, run.run_id[:SHORT_ID]
-    commands = {_command("leaderboard", updated.table.dataset, results=results): "the whole table"}
+    row, results, ids = done.best, done.updated.results, {run.run_id for run in done.runs}
+    run_id = next((run for run in row.runs if run.run_id in ids), row.first).run_id[:SHORT_ID]
+    rivals = [entry.key for entry in done.block.rows if entry is not row]
+    commands = {_command("leaderboard", done.table.dataset, results=results): "the whole table"}
     if rivals:
         commands[_command("compare", rivals[0][:SHORT_ID], run_id, results=results)] = "do these two differ?"
     commands[_command("inspect", run_id, "0", results=results)] = "what it read and wrote"

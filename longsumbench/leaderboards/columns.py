@@ -21,7 +21,6 @@ from longsumbench.runs.record import (
     RunRecord,
     length_ratio,
     measured_mean,
-    reads_all,
     run_label,
     source_copied,
     source_seen,
@@ -35,12 +34,15 @@ _LEDGER_NOTE = (
 )
 _NO_VALUE = "–"
 PREFIX = "cut_"  # of the CSV columns with the shares by cause
+_COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_VALUES_SHOWN = 4  # of a setting in a cell
+_PERCENT = "{:.0f} %".format
 
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
     source = record.source
-    if source is None or reads_all(record):
+    if source is None:
         return {}
     counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -84,10 +86,6 @@ def format_share(part: int, total: int) -> str:
     """Format a count and its share: "12 (3.40 %)"; only the count if `total` is 0."""
     share = percent(part, total)
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"
-
-
-_COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
-_VALUES_SHOWN = 4  # of a setting in a cell
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,6 @@ def _length(row: SeedGroup) -> str:
     return words if reference is None else f"{words} / {reference:.0f}"
 
 
-_PERCENT = "{:.0f} %".format
 _FACT_COLUMNS = (
     Column("system", "system", "the model", _system_cell, "l"),
     Column(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, names_deciding, without_later_defaults
+from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, defaults_of, names_deciding
 from longsumbench.formatting import format_plain_value
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -45,7 +46,7 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     settings = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
-        values = without_later_defaults(SECTIONS[section], record.config[section])
+        values = defaults_of(SECTIONS[section]) | record.config[section]
         settings |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
     return settings
 
@@ -107,13 +108,11 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
-    settings["reader"] = settings.get("reader") or settings.get("name")  # old records have none
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     return {key: format_plain_value(value) for key, value in settings.items() if value is not None}
 
 
-def ranking_key(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
-    """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
-    score = measured_mean(record, ranking_score(record))
+def ranking_key(record: RunRecord, score: Estimate | None) -> tuple[bool, float, str, str, int, str]:
+    """Return a sorting key of a run, or of a row with it: best first, oracles last; then by name, variant and seed."""
     return record.oracle, -score.mean if score else 0.0, record.model, record.variant, record.seed or 0, record.run_id

@@ -103,7 +103,6 @@ class SweepCurves:
     """The curves of all runs on a dataset against one or two settings.
 
     Attributes:
-        dataset: its name.
         keys: full names of the settings ("model.page_size"); a curve of the first group varies each.
         groups: the drawn group comes first, groups without a swept curve last.
     """

@@ -24,10 +24,10 @@ from longsumbench.leaderboards.seed_groups import (
     unit_factor,
 )
 from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
-from longsumbench.rouge.scorer import ROUGE_TYPES
-from longsumbench.runs.record import RunRecord, floor_column, ranking_score
+from longsumbench.runs.record import RunRecord, ranking_score
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
@@ -57,10 +57,6 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
     The possible gain is that of the best row that saw no references. If guesses have a known score (planted facts), it
     is the way from there to 100.
-
-    Args:
-        rows: comparable rows.
-        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
     gains = {run.run_id: _measure_gain(run, scores) for row in rows for run in row.runs}
     possible = max((_possible_gain(row, gains) for row in rows if not row.first.oracle), default=0.0)
@@ -74,7 +70,7 @@ def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
         return None
     chance, measured = f"{name}_chance", floor_column(name)
     base = next((column for column in (measured, chance) if column in table), None)
-    column = f"{name}_f" if name in ROUGE_TYPES else name
+    column = score_column(name)
     if base is None or column not in table:
         return None
     factor = unit_factor(run, name)
@@ -123,7 +119,7 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
             return NOT_LEARNED, "outputs that do not depend on their sources"
         if lift < LEAST_LIFT:
             return NOT_LEARNED, f"{lift:.1f} % of the possible gain"
-    elif run.config["decode"].get("mode") != "extract":  # what is copied from a source depends on it
+    elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         return UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)
     if fall is not None and fall > _LARGEST_FALL and (lift is None or lift < _NEAR_THE_TOP):

@@ -1,6 +1,6 @@
 """Systems × datasets: a number of each system on each dataset, ranks, and which mean ranks differ.
 
-    Results --read_matrix--> Matrix --matrix_block, matrix_csv--> table, CSV
+    Results --read_matrix--> Matrix --update_matrix--> matrix.csv, matrix.md, matrix.tex, matrix.png
                              complete rows --rank_test--> RankTest: the data of a critical-difference diagram
 
 A dataset has one column: the first block of its leaderboard that has the number. Oracles are left out. Checkpoints
@@ -8,9 +8,10 @@ that were not trained here have a matrix for themselves, with the baselines.
 """
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
@@ -22,13 +23,23 @@ from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import LEVEL, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
+from longsumbench.render import tables
+from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import ranking_score
 from longsumbench.runs.results import Results
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 _LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 _NOT_TRAINED = "systems that were not trained here"
 _UNTRAINED_NOTE = "Checkpoints as they are, and the baselines. Their training texts may include these."
+MATRIX_HEADING = "Systems × datasets"
+_WIDTH, _LINE = 9.0, 0.3  # inches; height of a label of one line
+_LABEL_WIDTH, _MORE_LINES = 26, 0.6  # characters; lines that each further line of a label takes
+_TOP, _FIRST_BAR, _BETWEEN_BARS = 1.0, 0.35, 0.28  # lines above the axis and below it
 
 
 @dataclass(frozen=True)
@@ -36,8 +47,6 @@ class MatrixColumn:
     """A dataset: the first block of its leaderboard that has the number.
 
     Attributes:
-        dataset: its name.
-        number: the type of ROUGE, or measure.
         texts: split and number of examples ("test split, 400 examples").
         cells: label of the system and its settings → the number, best first.
         ranks: label → rank from 1 among the systems that learned; equal means share their average rank.
@@ -59,7 +68,6 @@ class RankTest:
     Attributes:
         mean_ranks: label → mean rank among these systems, the best first.
         datasets: number of datasets; each system has all of them.
-        p: of Friedman's test.
         critical: mean ranks that differ less than this are not distinguishable at 5 %.
     """
 
@@ -83,7 +91,6 @@ class Matrix:
     """A number of each system on each dataset.
 
     Attributes:
-        columns: the datasets.
         systems: labels; those with the most datasets first, then by mean rank.
         without: datasets without a run that has the number.
         tested: the rank test of the systems that have all datasets; None if there are too few.
@@ -114,9 +121,7 @@ class Matrix:
 def read_matrix(results: Results, number: str | None = None) -> Matrix:
     """Return the matrix of all finished runs.
 
-    Args:
-        results: the results folder.
-        number: a type of ROUGE, or a measure; default: the ranking score of each dataset.
+    `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
 
     Raises:
         UsageError: there are no finished runs, or none has the number.
@@ -181,8 +186,7 @@ def ranked(cells: Mapping[str, Estimate]) -> dict[str, float]:
 def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
     """Test whether systems rank alike on several datasets (Demšar 2006).
 
-    Args:
-        scores: label → its score on each dataset; at least three systems.
+    `scores` has a label's score on each dataset; at least three systems.
     """
     table = np.array(list(scores.values()))  # [systems, datasets]
     means = scipy.stats.rankdata(-table, axis=0).mean(axis=1)
@@ -212,10 +216,8 @@ def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
 def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     """Return the table: a row for each system, a column for each dataset.
 
-    Args:
-        matrix: the numbers.
-        brief: leave out the systems that have one dataset, if others have more, and count them. The best system of
-            each dataset is always shown.
+    A brief table leaves out the systems that have one dataset, if others have more, and counts them. The best system of
+    each dataset is always shown.
     """
     several = any(matrix.count(system) > 1 for system in matrix.systems)
     best = {next(iter(column.ranks or column.cells)) for column in matrix.columns}
@@ -310,3 +312,87 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         tested = matrix.tested.mean_ranks if matrix.tested else {}
         rows.append(row | {"mean_rank_of_complete": tested.get(system)})
     return rows
+
+
+def update_matrix(results: Results, number: str | None = None) -> Matrix:
+    """Write `leaderboard/matrix.csv`, `.md`, `.tex` and, if there is a rank test, `.png`; return the matrix.
+
+    `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
+
+    Raises:
+        UsageError: there are no finished runs, or none has the number.
+    """
+    with results.leaderboard_lock("matrix"):
+        matrix = read_matrix(results, number)
+        blocks = matrix_blocks(matrix)
+        picture = "\n![Critical-difference diagram](matrix.png)\n" if matrix.tested else ""
+        results.write_leaderboard(
+            {
+                "matrix.csv": matrix_csv(matrix),
+                "matrix.md": tables.markdown(MATRIX_HEADING, blocks) + picture,
+                "matrix.tex": tables.latex(MATRIX_HEADING, blocks),
+                "matrix.png": draw_ranks(matrix.tested) if matrix.tested else None,
+            }
+        )
+    return matrix
+
+
+def draw_ranks(test: RankTest) -> bytes:
+    """Draw mean ranks on an axis, and a bar over systems that are not distinguishable; return a PNG."""
+    labels = {label: "\n".join(textwrap.wrap(label, _LABEL_WIDTH)) for label in test.mean_ranks}
+    height = 1 + _MORE_LINES * max(text.count("\n") for text in labels.values())  # of a label, in lines
+    top = _FIRST_BAR + _BETWEEN_BARS * len(test.cliques()) + 0.5  # of the first label, in lines below the axis
+    depth = top + height * -(-len(labels) // 2)
+
+    def draw(figure: "Figure") -> None:
+        plot = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        systems = len(test.mean_ranks)
+        margin = 0.75 * (systems - 1)  # room for the labels
+        plot.set_xlim(1 - margin, systems + margin)
+        plot.set_ylim(-depth, _TOP + 1.4)
+        plot.axis("off")
+        _draw_axis(plot, test)
+        _draw_cliques(plot, test.cliques(), test)
+        _draw_labels(plot, test, labels, top, height)
+
+    return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw)["png"]
+
+
+def _draw_axis(plot: "Axes", test: RankTest) -> None:
+    """Draw the axis of ranks, and the length of the critical difference above it."""
+    systems = len(test.mean_ranks)
+    plot.plot([1, systems], [0, 0], color="black", linewidth=1.2)
+    for rank in range(1, systems + 1):
+        plot.plot([rank, rank], [0, 0.2], color="black", linewidth=1.2)
+        plot.text(rank, 0.35, str(rank), ha="center", va="bottom", fontsize=9.5)
+    end = 1 + min(test.critical, systems - 1)
+    plot.annotate("", (1, _TOP + 0.55), (end, _TOP + 0.55), arrowprops={"arrowstyle": "|-|, widthA=0.3, widthB=0.3"})
+    wider = " (longer than the axis)" if test.critical > systems - 1 else ""
+    text = f"critical difference {test.critical:.2f}{wider}"
+    plot.text((1 + end) / 2, _TOP + 0.75, text, ha="center", va="bottom", fontsize=9.5)
+    place = plot.get_xlim()[0] + 0.02 * (systems - 1)
+    plot.text(place, _TOP + 0.75, f"Mean ranks on {test.datasets} datasets", fontsize=11, fontweight="bold")
+
+
+def _draw_cliques(plot: "Axes", cliques: Sequence[Sequence[str]], test: RankTest) -> None:
+    """Draw a bar below the axis for each set of systems that are not distinguishable."""
+    for place, clique in enumerate(cliques):
+        ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
+        height = -_FIRST_BAR - _BETWEEN_BARS * place
+        plot.plot(ends, [height, height], color="black", linewidth=4, solid_capstyle="butt")
+
+
+def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: float, height: float) -> None:
+    """Write the better half of the systems on the left and the others on the right, with lines to their ranks."""
+    systems = len(test.mean_ranks)
+    half = -(-systems // 2)
+    styles = system_styles([label.partition(" ")[0] for label in test.mean_ranks])  # a label begins with its model
+    for place, ((label, rank), style) in enumerate(zip(test.mean_ranks.items(), styles, strict=True)):
+        is_left = place < half
+        level = -top - height * (place if is_left else systems - 1 - place)
+        end = 1 - 0.03 * (systems - 1) if is_left else systems + 0.03 * (systems - 1)
+        plot.plot([rank, rank, end], [0, level, level], **style, markevery=[0], linewidth=1.2)
+        side, shift = ("right", -1) if is_left else ("left", 1)
+        beside = end + shift * 0.13 * (systems - 1)
+        plot.text(end + shift * 0.02 * (systems - 1), level, f"{rank:.2f}", ha=side, va="center", fontsize=9.5)
+        plot.text(beside, level, labels[label], ha=side, va="center", multialignment=side, fontsize=9.5)

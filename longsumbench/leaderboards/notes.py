@@ -40,10 +40,7 @@ def describe_untrained(rows: Iterable[SeedGroup]) -> str:
 def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") -> tuple[str, ...]:
     """Return the lines below a block: what its numbers mean, tests, training, warnings, the signature.
 
-    Args:
-        comparable: the systems of the block.
-        columns: the names of the columns.
-        part: the part of ROUGE that the rows have as F, a key of `ROUGE_PARTS`.
+    `columns` are the names of the shown ones, and `part` is the part of ROUGE that the rows have as F.
     """
     rows, members = comparable.rows, [run for row in comparable.rows for run in row.runs]
     tested = _describe_tests(comparable.tests, rows)

@@ -4,11 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
-from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.errors import DataError
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
@@ -49,8 +47,7 @@ _VIEW = (
 _ALIGNMENT = "llr" + "r" * len(COLUMNS) + "ll"
 _OPTIONAL = ("input\ntokens", "split", "R-2")  # left out where room is scarce
 
-# `_Row` has the other columns
-_OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")
+_ROW = ("source_key", "system", "variant", "dataset", "split", "input_tokens", "provenance")  # they identify a row
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,7 @@ class Published:
 
     Attributes:
         source: the source's key, its tables, and how it got the numbers if they are not its own.
-        key: the source's key only.
         self_reported: True if the source reports its own system or baseline.
-        system: its name in the source.
         variant: its name in the source; may be empty.
         test_set: the split, and the version of the dataset if it is not the usual one.
         input_tokens: the maximum that the system reads; empty if unknown.
@@ -83,20 +78,24 @@ class Published:
 def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     """Return the published numbers on a dataset, sorted by system, variant, input length and source.
 
-    Args:
-        names: the dataset's names in `published.csv`.
-        part: part of ROUGE: "f", "p" or "r".
-
-    Raises:
-        DataError: `published.csv` is damaged.
+    `names` are the dataset's names in `published.csv`; `part` is a key of `ROUGE_PARTS`.
     """
     table = read_published_table()
     rows = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
-    printed_of: dict[_Row, list[_Printed]] = {}
-    for labels, cells in rows.groupby(["source_table", *_Row._fields], sort=False):
-        source_table, *values = map(str, labels)
+    printed_of: dict[tuple[str, ...], list[_Printed]] = {}  # row → the numbers of tables that contradict each other
+    for labels, cells in rows.groupby(["source_table", *_ROW], sort=False):
+        source_table, *row = map(str, labels)
         scores = dict(zip(cells["column"], cells["value"], strict=True))
-        _merge(printed_of.setdefault(_Row(*values), []), _Printed([source_table], scores, bool(cells["doubted"].any())))
+        several = printed_of.setdefault(tuple(row), [])
+        agreeing = [
+            printed for printed in several if all(printed.scores.get(name, v) == v for name, v in scores.items())
+        ]
+        if not agreeing:
+            several.append(_Printed([], {}, False))
+        printed = (agreeing or several[-1:])[0]
+        printed.tables.append(source_table)
+        printed.scores.update(scores)
+        printed.doubted |= bool(cells["doubted"].any())
     published = [_published(row, printed) for row, several in printed_of.items() for printed in several]
     return sorted(
         published, key=lambda row: (row.system.casefold(), row.variant, row.input_tokens.zfill(9), row.source)
@@ -106,16 +105,10 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
 def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
     """Return a block of the published numbers on a dataset; empty if there are none.
 
-    Args:
-        dataset: our name of the dataset.
-        runs: ours on it; a note warns if they may be on other texts than the official ones.
-        brief: show only the best row of each of the suite's systems, and count the rest.
-        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
+    If runs may be on other texts than the official ones, a note warns. A brief block has only the best row of each of
+    the suite's systems, and the number of others.
     """
-    try:
-        published = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
-    except DataError as error:
-        return [Block("Published numbers", (f"Left out: {error}.",), _VIEW, _ALIGNMENT, [])]
+    published = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
     if not published:
         return []
     selection = _best_of_our_systems(published) if brief else published
@@ -158,8 +151,7 @@ def _published_row(row: Published) -> list[str]:
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
     """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference.
 
-    Args:
-        dataset: its name in `published.csv`.
+    `dataset` is its name in `published.csv`.
 
     Returns:
         For each ranker of each source: its name, and number of paragraphs → recall, as printed.
@@ -172,18 +164,6 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
     return list(recalls.items())
 
 
-class _Row(NamedTuple):
-    """The columns of `published.csv` that identify a row."""
-
-    source_key: str
-    system: str
-    variant: str
-    dataset: str
-    split: str
-    input_tokens: str
-    provenance: str
-
-
 @dataclass
 class _Printed:
     """Numbers on which tables of one source agree."""
@@ -194,50 +174,21 @@ class _Printed:
 
 
 def read_published_table() -> pd.DataFrame:
-    """Return `published.csv` as text, with the columns `column` (a value of `COLUMNS`, or empty) and `doubted`.
-
-    Raises:
-        DataError: the file is damaged.
-    """
-    path = files("longsumbench").joinpath("published.csv")
-    try:
-        table = pd.read_csv(StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
-        table = table[[*_Row._fields, *_OTHER_COLUMNS]]
-        if unknown := set(table["provenance"]) - set(PROVENANCE):
-            raise ValueError(f"provenance {min(unknown)!r}")
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"not a table of published numbers ({error}); install longsumbench again", path.name) from error
+    """Return `published.csv` as text, with the columns `column` (a value of `COLUMNS`, or empty) and `doubted`."""
+    text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
+    table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
     kinds = zip(table["metric"], table["rouge_l_kind"], strict=True)
     doubted = table["note"].str.contains("contradiction|inconsistent", case=False)
     return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds], doubted=doubted)
 
 
-def _merge(several: list[_Printed], new: _Printed) -> None:
-    """Merge a table's numbers into the first table of its source that it does not contradict."""
-    for printed in several:
-        if all(printed.scores.get(column, value) == value for column, value in new.scores.items()):
-            printed.tables += new.tables
-            printed.scores |= new.scores
-            printed.doubted |= new.doubted
-            return
-    several.append(new)
-
-
-def _published(row: _Row, printed: _Printed) -> Published:
+def _published(row: tuple[str, ...], printed: _Printed) -> Published:
+    key, system, variant, dataset, split, input_tokens, provenance = row
     numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
-    source = ", ".join([" ".join([row.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
-    provenance = PROVENANCE[row.provenance]
-    return Published(
-        source=f"{source} ({provenance})" if provenance else source,
-        key=row.source_key,
-        self_reported=row.provenance == "own",
-        system=row.system,
-        variant=row.variant,
-        test_set=_test_set(row.dataset, row.split),
-        input_tokens=row.input_tokens,
-        scores=tuple(printed.scores.items()),
-        doubted=printed.doubted,
-    )
+    source = ", ".join([" ".join([key, *numbered[:1]]), *(name.removeprefix("Table ") for name in numbered[1:])])
+    source += f" ({PROVENANCE[provenance]})" if PROVENANCE[provenance] else ""
+    scores, test_set = tuple(printed.scores.items()), _test_set(dataset, split)
+    return Published(source, key, provenance == "own", system, variant, test_set, input_tokens, scores, printed.doubted)
 
 
 def _test_set(dataset: str, split: str) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, settings_of
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate
+from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.statistics import (
     MeanOverSeeds,
     approximate_randomization,
@@ -133,24 +134,17 @@ class Difference(NamedTuple):
 def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False) -> tuple[SeedGroup, ...]:
     """Group comparable runs that differ only in their seed: best first, oracles last.
 
-    Args:
-        records: comparable runs.
-        scores: per-example scores of the runs.
-        by_run: make a group of each run.
+    With `by_run`, each run is a group.
     """
     systems: dict[object, list[RunRecord]] = {}
     for record in records:
         key = (record.model, record.variant, record.oracle, tuple(sorted(settings_of(record).items())))
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
-    return tuple(sorted(groups if by_run else _with_differing_settings(groups), key=_ranking_key))
-
-
-def _ranking_key(group: SeedGroup) -> tuple[bool, float, str, str, int, str]:
-    """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
-    first = group.first
-    score = group.numbers.get(ranking_score(first))
-    return first.oracle, -score.mean if score else 0.0, first.model, first.variant, first.seed or 0, first.run_id
+    groups = groups if by_run else _with_differing_settings(groups)
+    return tuple(
+        sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(ranking_score(group.first))))
+    )
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
@@ -195,15 +189,12 @@ def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], sc
 
 
 def estimate_share(
-    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = 1_000
+    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = MEAN_RESAMPLES
 ) -> Estimate | None:
     """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
 
-    Args:
-        runs: one per seed.
-        name: a column of their per-example scores, 0–1.
-        scores: per-example scores of the runs.
-        resamples: for the interval of a single run.
+    The runs have one seed each; `name` is a column of their per-example scores. The resamples are for the interval of a
+    single run.
     """
     values = _aligned_scores(runs, name, scores)
     if values is None:
@@ -220,17 +211,12 @@ def unit_factor(record: RunRecord, name: str) -> float:
     return 1.0 if name in record.units else PERCENT
 
 
-def _column_of(name: str) -> str:
-    """Return the column of scores.csv with a number's values: F1 for a type of ROUGE."""
-    return f"{name}_f" if name in ROUGE_HEADINGS else name
-
-
 def _aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
     """Return a number's per-example scores, [examples, runs], of the examples to which it applies in all runs.
 
     None if the scores of a run are missing, or it applies to no example.
     """
-    column = _column_of(name)
+    column = score_column(name)
     tables = [scores.get(run.run_id) for run in runs]
     columns = [table[column] for table in tables if table is not None and column in table]
     if len(columns) < len(runs):
@@ -298,13 +284,7 @@ def difference(
 
     Single runs are compared by approximate randomization, with a bootstrap interval. Several seeds are compared by a
     t test over examples and seeds. Without common seeds, the means over seeds are compared.
-
-    Args:
-        first_row: the first system.
-        second_row: the second, comparable one.
-        name: a type of ROUGE, or a measure.
-        scores: per-example scores of their runs.
-        resamples: of single runs.
+    The resamples are for single runs.
     """
     paired = pair_scores(first_row, second_row, name, scores)
     if paired is None:

@@ -39,7 +39,7 @@ from longsumbench.metrics.statistics import (
     randomization_bound,
     smallest_detectable_difference,
 )
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RunRecord, measured_mean, ranking_score
 from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -99,14 +99,9 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {advice}", path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
-    values = scores.to_numpy()
-    valid = dict(zip(scores, np.all((values >= 0) & (values <= 1), axis=0).tolist(), strict=True))
+    valid = ((scores >= 0) & (scores <= 1)).all()
     if invalid := [name for name in columns if not valid.get(name)]:
         raise DataError(f"column {invalid[0]} is missing or not between 0 and 1; {advice}", path)
-    if (infinite := np.isinf(values).any(axis=0)).any():
-        raise DataError(f"column {scores.columns[infinite][0]} has an infinite number; {advice}", path)
-    if len(twice := scores.index[scores.index.duplicated()].unique()):
-        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {advice}", path)
     return scores
 
 
@@ -123,11 +118,8 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
     """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
-
-    Args:
-        rows: comparable rows, best first; oracles and systems that did not learn are skipped.
-        scores: run id → per-example scores, 0–1; rows without them are not tested.
-        names: the numbers; default: those that tables show.
+    Oracles and systems that did not learn are skipped; rows without scores are not tested. `names` are the numbers;
+    default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
     names = numbers_shown([row.first for row in rows]) if names is None else list(names)
@@ -208,7 +200,8 @@ class ComparableRows:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
-        return sorted((run for row in self.rows for run in (*row.runs, *row.repeated)), key=ranking_key)
+        runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
+        return sorted(runs, key=lambda run: ranking_key(run, measured_mean(run, ranking_score(run))))
 
 
 def comparable_rows(

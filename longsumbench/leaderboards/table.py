@@ -6,50 +6,72 @@ numbers have separate blocks. Planted facts, and the sentences that an oracle se
     Results --read_table--> Table --update_table--> CSV, Markdown, LaTeX, pictures; they are rebuilt after every run
 """
 
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.blocks import describe_block, leaderboard_block
-from longsumbench.leaderboards.columns import PREFIX, cut_shares, ledger_block, ledger_columns
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.figures.lengths import (
+from longsumbench.leaderboards.columns import PREFIX, Column, columns_of, cut_shares, ledger_block, ledger_columns
+from longsumbench.leaderboards.comparability import (
+    ROUGE_HEADINGS,
+    ROUGE_PARTS,
+    describe_difference,
+    heading_of,
+    numbers_shown,
+)
+from longsumbench.leaderboards.lengths import (
     LengthCurves,
     draw_lengths,
     lengths_csv,
     systems_at_lengths,
     title_of,
 )
-from longsumbench.leaderboards.figures.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
+from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
 from longsumbench.leaderboards.published import published_blocks
-from longsumbench.leaderboards.significance import ComparableRows
-from longsumbench.render import tables
-from longsumbench.render.figures import draw_figure, plain_axes
-from longsumbench.render.palette import system_styles
-from longsumbench.render.tables import Block, rounded_frame, with_bounds
-from longsumbench.runs.record import RunRecord, length_ratio, ranking_score, source_copied, source_seen
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-import math
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
-from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
+from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import ComparableRows, best_rows, comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import intervals_of
+from longsumbench.render import tables
+from longsumbench.render.figures import draw_figure, plain_axes, system_styles
+from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
+from longsumbench.runs.record import (
+    DEFAULT_RANKING_SCORE,
+    SHORT_ID,
+    RunRecord,
+    length_ratio,
+    ranking_score,
+    source_copied,
+    source_seen,
+)
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
+_CHECKPOINT_COLUMNS = (
+    "price",
+    "parameters",
+    "context",
+    "released",
+    "prompt",
+    "length_ratio",
+)  # shown if facts about any system are known
+_FIRST_LEFT_OUT = (
+    "seconds",
+    "source_copied",
+    "source_seen",
+    "seeds",
+    "seed",
+    "length",
+)  # after scores that do not rank
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _CSV_COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
@@ -71,6 +93,103 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
+_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
+_ROW_LABEL_WIDTH = 40  # characters
+
+
+def leaderboard_block(
+    comparable: ComparableRows, table: Sequence[ComparableRows], part: str = "f", column_names: Sequence[str] = ()
+) -> Block:
+    """Return the ranking of comparable systems, followed by their oracles.
+
+    The heading describes how the block differs from the first of the table. `column_names` are the columns after system
+    and settings; empty for the default ones.
+    """
+    rows, tests = comparable.rows, comparable.tests
+    number = next(number for number, block in enumerate(table, 1) if block is comparable)
+    heading = (f"block {number}: " if table[1:] else "") + describe_block(comparable, table)
+    if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
+        heading += f"; not comparable with the first block: {unlike}"
+    columns, optional = _columns(rows, part, column_names)
+    names = {column.name for column in columns}
+    block = table_block(columns, row_cells(comparable, columns), describe_method(tests))
+    return replace(
+        block,
+        heading=heading,
+        notes=(untrained,) if (untrained := describe_untrained(rows)) else (),
+        optional=tuple(column.heading for column in optional),
+        footnotes=footnotes(comparable, names, part),
+    )
+
+
+def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
+    """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts".
+
+    Own texts also have their fingerprint if other blocks of the table have other texts.
+    """
+    run, texts = comparable.rows[0].first, ""
+    if path := run.settings.dataset.path:
+        several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
+        texts = f", texts of {PurePath(path).name or path}" + (
+            f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
+        )
+    untrained = ", systems that were not trained here" if comparable.zero_shot else ""
+    return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
+
+
+def _columns(rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]) -> tuple[list[Column], list[Column]]:
+    """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
+    all_columns = columns_of((run for row in rows for run in row.runs), part)
+    if column_names:
+        columns = [all_columns[name] for name in dict.fromkeys((*_WHO, *column_names)) if name in all_columns]
+        return columns, columns[:1:-1]
+    ranked_by, seeds = ranking_score(rows[0].first), seeds_column(rows)
+    numbers = list(numbers_shown([row.first for row in rows]))
+    facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
+    names = [*_WHO, seeds, *numbers, *facts, *_COST]
+    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS]
+    return [all_columns[name] for name in names], [all_columns[name] for name in optional if name in names]
+
+
+def seeds_column(rows: Sequence[SeedGroup]) -> str:
+    """Return the name of the column of seeds: their number, or the seed itself if each row is a single run."""
+    return "seeds" if any(len(row.runs) > 1 for row in rows) else "seed"
+
+
+def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[list[str]]:
+    """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks."""
+    ranked, tied = [row for row in comparable.rows if row.ranked], comparable.tests.tied()
+    best = {}
+    if len(ranked) > 1:
+        names = numbers_shown([row.first for row in comparable.rows])
+        best = {name: row.numbers[name].mean for name, row in best_rows(ranked, names).items()}
+    lines, place = [], 0
+    for row in comparable.rows:
+        cells = [column.cell(row) for column in columns]
+        if not row.ranked:
+            lines.append(["", *cells])
+            continue
+        place += 1
+        for number, column in enumerate(columns):
+            if column.name in row.numbers and row.numbers[column.name].mean == best.get(column.name):
+                cells[number] = Stressed(cells[number])
+            elif (row.key, column.name) in tied:
+                cells[number] = Tied(cells[number])
+        lines.append([str(place), *cells])
+    return lines
+
+
+def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]], method: str = "") -> Block:
+    """Return a block of the lines of `row_cells`, without empty columns; `method` names the tests of its marks."""
+    return Block(
+        "",
+        (),
+        ("", *(column.heading for column in columns)),
+        "r" + "".join(column.align for column in columns),
+        cells,
+        groups=("", *(column.group for column in columns)),
+        tied="not distinguishable from the best" + (f" ({method})" if method else ""),
+    ).without_empty_columns()
 
 
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
@@ -123,16 +242,11 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     return values
 
 
-_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
-_ROW_LABEL_WIDTH = 40  # characters
-
-
 @dataclass(frozen=True)
 class Table:
     """The table of a dataset.
 
     Attributes:
-        dataset: its name.
         comparable: blocks of comparable rows, that of the whole test split first.
         part: the part of ROUGE that ranks the rows and is shown; the CSV is the same for all parts.
         scores: run id → per-example scores, 0–1, of the runs that have them.
@@ -174,12 +288,9 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
-        for picture in RECALL_PICTURES:
-            if self.lines(picture):
-                text += f"\n![{self.title(picture)}]({self.dataset}-{picture.name}.png)\n"
-        if curves := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, curves)}]({self.dataset}-lengths.png)\n"
-        return text
+        titles = [self.title(picture) for picture in RECALL_PICTURES if self.lines(picture)]
+        titles += [title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
+        return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
 
     def figure(self) -> "Figure":
         """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
@@ -269,11 +380,6 @@ def take_part_as_f(
     """Return records and scores with a part of ROUGE in the place of F1.
 
     Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
-
-    Args:
-        records: of some runs.
-        part: "p" (precision) or "r" (recall).
-        scores: run id → per-example scores, 0–1, of the runs that have them.
     """
     columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
     part_scores = {
@@ -350,11 +456,7 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
     A lock serializes simultaneous jobs, so the last table has all runs.
-
-    Args:
-        results: the results folder.
-        dataset: its name.
-        redraw: False to leave the files as they are if the CSV is the same; drawing takes a second.
+    Without `redraw`, the files stay as they are if the CSV is the same: drawing takes a second.
 
     Raises:
         UsageError: there is no finished run on the dataset.
@@ -382,18 +484,14 @@ def read_table(
 ) -> Table:
     """Return the table of all readable finished runs on a dataset.
 
-    Args:
-        results: the results folder.
-        dataset: its name.
-        part: the part of ROUGE, a key of `ROUGE_PARTS`.
-        by_run: make a row of each run; by default, a row has all seeds of a system.
-        names: the numbers that are tested; default: those that tables show.
+    `part` is a key of `ROUGE_PARTS`. By default, a row has all seeds of a system, and the numbers that tables show (or
+    `names`) are tested.
     """
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
-        records = [replace(record, measures={}, ranked_by=None) for record in records]
+        records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

@@ -1,6 +1,4 @@
-"""Score all predictions with all metrics, and compute means and intervals.
-
-    predictions, examples --score_all--> Scored: a table, one row per example --aggregate--> means, 95 % intervals
+"""Means and 95 % intervals of scores per example, and the file of these scores.
 
 Shares are 0–1 per example and 0–100 aggregated; other columns keep their unit. ROUGE scores every example. A column of
 another metric may not apply to an example (NaN); its mean is over the examples to which it applies.
@@ -8,7 +6,7 @@ another metric may not apply to an example (NaN); its mean is over the examples 
 
 import csv
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -18,14 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.core import Example, Metric, Scored
 from longsumbench.errors import DataError
 from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
-_MEAN_RESAMPLES = 1_000  # of `estimate_mean`
+MEAN_RESAMPLES = 1_000  # of the bootstrap for an interval, where no setting says otherwise
 
 
 class Estimate(NamedTuple):
@@ -49,7 +46,7 @@ def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
     if not len(values):
         return None
     unknown = (math.nan, math.nan)
-    bounds = bootstrap_interval(values, _MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
+    bounds = bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
     return Estimate(float(values.mean()), *bounds)
 
 
@@ -84,43 +81,6 @@ class MeasureMean:
         return Estimate(self.mean, self.lo, self.hi)
 
 
-def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -> Scored:
-    """Score every prediction once.
-
-    Args:
-        metrics: their columns follow each other in this order.
-        items: (prediction, its example).
-
-    Raises:
-        DataError: two examples have the same id.
-    """
-    rows: dict[str, dict[str, float]] = {}
-    unusable: dict[str, None] = {}  # an ordered set
-    empty = 0
-    for prediction, example in items:
-        name = example.id
-        if name in rows or name in unusable:
-            raise DataError(f"two predictions for the example '{name}'; keep one")
-        if not all(metric.can_score(example) for metric in metrics):
-            unusable[name] = None
-            continue
-        rows[name] = {key: value for metric in metrics for key, value in metric.score(prediction, example).items()}
-        empty += not prediction.strip()
-    table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
-    return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
-
-
-def columns_in(metrics: Iterable[Metric], table: pd.DataFrame) -> list[str]:
-    """Return the metrics' columns in their order, and of their further columns those in the table."""
-    groups = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
-    return [column for columns in groups for column in columns]
-
-
-def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Average the scores of several predictions of the same examples, example by example; NaN is ignored."""
-    return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
-
-
 def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> dict[str, float]:
     """Return column → mean over the examples to which it applies, 0–100 or, for those `in_units`, in its unit.
 
@@ -131,7 +91,10 @@ def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> d
 
 
 def aggregate(
-    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
+    per_example: pd.DataFrame,
+    resamples: int = MEAN_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+    perl_resampling: bool = False,
 ) -> dict[str, RougeMeans]:
     """Return type of ROUGE → its plain means, and the 95 % interval of F1.
 
@@ -159,7 +122,10 @@ def aggregate(
 
 
 def intervals_of(
-    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
+    per_example: pd.DataFrame,
+    resamples: int = MEAN_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+    perl_resampling: bool = False,
 ) -> dict[str, tuple[float, float]]:
     """Return column → the 95 % interval of its mean, 0–100; arguments as in `aggregate`."""
     values = (per_example.sort_index() * PERCENT).to_numpy()
@@ -171,7 +137,10 @@ def intervals_of(
 
 
 def aggregate_measures(
-    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, in_units: Collection[str] = ()
+    per_example: pd.DataFrame,
+    resamples: int = MEAN_RESAMPLES,
+    seed: int = BOOTSTRAP_SEED,
+    in_units: Collection[str] = (),
 ) -> dict[str, MeasureMean]:
     """Return column → its mean, with the 95 % interval and the number of examples to which it applies.
 

@@ -11,7 +11,8 @@ import datasets
 import evaluate
 
 from longsumbench.core import Document, Example, Scoring
-from longsumbench.metrics.aggregate import aggregate, score_all
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
+from longsumbench.metrics.evaluate import evaluate as score_texts
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary
 
@@ -42,22 +43,22 @@ class RougeMetric(evaluate.Metric):
         predictions: Sequence[str],
         references: Sequence[str | Sequence[str]],
         stem: bool = True,
-        resamples: int = 1_000,
+        resamples: int = MEAN_RESAMPLES,
         mode: str = "google",
         tokenizer: str = "default",
         wordnet: str | None = None,
     ) -> dict[str, Any]:
         metric = Rouge(Scoring(mode, stem, wordnet, tokenizer, resamples=resamples))
         lists = ([texts] if isinstance(texts, str) else texts for texts in references)
-        items = (
-            (prediction, Example(f"{number:012}", None, None, (_UNREAD,), tuple(map(split_summary, texts))))
-            for number, (prediction, texts) in enumerate(zip(predictions, lists, strict=True))
-        )
-        scored = score_all([metric], items)
+        examples = [
+            Example(f"{number:012}", None, None, (_UNREAD,), tuple(map(split_summary, texts)))
+            for number, texts in enumerate(lists)
+        ]
+        scored = score_texts([predictions], examples, [metric], metric.scoring)
         values: dict[str, Any] = {}
-        for kind, score in aggregate(scored.per_example, resamples).items():
+        for kind, score in scored.scores.items():
             values |= {kind: score.f, f"{kind}_p": score.p, f"{kind}_r": score.r}
             values |= {f"{kind}_lo": score.f_lo, f"{kind}_hi": score.f_hi}
-        values["signature"] = metric.signature(len(scored.per_example))
+        values["signature"] = scored.signature
         values["empty_references"] = [int(name) for name in scored.empty_references]
         return values

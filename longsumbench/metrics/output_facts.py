@@ -26,10 +26,8 @@ class OutputFacts:
     """Facts about the outputs of one system.
 
     Attributes:
-        count: number of outputs.
         compared: outputs that were compared with each other.
         distinct: of these, the outputs that are not nearly identical to an earlier one.
-        repetitive: outputs that repeat themselves.
         words: their mean length; 0 if there is no output.
         reference_words: mean length of the references; None if they are unknown.
     """

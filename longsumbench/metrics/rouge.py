@@ -1,35 +1,42 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
+from itertools import chain
 from typing import ClassVar
 
-from longsumbench.core import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring, Sentences
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
-from longsumbench.sentences import split_summary
+from longsumbench.sentences import SPLITTER_NAME, split_summary
 
 
 class Rouge(Metric):
-    """ROUGE of a prediction, split into sentences by the suite, against the corpus's reference sentences."""
+    """ROUGE of a prediction, split into sentences by the suite, against the corpus's reference sentences.
+
+    Attributes:
+        splitting: name of the sentence splitter, for the signature.
+    """
 
     name: ClassVar[str] = "rouge"
     columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
+        self.splitting = SPLITTER_NAME
         self._rouge = RougeScorer(
             scoring.mode, scoring.stem, scoring.tokenizer, wordnet=scoring.wordnet, references=scoring.references
         )
 
-    def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
-        scores = self._rouge.score(split_summary(prediction), example.references)
-        return {f"{kind}_{part}": value for kind in ROUGE_TYPES for part, value in scores[kind]._asdict().items()}
+    def score(self, prediction: str | Sentences, example: Example) -> dict[str, float]:
+        """Score one prediction, a text or its sentences; `rouge1_p` … `rougeLsum_f` → 0–1."""
+        sentences = split_summary(prediction) if isinstance(prediction, str) else prediction
+        scores = self._rouge.score(sentences, example.references)
+        return dict(zip(self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True))
 
     def can_score(self, example: Example) -> bool:
         """Return True if a reference has a word; with `score.empty_references=zero`, if there is a reference."""
         if self.scoring.empty_references == "zero":
             return bool(example.references)
-        return any(self._rouge.has_words(reference) for reference in example.references)
+        return any(self._rouge.has_words((sentence,)) for reference in example.references for sentence in reference)
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(self._rouge, n, zero_for_empty=self.scoring.empty_references == "zero")
+        return signature(self._rouge, n, self.splitting, zero_for_empty=self.scoring.empty_references == "zero")

@@ -201,10 +201,7 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
 
     Shares have an interval on the scale of arcsin √share, which stays between 0 and 1; if all are 0, or all are 1, the
     exact binomial interval of the examples. NaN if other values are all equal, or there is a single example or seed.
-
-    Args:
-        values: [examples, seeds].
-        is_share: True if the values are from 0 to 1.
+    `values` are [examples, seeds].
     """
     estimate = mean_over_seeds(values)
     if is_share and estimate.mean in (0.0, 1.0):

@@ -1,21 +1,18 @@
 """Loading and checking of transformers' checkpoints and tokenizers, from a folder or the hub.
 
 Code in a checkpoint is never run: weights are safetensors, or, where a caller permits it, pickles of tensors alone.
-Files and sizes are checked before memory is allocated.
 Errors of the libraries become one line that says what is wrong, where, and what to do.
 """
 
 import hashlib
 import math
-import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -33,18 +30,7 @@ _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # set
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
-_SHARDS = {"safetensors": "model.safetensors.index.json", "bin": "pytorch_model.bin.index.json"}  # lists of them
-_TEMPLATES = "additional_chat_templates"  # a subfolder of some tokenizers
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
-
-# Bounds of the numbers in a config.json. They catch damage only; `check_memory` checks whether a network fits.
-_MOST_LAYERS = 1_000
-_MAX_SIZE = 100_000_000
-_AT_LEAST_ONE = frozenset(
-    {"d_model", "hidden_size", "vocab_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"}
-)
-_NO_SIZES = ("_id", "_ids", "theta")
-_LARGEST_CONFIG = 16_000_000  # bytes
 
 
 class LoadedNetwork(NamedTuple):
@@ -93,7 +79,6 @@ def model_folder(
         raise UsageError(f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained")
     if (weights := weights_format(folder)) is None or (weights == "bin" and not pickled):
         raise UsageError(f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained")
-    check_files(folder)
     return folder
 
 
@@ -111,7 +96,7 @@ def resolved_revision(folder: Path) -> str | None:
 
 
 def checkpoint_identity(folder: Path) -> dict[str, Any]:
-    """Return the digest of a checkpoint's files, and its commit on the hub; errors are those of `model_digest`."""
+    """Return the digest of a checkpoint's files, and its commit on the hub."""
     return {"checkpoint": model_digest(folder), "revision": resolved_revision(folder)}
 
 
@@ -131,12 +116,7 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 
 
 def model_digest(folder: Path) -> str:
-    """Return eight hexadecimal digits of the SHA-256 of a model's files.
-
-    Raises:
-        DataError: a path is not a regular file, or the list of shards is wrong.
-    """
-    check_files(folder)
+    """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         state = path.stat()
@@ -190,7 +170,6 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
-    check_files(folder)
     model_type, config_class = read_config(folder)["model_type"], getattr(kind, "config_class", None)
     if config_class is not None and model_type != config_class.model_type:
         raise UsageError(f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'")
@@ -211,7 +190,6 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers import AutoTokenizer
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
-    check_files(folder)
     with reading_checkpoint(shown_as):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
@@ -346,13 +324,9 @@ def reading_checkpoint(shown_as: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence transformers' logs, progress bars and warnings, and the stderr of libraries in Rust."""
+    """Silence transformers' logs, progress bars and warnings."""
     from transformers.utils import logging
 
-    sys.stderr.flush()
-    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    os.close(null)
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
@@ -361,49 +335,16 @@ def _quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        os.dup2(stderr, 2)
-        os.close(stderr)
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
 
 
-def check_files(folder: Path) -> None:
-    """Check that a checkpoint's files are regular files, and that its shards are in its folder.
-
-    Raises:
-        DataError: a path is a pipe, device, folder or broken link; the list of shards is wrong.
-    """
-    if not folder.is_dir():
-        raise DataError(f"no such folder; {FETCH_AGAIN}", folder)
-    for path in (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*")):
-        is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _MODEL_FILES)
-        if not (path.is_file() or is_folder):
-            raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
-    listed = folder / _SHARDS[weights_format(folder) or "safetensors"]
-    if listed.is_file() and not (folder / listed.name.removesuffix(".index.json")).is_file():
-        _check_shards(listed)
-
-
-def _check_shards(path: Path) -> None:
-    """Check the list of a checkpoint's shards; no file outside its folder may be opened."""
-    folder = path.parent
-    shards = read_object(path).get("weight_map")
-    if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
-        raise DataError(f"does not name a shard for each weight; {FETCH_AGAIN}", path)
-    for name in sorted(set(shards.values())):
-        shard = PurePosixPath(name)
-        if shard.is_absolute() or ".." in shard.parts:
-            raise DataError(f"names the shard {name!r}, which is outside the checkpoint's folder; {FETCH_AGAIN}", path)
-        if not (folder / shard).is_file():
-            raise DataError(f"names the shard {name!r}, which is missing; {FETCH_AGAIN}", path)
-
-
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read a checkpoint's `config.json`, and check its model type and its sizes.
+    """Read a checkpoint's `config.json`.
 
     Raises:
-        DataError: the file is missing or damaged, or a number is out of bounds.
+        DataError: the file is missing or damaged, or names code to run.
     """
     path = folder / _CONFIG
     if not path.is_file():
@@ -411,22 +352,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     described = read_object(path)
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
-    _check_values(described, path)
-    return described
-
-
-def _check_values(described: dict[str, Any], path: Path) -> None:
     for key, value in described.items():
-        if isinstance(value, dict):
-            _check_values(value, path)
         if "_implementation" in key and "/" in str(value):  # transformers would fetch and run a kernel's code
             raise DataError(f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path)
-        if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
-            continue
-        minimum = 1 if key in _AT_LEAST_ONE else -_MAX_SIZE
-        maximum = _MOST_LAYERS if "layer" in key else _MAX_SIZE
-        if not minimum <= value <= maximum:
-            raise DataError(f"{key}={value} is not between {minimum:,} and {maximum:,}; {FETCH_AGAIN}", path)
+    return described
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -434,10 +363,8 @@ def read_object(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: the file does not exist.
-        DataError: it is too large, or not a JSON object.
+        DataError: it is not a JSON object.
     """
-    if path.stat().st_size > _LARGEST_CONFIG:
-        raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {FETCH_AGAIN}", path)
     try:
         return read_json(path, dict[str, Any])
     except BadFile as error:
@@ -461,12 +388,7 @@ def fetch_files(
         EnvironmentProblem: there is no local copy, and the files cannot be fetched.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
     problem = unreachable()
     try:
@@ -478,16 +400,10 @@ def fetch_files(
         raise UsageError(f"{setting}={name} has no revision '{revision}' on the Hugging Face hub") from error
     except (HFValidationError, RepositoryNotFoundError) as error:
         raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
-    except LocalEntryNotFoundError as error:
-        reason = f"({problem or describe_error(error)})"
-        raise EnvironmentProblem(
-            f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
-            f" reached {reason}: give a folder that has the model"
-        ) from error
     except Exception as error:  # the library's errors have no common base class
         raise EnvironmentProblem(
-            f"{setting}={name} could not be fetched from the Hugging Face hub ({describe_error(error)}); try again, or"
-            " give a folder that has the model"
+            f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
+            f" reached ({problem or describe_error(error)}): give a folder that has the model"
         ) from error
     return Path(folder)
 

@@ -1,6 +1,6 @@
 """Summaries made of the source's best-scored sentences.
 
-    Example, ScoredSpans --extract--> chosen sentences, in the order of the source
+    Example, ScoredSpans --chosen_sentences--> chosen sentences, in the order of the source
 
 A span is a sentence, or several that are chosen together (a snippet, a paragraph).
 """
@@ -29,20 +29,11 @@ class ScoredSpans:
             source.
         scores: one for each span, finite; higher is better.
         truncation: what was cut from the source before it was scored; None if nothing was.
-
-    Raises:
-        ValueError: the numbers of spans and scores differ, or a score is not finite.
     """
 
     spans: Sequence[tuple[int, int]]
     scores: Scores
     truncation: Truncation | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.spans) != len(self.scores):
-            raise ValueError(f"{len(self.spans)} spans, but {len(self.scores)} scores")
-        if not np.isfinite(self.scores).all():
-            raise ValueError("a score is not finite")
 
 
 def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
@@ -56,11 +47,6 @@ def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncat
     order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
     means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
     return ScoredSpans([span for span, _ in order], means[[index for _, index in order]], truncation)
-
-
-def extract(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> list[str]:
-    """Return the sentences of the best spans, in the order of the source (see `chosen_sentences`)."""
-    return list(chosen_sentences(example, scored, length, redundancy).values())
 
 
 def chosen_sentences(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> dict[int, str]:
@@ -158,7 +144,7 @@ def extracts(
     scored: Iterable[ScoredSpans],
     mean: int | None,
     decoding: Decoding,
-    keeps_evidence: bool,
+    with_evidence: bool,
 ) -> Iterator[Summary]:
     """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied.
 
@@ -167,13 +153,12 @@ def extracts(
         scored: the scores of each.
         mean: the mean length of the training targets in words; None if it is unknown.
         decoding: the settings.
-        keeps_evidence: False for summaries without evidence.
+        with_evidence: False for summaries without evidence.
     """
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
         selected = chosen_sentences(example, scores, length, decoding.redundancy)
-        has_evidence = keeps_evidence and decoding.evidence != "none"
-        evidence = _evidence(example, scores, selected) if has_evidence else None
+        evidence = _evidence(example, scores, selected) if with_evidence else None
         yield Summary(example.id, "\n".join(selected.values()), scores.truncation, evidence=evidence)
 
 

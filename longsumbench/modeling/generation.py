@@ -5,37 +5,65 @@ Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabul
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import EncoderNoRepeatNGramLogitsProcessor, GenerationConfig, LogitsProcessorList, PreTrainedModel
 
-from longsumbench.core import Decoding
-from longsumbench.errors import UsageError
+from longsumbench.core import Decoding, Example
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
 
 
 @dataclass(frozen=True)
-class Written:
+class GeneratedText:
     """A decoded summary, from which evidence is computed.
 
     Attributes:
+        example: the source.
         units: what was read.
         ids: the tokens, without start and end.
         complete: True if the end token was written.
         reference: the tokens of the first reference under `decode.reference_evidence`, else None.
     """
 
+    example: Example
     units: Units
     ids: Sequence[int]
     complete: bool = True
     reference: Sequence[int] | None = None
+
+
+def generate_texts(
+    model: PreTrainedModel, reader: UnitReader, examples: Sequence[Example], decoding: Decoding
+) -> list[GeneratedText]:
+    """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
+    if decoding.temperature and len(examples) > 1:
+        return [text for example in examples for text in generate_texts(model, reader, [example], decoding)]
+    units = [reader.units(example) for example in examples]
+    seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
+    outputs, complete = decode(model, collate_units(reader, units), seeded, reader.config.decode_length)
+    of_reference = decoding.reference_evidence and decoding.evidence != "none"
+    references = [reader.reference(example)[1].ids if of_reference else None for example in examples]
+    return [GeneratedText(*parts) for parts in zip(examples, units, outputs, complete, references, strict=True)]
+
+
+def text_batch(model: PreTrainedModel, reader: UnitReader, text: GeneratedText) -> dict[str, Tensor]:
+    """Return the batch of one text's units on the model's device."""
+    return {name: value.to(model.device) for name, value in collate_units(reader, [text.units]).items()}
+
+
+@torch.inference_mode()
+def decode_again(model: PreTrainedModel, reader: UnitReader, text: GeneratedText) -> None:
+    """Run the model over a text and its output, with all steps in one pass; hooks see what decoding saw."""
+    fed = torch.tensor([[model.config.decoder_start_token_id, *text.ids[:-1]]])
+    model.eval()(**text_batch(model, reader, text), decoder_input_ids=fed.to(model.device))
 
 
 def generate_arguments(decoding: Decoding, longest: int) -> dict[str, Any]:
@@ -107,24 +135,13 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
-def supports_penalties(kind: type) -> bool:
-    """Return True if models of a class can rank hypotheses by all of `Penalties`."""
-    return issubclass(kind, RankedGeneration)
-
-
-def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
-    """Return the context in which beam search ranks hypotheses by the settings' penalties.
-
-    Raises:
-        UsageError: the model's search supports the library's length penalty only.
-    """
+def ranked_search(model: Any, decoding: Decoding) -> AbstractContextManager[None]:
+    """Return the context in which beam search ranks hypotheses by the settings' penalties; see `check_search`."""
     penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
     if decoding.num_beams == 1 or penalties.of_the_library:
         return nullcontext()
-    if not isinstance(model, RankedGeneration):
-        search = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
-        raise UsageError(f"{search}: {type(model).__name__} supports length_norm=power coverage=none only")
-    return model.ranked_by(penalties)
+    context: AbstractContextManager[None] = model.ranked_by(penalties)
+    return context
 
 
 @contextmanager

@@ -2,47 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from longsumbench.core import (
-    RANKABLE_UNITS,
-    TRAINED_TOKENIZERS,
-    UNRANKED,
-    BatchSize,
-    Count,
-    Decoding,
-    FractionBelowOne,
-    OneOf,
-    RankerName,
-    RankerSettings,
-    Recipe,
-    Settings,
-    TargetTokens,
-    Text,
-    TokenCount,
-    VocabularySize,
-    Width,
-    check_minimum,
-    learned_ranker,
-    setting,
-)
+from longsumbench import core
 from longsumbench.errors import UsageError
 
 _PAPER = "Hierarchical Transformer §4"  # source of defaults
-UnitToRank = Annotated[str, OneOf("paragraph", "section", "snippet")]
+UnitToRank = Annotated[str, core.OneOf("paragraph", "section", "snippet")]
 
 
-class NeuralConfig(Settings):
+class NeuralConfig(core.Settings):
     """Base class of the settings of a neural system; a dataclass that inherits it declares them, in its own order.
 
     What has a value here and is not declared keeps that value. A system whose sizes are those of a checkpoint declares
-    no sizes; it overrides `__post_init__`, and `build`, `blank_model` and `tokenizer` of `Network`.
+    no sizes; it overrides `__post_init__`, and `build`, `blank_model` and `tokenizer` of `ModelBuilder`.
     """
 
     name: str
     decode_length: int  # longest target and output, in tokens
     init: str = "random"  # or a checkpoint that training starts from
-    rank: str = UNRANKED  # or the ranker that orders the units of a text
+    rank: str = core.UNRANKED  # or the ranker that orders the units of a text
     d_model: int | None  # None: that of `size`
     d_ff: int | None
     num_heads: int | None
@@ -53,6 +32,8 @@ class NeuralConfig(Settings):
     vocabulary_size: int  # of a trained tokenizer
     size: str  # a key of `sizes`, for systems whose sizes may be None
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
+    # entries of the model's configuration that the weights do not depend on, besides settings that say so
+    free_entries: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         """Check the settings of a network that is trained from scratch, with sinusoidal positions.
@@ -61,8 +42,8 @@ class NeuralConfig(Settings):
             UsageError: a value is invalid.
         """
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
-        if self.tokenizer in TRAINED_TOKENIZERS:
-            check_minimum("model.vocabulary_size", self.vocabulary_size, TRAINED_TOKENIZERS[self.tokenizer])
+        if self.tokenizer in core.TRAINED_TOKENIZERS:
+            core.check_minimum("model.vocabulary_size", self.vocabulary_size, core.TRAINED_TOKENIZERS[self.tokenizer])
         if width % heads:
             raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
         if width % 2:
@@ -74,39 +55,60 @@ class NeuralConfig(Settings):
         dimension: int | None = getattr(self, name)
         return self.sizes[self.size][name] if dimension is None else dimension
 
-    def ranker_settings(self) -> RankerSettings:
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return entries of the model's configuration that no setting has by name; by default none.
+
+        `multi_document` is True if the training texts have several documents each.
+        """
+        return {}
+
+    def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker, whose trained tokenizer is as large as the system's."""
         trained = self.tokenizer == "trained"
-        return RankerSettings(vocabulary_size=self.vocabulary_size if trained else RankerSettings.vocabulary_size)
+        return core.RankerSettings(
+            vocabulary_size=self.vocabulary_size if trained else core.RankerSettings.vocabulary_size
+        )
 
 
 @dataclass
 class RankedConfig(NeuralConfig):
     """Settings of the systems that read ranked paragraphs."""
 
-    name: Text = setting("", "name of the system")
-    rank: RankerName = setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
-    ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
-    ranker_steps: Count = setting(5_000, "of the ranker's training; unstated", "optimizer steps", decides="units")
-    ranker_batch_size: BatchSize = setting(8, "of a step; unstated in the paper", "titles", decides="units")
-    unit: UnitToRank = setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
-    paragraph_length: TokenCount = setting(500, "longest paragraph", "tokens", "released code", decides="units")
-    input_length: TokenCount = setting(1600, "longest input, with the title", "tokens", _PAPER, decides="units")
-    test_input_length: TokenCount | None = setting(
-        None, "of examples to summarize; null: as in training", "tokens", decides="summaries"
+    name: core.Text = core.setting("", "name of the system")
+    rank: core.RankerName = core.setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
+    ranker_dimension: core.Width = core.setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
+    ranker_steps: core.Count = core.setting(
+        5_000, "length of the ranker's training; unstated", "optimizer steps", decides="units"
     )
-    decode_length: TargetTokens = setting(400, "longest target and output", "tokens", "released code", decides="units")
-    dropout: FractionBelowOne = setting(0.1, "dropout probability", source=_PAPER)
-    tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
-    vocabulary_size: VocabularySize = setting(32_000, "of a trained tokenizer", "entries", _PAPER)
-    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+    ranker_batch_size: core.BatchSize = core.setting(
+        8, "batch size of the ranker's training; unstated in the paper", "titles", decides="units"
+    )
+    unit: UnitToRank = core.setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
+    paragraph_length: core.TokenCount = core.setting(
+        500, "longest paragraph", "tokens", "released code", decides="units"
+    )
+    input_length: core.TokenCount = core.setting(
+        1600, "longest input, with the title", "tokens", _PAPER, decides="units"
+    )
+    test_input_length: core.TokenCount | None = core.setting(
+        None, "longest input of examples to summarize; null: as in training", "tokens", decides="summaries"
+    )
+    decode_length: core.TargetTokens = core.setting(
+        400, "longest target and output", "tokens", "released code", decides="units"
+    )
+    dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source=_PAPER)
+    tokenizer: core.Text = core.setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
+    vocabulary_size: core.VocabularySize = core.setting(
+        32_000, "size of a trained tokenizer's vocabulary", "entries", _PAPER
+    )
+    init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
 
-    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+    def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
         """Return the settings that change nothing: those of a learned ranker, without one."""
-        return set() if learned_ranker(self.rank) else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
+        return set() if core.learned_ranker(self.rank) else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
 
-    def ranker_settings(self) -> RankerSettings:
+    def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker; one of snippets learns from paragraphs."""
-        unit = self.unit if self.unit in RANKABLE_UNITS else "paragraph"
+        unit = self.unit if self.unit in core.RANKABLE_UNITS else "paragraph"
         sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
-        return RankerSettings(*sizes, super().ranker_settings().vocabulary_size, unit)
+        return core.RankerSettings(*sizes, super().ranker_settings().vocabulary_size, unit)

@@ -16,20 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import (
-    UNRANKED,
-    Example,
-    FitContext,
-    LearnedRanker,
-    Ranker,
-    RankerSettings,
-    Recipe,
-    Scores,
-    Split,
-    learned_ranker,
-    registry,
-)
 from longsumbench.errors import UsageError
 
 _WORD_PATTERN = re.compile(r"\w+")  # words of one letter count too
@@ -39,7 +27,7 @@ _TOLERANCE = 1e-12  # LexRank stops when a step changes the scores (sum 1) by at
 _DIGITS = 10  # decimals of LexRank's scores: rounding makes scores equal that differ by floating-point error only
 
 
-def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
+def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> core.Scores:
     """Score paragraphs by the cosine of their tf-idf vectors with the title's (Hierarchical Transformer, Eq. 25).
 
     Word weights are those of `tfidf` over the paragraphs without the title. A title word in no paragraph weighs
@@ -55,7 +43,7 @@ def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
     return _cosine_with_first(_weighted(counts, among=counts[1:]))
 
 
-def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
+def title_similarity(title: str | None, paragraphs: Sequence[str]) -> core.Scores:
     """Score paragraphs by the cosine of their word counts with the title's; all words have equal weight.
 
     Unlike tf-idf, a score depends on no other paragraph, and words that are in every paragraph count.
@@ -69,12 +57,12 @@ def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
     return _cosine_with_first(_counts_with_title(title, paragraphs))
 
 
-def centrality(title: str | None, paragraphs: Sequence[str]) -> Scores:
+def centrality(title: str | None, paragraphs: Sequence[str]) -> core.Scores:
     """Score paragraphs by LexRank and ignore the title: the ranker `lexrank`."""
     return lexrank(paragraphs)
 
 
-def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> Scores:
+def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores:
     """Score paragraphs by continuous LexRank (Erkan & Radev 2004): their similarity to other central paragraphs.
 
     The scores p solve p = d · Mᵀp + (1 − d) / n, where M is `similarities` with rows divided by their sums, without a
@@ -100,9 +88,9 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> Scores:
     by_word = vectors.T.tocsr()
     is_zero = np.diff(vectors.indptr) == 0
 
-    def multiply(scores: Scores) -> Scores:
+    def multiply(scores: core.Scores) -> core.Scores:
         # A zero vector is similar to itself only.
-        product: Scores = vectors @ (by_word @ scores) + is_zero * scores
+        product: core.Scores = vectors @ (by_word @ scores) + is_zero * scores
         return product
 
     size = len(paragraphs)
@@ -139,7 +127,7 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
     return _weighted(counts, among=counts)
 
 
-def rank(scores: Sequence[float] | Scores) -> list[int]:
+def rank(scores: Sequence[float] | core.Scores) -> list[int]:
     """Return the indices from the best score to the worst; ties keep their order."""
     return [int(index) for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")]
 
@@ -184,37 +172,36 @@ def _normalized_tfidf(paragraphs: Sequence[str]) -> Any:
     return normalize(vectors) if vectors.nnz else vectors  # scikit-learn rejects a matrix without columns
 
 
-def _cosine_with_first(vectors: Any) -> Scores:
+def _cosine_with_first(vectors: Any) -> core.Scores:
     """Return the cosine of the first row with each of the others; 0 for a zero vector."""
     if vectors.shape[0] < 2 or not vectors.nnz:  # scikit-learn rejects a matrix without rows or columns
         return np.zeros(max(0, vectors.shape[0] - 1))
     from sklearn.metrics.pairwise import cosine_similarity
 
-    similar: Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
+    similar: core.Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
     return similar
 
 
 def find_ranker(
-    name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
-) -> Ranker:
+    name: str,
+    train: core.Split | None,
+    validation: core.Split | None,
+    settings: core.RankerSettings,
+    stages: ArtifactCache,
+) -> core.Ranker:
     """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
     Raises:
         UnknownName: no ranker has this name.
         DataError: the ranker is learned, and there is no training split.
     """
-    if kind := learned_ranker(name):
+    if kind := core.learned_ranker(name):
         return kind.fitted(train, validation, settings, stages)
-    ranker: Ranker = registry.rankers.load(name)
+    ranker: core.Ranker = core.registry.rankers.load(name)
     return ranker
 
 
-def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
-    """Return the indices of an example's texts from the best to the worst; arguments as in `score_by`."""
-    return rank(score_by(ranker, example, texts, setting))
-
-
-def score_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> Scores:
+def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], setting: str) -> core.Scores:
     """Return the scores of an example's texts.
 
     Args:
@@ -247,37 +234,37 @@ class Ranking:
         ranker: set by `prepare` and `load`; a plain one by its first use.
     """
 
-    def __init__(self, name: str, ranker_settings: Callable[[], RankerSettings]) -> None:
+    def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
         self.name, self.ranker_settings = name, ranker_settings
-        self.ranker: Ranker | None = None
+        self.ranker: core.Ranker | None = None
 
     @property
-    def learned(self) -> LearnedRanker | None:
+    def learned(self) -> core.LearnedRanker | None:
         """The fitted ranker if it learns, else None."""
-        return self.ranker if isinstance(self.ranker, LearnedRanker) else None
+        return self.ranker if isinstance(self.ranker, core.LearnedRanker) else None
 
-    def check_examples(self, examples: Iterable[Example]) -> None:
+    def check_examples(self, examples: Iterable[core.Example]) -> None:
         """Check that every example has the title or query that a plain ranker needs.
 
         Raises:
             UsageError: an example has neither.
         """
-        if self.name != UNRANKED and not learned_ranker(self.name):
+        if self.name != core.UNRANKED and not core.learned_ranker(self.name):
             for example in examples:
                 if example.topic is None:
                     self.order(example, ["any text"])
 
-    def prepare(self, context: FitContext) -> None:
+    def prepare(self, context: core.FitContext) -> None:
         """Load the ranker; fit a learned one."""
-        if self.name != UNRANKED:
+        if self.name != core.UNRANKED:
             settings = self.settings(context.recipe)
             self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
 
-    def settings(self, recipe: Recipe) -> RankerSettings:
+    def settings(self, recipe: core.Recipe) -> core.RankerSettings:
         """Return the settings of a learned ranker, with the seed and the device of a recipe."""
         return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
 
-    def order(self, example: Example, texts: Sequence[str]) -> list[int]:
+    def order(self, example: core.Example, texts: Sequence[str]) -> list[int]:
         """Return the indices of an example's texts from the best to the worst.
 
         Raises:
@@ -285,14 +272,14 @@ class Ranking:
         """
         return rank(self.scores(example, texts))
 
-    def scores(self, example: Example, texts: Sequence[str]) -> Scores:
+    def scores(self, example: core.Example, texts: Sequence[str]) -> core.Scores:
         """Return the scores of an example's texts: [texts], higher is better; errors are those of `order`."""
-        if self.name == UNRANKED:
+        if self.name == core.UNRANKED:
             return -np.arange(len(texts), dtype=np.float64)
         if self.ranker is None:
-            if learned_ranker(self.name):
+            if core.learned_ranker(self.name):
                 raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
-            self.ranker = registry.rankers.load(self.name)
+            self.ranker = core.registry.rankers.load(self.name)
         return score_by(self.ranker, example, texts, f"model.rank={self.name}")
 
     def use_device(self, device: str) -> None:
@@ -302,7 +289,7 @@ class Ranking:
 
     def identity(self) -> dict[str, Any]:
         """Return the version of a learned ranker, fitted or not."""
-        kind = learned_ranker(self.name)
+        kind = core.learned_ranker(self.name)
         return {"ranker": kind and kind.version}
 
     def fitted_identity(self) -> dict[str, Any]:
@@ -321,5 +308,5 @@ class Ranking:
         Raises:
             DataError: a file is damaged or missing.
         """
-        if kind := learned_ranker(self.name):
+        if kind := core.learned_ranker(self.name):
             self.ranker = kind.load(folder / "ranker")

@@ -1,7 +1,9 @@
-"""How a neural system reads: an example → its units → rows on disk → batches."""
+"""How a neural system reads: an example → its units → rows on disk → batches; the readers of ranked paragraphs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 import datasets
@@ -9,18 +11,27 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Cut, Example, FitContext, Split, Truncation, settings_deciding
-from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.core import RANKABLE_UNITS, Cut, Example, FitContext, Split, Truncation, settings_deciding
+from longsumbench.modeling import tokenizer as tokenization, units as packing
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
 from longsumbench.modeling.ranking import Ranking
-from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
+from longsumbench.modeling.units import EncodedSentence, Limits, Paragraph, Query, Units
 from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
 # "units" rises when rows of units change, "queries" when units with queries do.
-READER_VERSIONS = {"units": 2, "queries": QUERIES_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
+READER_VERSIONS = {"units": 2, "queries": packing.QUERIES_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
+_ORDERS_VERSION = 1  # rises, with the version of every learned ranker, when the same scores give another order
+_IDS = datasets.List(datasets.Value("int32"))
+_COUNTS = ("length", "source_words", "target_tokens", "target_words", "target_words_cut", "query_length")
+_COLUMNS = {
+    "units": datasets.List(_IDS),
+    "unit_documents": _IDS,
+    "labels": _IDS,
+    **dict.fromkeys(_COUNTS, datasets.Value("int32")),
+}
 
 
 class UnitReader(ABC):
@@ -31,8 +42,10 @@ class UnitReader(ABC):
         config: the system's settings.
         version: the system's version.
         ranking: the order by the setting `rank`, for readers that use it.
-        tokenizer: set by the system's `ready_to_read` and `load`.
-        state: "multi_document", "queried": facts about the training texts; set with the tokenizer.
+        tokenizer: set by the system's `prepare` and `load`, as the next two.
+        multi_document: True if the training texts have several documents each.
+        queries_version: the version of queries; None if the training texts have no queries.
+        columns: name → feature of a further column of the rows, which units have in their `columns`.
     """
 
     Collator: ClassVar[type[UnitCollator]] = UnitCollator
@@ -41,7 +54,9 @@ class UnitReader(ABC):
 
     def __init__(self, config: NeuralConfig, version: int = 1) -> None:
         self.config, self.version = config, version
-        self.state: Mapping[str, Any] = {}
+        self.multi_document = False
+        self.queries_version: int | None = None
+        self.columns: dict[str, Any] = {}
         self.ranking = Ranking(config.rank, config.ranker_settings)
 
     @abstractmethod
@@ -65,20 +80,16 @@ class UnitReader(ABC):
 
     def inputs(self) -> dict[str, Any]:
         """Return JSON values that decide the units of a given text."""
+        texts = {"multi_document": self.multi_document, "queried": self.queries_version}
         return {
             "system": self.config.name,
             "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
-            "texts": dict(self.state),
+            "texts": {name: value for name, value in texts.items() if value is not None},
             "version": [READER_VERSIONS["units"], self.version],
             **self.identity(),
             **self.ranking.fitted_identity(),
         }
-
-    @property
-    def multi_document(self) -> bool:
-        """True if the training texts have several documents each."""
-        return bool(self.state.get("multi_document", False))
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
         """Tokenize consecutive sentences, without special tokens."""
@@ -104,32 +115,19 @@ class UnitReader(ABC):
         target = self.encode_target(" ".join(example.references[0])) if example.references else EncodedSentence([], 0)
         return target, target.head(self.config.decode_length - len(self.target([])))
 
-    def reference_ledger(self, example: Example) -> Truncation:
-        """Return the ledger of an example's first reference, which is cut at `decode_length`."""
-        target, head = self.reference(example)
-        tokens, words = len(target.ids) - len(head.ids), target.words - head.words
-        return Truncation(len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ())
+    def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
+        """Return the first examples of a split as rows; they are cached as the stage "units".
 
-    def labelled_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """Return the first examples of a split as rows to train on; a network with more targets adds columns here."""
-        return self.rows(split, examples, stages)
-
-    def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """Return the first examples of a split as rows; they are cached as the stage "units"."""
+        Args:
+            split: the split.
+            examples: how many.
+            stages: the cache.
+            with_labels: True to add the columns of a model that has more targets than the summary.
+        """
         inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
-        return stored_rows("units", inputs, self.features(), self.read_rows(split, examples, stages), stages)
-
-    def read_rows(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the first examples of a split."""
-        for index in track(range(examples), f"tokenizing {split.name}", examples):
-            yield self.row(split[index])
-
-    def features(self) -> datasets.Features:
-        """Return the columns of a row; a reader whose units have more `columns` overrides this."""
-        ids = datasets.List(datasets.Value("int32"))
-        names = ("length", "source_words", "target_tokens", "target_words", "target_words_cut", "query_length")
-        counts = dict.fromkeys(names, datasets.Value("int32"))
-        return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
+        indices = track(range(examples), f"tokenizing {split.name}", examples)
+        rows = (self.row(split[index]) for index in indices)
+        return stored_rows("units", inputs, datasets.Features({**_COLUMNS, **self.columns}), rows, stages)
 
     def row(self, example: Example) -> dict[str, Any]:
         """Return an example as a training row; the target is its first reference."""
@@ -147,6 +145,109 @@ class UnitReader(ABC):
         """Return the collator of rows."""
         return self.Collator(self.tokenizer.pad_token_id)
 
-    def collate(self, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
-        """Return the batch of some examples' units, without targets."""
-        return self.collator()([row_of_units(units) for units in units_of_examples])
+
+def collate_units(reader: UnitReader, units_of_examples: Sequence[Units]) -> dict[str, Tensor]:
+    """Return the batch of some examples' units, without targets."""
+    return reader.collator()([row_of_units(units) for units in units_of_examples])
+
+
+def reference_ledger(reader: UnitReader, example: Example) -> Truncation:
+    """Return the ledger of an example's first reference, which is cut at `decode_length`."""
+    target, head = reader.reference(example)
+    tokens, words = len(target.ids) - len(head.ids), target.words - head.words
+    return Truncation(len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ())
+
+
+class BestParagraphs(UnitReader):
+    """Reads the title and the best paragraphs as one unit.
+
+    The input length of training may differ from that of summarizing (`test_input_length`).
+    """
+
+    config: RankedConfig
+    _orders: Iterator[list[int]] | None = None  # set while `rows` runs
+
+    def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
+        """As UnitReader, except: the orders of a learned ranker are cached, and shared between systems."""
+        if self.ranking.learned and self.config.unit in RANKABLE_UNITS:
+            self._orders = self._stored_orders(split, examples, stages)
+        try:
+            return super().rows(split, examples, stages, with_labels)
+        finally:
+            self._orders = None
+
+    def _stored_orders(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[list[int]]:
+        """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
+        unit, counts = self.config.unit, {"split": split.fingerprint, "examples": examples}
+        inputs = {**self.ranking.fitted_identity(), "unit": unit, **counts, "version": _ORDERS_VERSION}
+        tracked = track(range(examples), f"ranking {split.name}", examples)
+        texts = ((split[index], packing.paragraphs_of(split[index], unit)) for index in tracked)
+        orders = ({"order": self.ranking.order(example, [part.text for part in parts])} for example, parts in texts)
+        yield from stored_rows("orders", inputs, datasets.Features({"order": _IDS}), orders, stages)["order"]
+
+    def training_units(self, example: Example) -> Units:
+        """Return the units of an example of the training or validation split."""
+        return self.read(example, self.limits(training=True))
+
+    def units(self, example: Example) -> Units:
+        """Return the units of an example to summarize."""
+        return self.read(example, self.limits(training=False))
+
+    def limits(self, training: bool) -> Limits:
+        """Return the limits of the input."""
+        config = self.config
+        length = config.input_length if training else config.test_input_length or config.input_length
+        return Limits(None, config.paragraph_length, length)
+
+    def read(self, example: Example, limits: Limits) -> Units:
+        """Return the query, the title and the best paragraphs as one unit, cut at the input length."""
+        query = self.query(example, limits.input_length)
+        limits = replace(limits, input_length=limits.input_length - len(query))
+        separate = self.marked(self.best(example, limits)[0])
+        units = packing.prepend_query(packing.group_units(separate, [0] * len(separate.ids)), query)
+        return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
+
+    def marked(self, units: Units) -> Units:
+        """Add separators to units that will be joined; by default none."""
+        return units
+
+    def best(self, example: Example, limits: Limits) -> tuple[Units, list[Paragraph]]:
+        """Return the title and the best paragraphs as units, and these paragraphs."""
+        paragraphs, encoded = self.paragraphs(example, limits.paragraph_length)
+        title = self.encode([example.title])[0] if example.title else None
+        texts = [paragraph.text for paragraph in paragraphs]
+        order = next(self._orders) if self._orders else self.ranking.order(example, texts)
+        ranked = [paragraphs[index] for index in order]
+        documents = [paragraph.place[0] for paragraph in ranked]
+        units = packing.best_paragraphs(title, [encoded[index] for index in order], documents, limits)
+        fitting = ranked[: len(units.ids) - 1]
+        return replace(units, spans=((0, 0), *(paragraph.span for paragraph in fitting))), fitting
+
+    def paragraphs(self, example: Example, snippet_length: int) -> tuple[list[Paragraph], list[EncodedSentence]]:
+        """Return the paragraphs, sections or snippets to rank, and their tokens.
+
+        Snippets have at most `snippet_length` tokens, or are one longer sentence.
+        """
+        unit = self.config.unit
+        paragraphs = packing.paragraphs_of(example, "sentence" if unit == "snippet" else unit)
+        sentences = self.encode([sentence for paragraph in paragraphs for sentence in paragraph.sentences])
+        encoded, start = [], 0
+        for paragraph in paragraphs:
+            encoded.append(packing.join_sentences(sentences[start : start + len(paragraph.sentences)]))
+            start += len(paragraph.sentences)
+        return _packed(paragraphs, encoded, snippet_length) if unit == "snippet" else (paragraphs, encoded)
+
+
+def _packed(
+    sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
+) -> tuple[list[Paragraph], list[EncodedSentence]]:
+    """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
+    snippets, packed = [], []
+    for document, members in groupby(range(len(sentences)), key=lambda index: sentences[index].place[0]):
+        indices = list(members)
+        for number, span in enumerate(packing.pack_sentences([encoded[index] for index in indices], length)):
+            group = [sentences[index] for index in indices[span]]
+            texts = tuple(text for sentence in group for text in sentence.sentences)
+            snippets.append(Paragraph((document, number), texts, (group[0].span[0], group[-1].span[1])))
+            packed.append(packing.join_sentences([encoded[index] for index in indices[span]]))
+    return snippets, packed

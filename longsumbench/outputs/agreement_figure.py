@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from longsumbench.outputs.agreement import ANNOTATORS, Agreement, measure_heading
 from longsumbench.outputs.judgements import CONTROLS
-from longsumbench.render.figures import TEXT, plain_axes, render_picture, write_pictures
-from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.render.figures import COLOURS, GREY, TEXT, plain_axes, render_picture, write_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

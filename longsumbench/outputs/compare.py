@@ -12,18 +12,19 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.core import Between, Sentences, check_value, registry
-from longsumbench.errors import DataError, UsageError, suite_errors
+from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
-from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference
+from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
+from longsumbench.leaderboards.seed_groups import unit_factor
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
-from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
     approximate_randomization,
@@ -31,8 +32,7 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
-from longsumbench.render.figures import draw_figure, plain_axes
-from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.render.figures import COLOURS, GREY, draw_figure, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
@@ -49,7 +49,6 @@ _CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
 _BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
-HEADINGS = ROUGE_HEADINGS | {name: heading.replace("\n", " ") for name, heading in MEASURE_HEADINGS.items()}
 COMPARISON_COLUMNS = (
     *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
@@ -62,10 +61,7 @@ class ComparedRun:
     """A finished run with its scores and predictions.
 
     Attributes:
-        folder: the run's folder.
-        record: the run's record.
         scores: one row per example, indexed by id, as the metrics returned them.
-        predictions: id → summary.
     """
 
     folder: Path
@@ -85,9 +81,8 @@ class ComparedRun:
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
-        column = f"{measure}_f" if measure in ROUGE_HEADINGS else measure
-        scale = 1.0 if measure in self.record.units else PERCENT
-        return self.scores.loc[list(ids), column].to_numpy(dtype=np.float64) * scale
+        values = self.scores.loc[list(ids), score_column(measure)].to_numpy(dtype=np.float64)
+        return values * unit_factor(self.record, measure)
 
 
 @dataclass(frozen=True)
@@ -97,8 +92,6 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        baseline_mean, mean: means of the baseline and of the run.
-        difference: the run's mean minus the baseline's.
         low, high: 95 % interval of the difference, from the paired bootstrap.
         p: two-sided p-value, from approximate randomization.
         p_holm: p with Holm's correction for all rows of all pairs.
@@ -125,7 +118,7 @@ class ComparisonRow:
     @property
     def heading(self) -> str:
         """The measure's heading in tables."""
-        return HEADINGS.get(self.measure, self.measure)
+        return heading_of(self.measure)
 
     @property
     def distinguishable(self) -> bool:
@@ -133,18 +126,13 @@ class ComparisonRow:
         return self.p_holm < LEVEL
 
 
-@dataclass(frozen=True)
-class ScoreChange:
-    """An example's score under two runs."""
+class ScoreChange(NamedTuple):
+    """An example's score under two runs; the difference is the run's score minus the baseline's."""
 
     id: str
     baseline_score: float
     score: float
-
-    @property
-    def difference(self) -> float:
-        """The run's score minus the baseline's."""
-        return self.score - self.baseline_score
+    difference: float
 
 
 @dataclass(frozen=True)
@@ -175,7 +163,7 @@ class RunPair:
 
     @property
     def _drawn_rows(self) -> list[ComparisonRow]:
-        return [row for row in self.rows if row.measure in HEADINGS or row is self.main]
+        return [row for row in self.rows if row is self.main or row.measure in (*ROUGE_HEADINGS, *MEASURE_HEADINGS)]
 
     def draw(self, figure: "Figure | SubFigure") -> None:
         """Draw the mean differences, and the examples' differences in the main measure."""
@@ -196,7 +184,6 @@ class Comparison(ShownInNotebooks):
 
     Attributes:
         runs: all runs, in the order of the command line.
-        pairs: the runs compared pair by pair.
         ids: ids of the examples, sorted.
         num_shown: maximum number of gains, and of losses, that are shown.
         references: id of a shown example → its references; empty if the texts are not on this machine.
@@ -237,16 +224,10 @@ class Comparison(ShownInNotebooks):
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
             lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
-        if averaged := [run.label for run in self.runs if run.record.fit.averaged]:
-            lines.append(f"One model, whose weights are the mean of several checkpoints': {', '.join(averaged)}.")
-        return lines + self.about_outputs()
-
-    def about_outputs(self) -> list[str]:
-        """Return lines about the mean length of each run's outputs, and warnings about them."""
         lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
         if (first := self.runs[0].record.outputs) and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
-        lines = [f"Mean length in words: {', '.join(lengths)}."]
+        lines.append(f"Mean length in words: {', '.join(lengths)}.")
         warnings = {run.label: output_warnings(run.outputs, run.record.outputs_cut) for run in self.runs}
         return lines + [f"Warning, {label}: {'; '.join(texts)}." for label, texts in warnings.items() if texts]
 
@@ -290,7 +271,7 @@ class Comparison(ShownInNotebooks):
         for pair in self.pairs:
             identity = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
             identity |= {"measure": pair.main.measure}
-            rows += [{**identity, **asdict(change), "difference": change.difference} for change in pair.moved]
+            rows += [{**identity, **change._asdict()} for change in pair.moved]
         return pd.DataFrame(rows)
 
     def figure(self) -> "Figure":
@@ -450,11 +431,6 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     record.check_written(folder, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
-    if scores.empty:
-        raise DataError("no example is scored; run it again with overwrite=true", folder / "scores.csv")
-    if unwritten := [name for name in scores.index if name not in predictions]:
-        message = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
-        raise DataError(f"{message}; run it again with overwrite=true", folder / "predictions.jsonl")
     return ComparedRun(folder, record, scores, predictions)
 
 
@@ -551,10 +527,10 @@ def compare_pair(
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     row_of = {row.measure: row for row in rows}
     main = row_of.get(ranking_score(baseline.record), row_of[DEFAULT_RANKING_SCORE])
-    scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
-    moved = [ScoreChange(name, float(baseline_score), float(score)) for name, baseline_score, score in scores]
-    applies = [change for change in moved if math.isfinite(change.difference)]
-    return RunPair(baseline, run, rows, main, tuple(sorted(applies, key=lambda change: -change.difference)))
+    scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
+    numbers = zip(ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True)
+    moved = [change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)]
+    return RunPair(baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference)))
 
 
 def _find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:

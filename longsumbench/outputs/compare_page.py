@@ -22,17 +22,9 @@ from longsumbench.outputs.compare import (
     ScoreChange,
     format_row,
 )
-from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import html_page, html_table
-from longsumbench.render.html_parts import (
-    PAGE_STYLE,
-    headed_references,
-    html_picture,
-    html_text,
-    marks_legend,
-    transparent_svg,
-)
-from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.figures import transparent_svg, write_pictures
+from longsumbench.render.html import PAGE_STYLE, headed_references, html_page, html_picture, html_table, html_text
+from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, split_variant
 from longsumbench.runs.results import Results
@@ -125,7 +117,7 @@ def _html_pair(pair: RunPair, comparison: Comparison) -> str:
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
         html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows)),
-        html_picture(transparent_svg(pair.picture_size, pair.draw), caption),
+        html_picture(caption, transparent_svg(pair.picture_size, pair.draw), caption),
     ]
     if comparison.references:
         kinds = {"both": "both outputs", "other": f"only {pair.baseline.label}", "one": f"only {pair.run.label}"}

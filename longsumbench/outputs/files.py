@@ -20,11 +20,11 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import decoded, lines_of, row_in
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
+from longsumbench.metrics.evaluate import RawText
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
-RawText = str | Sentences  # running text, or its sentences
 Value = TypeVar("Value")
 _REFERENCE_FIELDS = ("references", "reference", "summary")
 _IDS_IN_MESSAGE = 3  # in a message
@@ -115,9 +115,6 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
         command = shlex.join(record.command)
         raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
     places = {name: place for place, name in enumerate(split.ids)}
-    if unknown := [name for name in texts if name not in places]:
-        count = format_count(len(unknown), "prediction")
-        raise DataError(f"{count} not in the run's split (ids {first_ids(unknown)})", folder)
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 

@@ -1,35 +1,47 @@
 """`longsumbench score`: scores the outputs of any system.
 
-files --read_pairs--> pairs --split_sides--> two TextTables --score_sides--> a row per example --aggregate--> Report
+files --read_pairs--> pairs --split_sides--> two TextTables --evaluate--> a row per example, means --> Report
 """
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-import pandas as pd
-import psutil
-
-from longsumbench.core import Scored, Scoring, Sentences, bounds_of, check_value
-from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
+from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
-from longsumbench.metrics.aggregate import RougeMeans, aggregate, write_scores
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, RougeMeans, write_scores
+from longsumbench.metrics.evaluate import RawText, evaluate
+from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.outputs.warnings import TextTable, find_warnings, split_sides, splitting_of
-from longsumbench.progress import Progress
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
+from longsumbench.rouge.tokenizer import dropped_share
+from longsumbench.sentences import SPLITTER_NAME, split_summary
 
 _log = logging.getLogger(__name__)
 
 _PERL_DECIMALS = 5
-_LARGE_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
+_UNREAD = Document(None, ())  # ROUGE does not use the source
+_SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
+_TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what systems write around sentences
+_GIVEN = "given"  # in a signature: the texts are lists of sentences
+_MANY, _FEW = 0.5, 0.1  # shares of a side's texts
+_LONG_SENTENCE = 60  # words; a longer sentence is probably unsplit text
+_LEAST_CUT = 3  # references of the same length; fewer may be chance
+_CUT_SHARE = 0.05  # share of references cut at one length or ending in an ellipsis
+_LEAST_CUT_WORDS = 20  # shorter references have the same length by chance
+_DROPPED_SHARE = 0.02  # of the letters and digits; a few accents stay below it
+
+_WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
+_ALNUM_BEYOND_ASCII = re.compile(r"(?![\x00-\x7f])[^\W_]")
+_END_MARK = re.compile(r"[.!?…।。！？][\"'’”»)\]\s]*\Z")
+_ELLIPSIS = re.compile(r"(?:\.\.\.|…|\. \. \.)\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -37,10 +49,7 @@ class Report(ShownInNotebooks):
     """The result of `longsumbench score`.
 
     Attributes:
-        scores: type of ROUGE → its means.
         scored: per-example scores, and the number of empty texts.
-        mode: "google" or "perl".
-        signature: how the scores were computed.
         warnings: probable errors in the texts.
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
         outputs: statistics of the predictions, from `describe_outputs`.
@@ -68,7 +77,8 @@ class Report(ShownInNotebooks):
         words, reference_words = self.outputs.words, self.outputs.reference_words or 0
         counts.append(f"{words:.0f} words a prediction, {reference_words:.0f} a reference")
         rows = [
-            (HEADINGS[kind], f"{mean.p:.2f}", f"{mean.r:.2f}", f"{mean.f1:.2f}") for kind, mean in self.scores.items()
+            (ROUGE_HEADINGS[kind], f"{mean.p:.2f}", f"{mean.r:.2f}", f"{mean.f1:.2f}")
+            for kind, mean in self.scores.items()
         ]
         block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
         return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
@@ -91,24 +101,31 @@ class Report(ShownInNotebooks):
         write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
-@dataclass
-class ScoreOptions:
-    """How texts are scored: the options of `longsumbench score`, as `score` explains them."""
+def rouge_of(
+    mode: str, stem: bool, tokenizer: str, wordnet: str | None, resamples: int, resampling: str, empty_references: str
+) -> Rouge:
+    """Return ROUGE with the options of `longsumbench score`, as `score` explains them.
 
-    mode: str = "google"
-    stem: bool = True
-    tokenizer: str = "default"
-    wordnet: str | None = None
-    resamples: int = 1_000
-    resampling: str = "percentile"
-    empty_references: str = "skip"
-
-    def __post_init__(self) -> None:
-        for name in ("resamples", "resampling", "empty_references"):
-            check_value(f"--{name.replace('_', '-')}", getattr(self, name), bounds_of(Scoring)[name])
-        if self.resampling == "perl" and self.mode != "perl":
-            raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
-        self.scorer = RougeScorer(self.mode, self.stem, self.tokenizer, self.wordnet)
+    Raises:
+        UsageError: an option is invalid.
+        EnvironmentProblem: WordNet's lists are missing.
+    """
+    options = {"resamples": resamples, "resampling": resampling, "empty_references": empty_references}
+    for name, value in options.items():
+        check_value(f"--{name.replace('_', '-')}", value, bounds_of(Scoring)[name])
+    if resampling == "perl" and mode != "perl":
+        raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
+    return Rouge(
+        Scoring(
+            mode,
+            stem,
+            wordnet,
+            tokenizer,
+            resamples=resamples,
+            resampling=resampling,
+            empty_references=empty_references,
+        )
+    )
 
 
 @suite_errors()
@@ -120,7 +137,7 @@ def score(
     stem: bool = True,
     tokenizer: str = "default",
     wordnet: str | None = None,
-    resamples: int = 1_000,
+    resamples: int = MEAN_RESAMPLES,
     resampling: str = "percentile",
     empty_references: str = "skip",
 ) -> Report:
@@ -147,98 +164,54 @@ def score(
         UsageError: an option is invalid.
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
     """
-    options = ScoreOptions(mode, stem, tokenizer, wordnet, resamples, resampling, empty_references)
-    return _score_pairs(pair_texts(predictions, references), options)
+    rouge = rouge_of(mode, stem, tokenizer, wordnet, resamples, resampling, empty_references)
+    return _score_pairs(pair_texts(predictions, references), rouge)
 
 
-def score_files(predictions: Path, references: Path | None, options: ScoreOptions, intersect: bool = False) -> Report:
+def score_files(predictions: Path, references: Path | None, rouge: Rouge, intersect: bool = False) -> Report:
     """Score files of any system; print warnings about the texts on stderr before scoring.
 
-    Args:
-        predictions: see `read_pairs`, as for `references` and `intersect`.
-        references: None if they are in the predictions' file or folder.
-        options: how they are scored.
-        intersect: leave out ids that only one side has.
+    `read_pairs` explains the files and `intersect`; `rouge` is from `rouge_of`.
 
     Raises:
         SuiteError: a file, an option or the environment is invalid.
     """
-    return _score_pairs(read_pairs(predictions, references, intersect), options)
+    return _score_pairs(read_pairs(predictions, references, intersect), rouge)
 
 
-def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
+def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
-    scorer, zero_for_empty = options.scorer, options.empty_references == "zero"
-    sides = split_sides(paired.pairs)
-    predicted, referenced = sides
-    outputs = describe_outputs([" ".join(text) for text in predicted.split], [[text] for text in referenced.split])
-    warnings = [*_describe_left_out(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
-    warnings += output_warnings(outputs)
+    predictions, references = split_sides(paired.pairs)
+    rouge.splitting = splitting_of(predictions, references)
+    drops = rouge.scoring.tokenizer == "default"
+    warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
     _print_warnings(warnings)
-    scored = score_sides(scorer, paired.pairs, *sides, zero_for_empty)
+    targets = iter(references.split)
+    examples = [
+        Example(pair.id, None, None, (_UNREAD,), tuple(islice(targets, len(pair.references)))) for pair in paired.pairs
+    ]
+    scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
+    about_outputs = output_warnings(scored.outputs)
     if scored.empty_references:
         share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
         reason = f"no reference has a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
-        warnings.append(f"left out of the means: {share}, because {reason}")
-        _print_warnings(warnings[-1:])
-    scores = aggregate(scored.per_example, options.resamples, perl_resampling=options.resampling == "perl")
-    signed = signature(scorer, len(scored.per_example), splitting_of(*sides), zero_for_empty)
+        about_outputs.append(f"left out of the means: {share}, because {reason}")
+    _print_warnings(about_outputs)
     left_out = {
         "empty_references": scored.empty_references,
         "only_predicted": paired.only_predicted,
         "only_referenced": paired.only_referenced,
     }
-    return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out, outputs)
-
-
-def score_sides(
-    scorer: RougeScorer,
-    pairs: Sequence[ScoredPair],
-    predictions: TextTable,
-    references: TextTable,
-    zero_for_empty: bool = False,
-) -> Scored:
-    """Score each prediction against its references; `predictions` and `references` are from `split_sides(pairs)`.
-
-    Raises:
-        EnvironmentProblem: a pair does not fit into this machine's memory.
-    """
-    rows: dict[str, list[float]] = {}
-    unusable, empty = [], 0
-    remaining = iter(references.split)
-    with Progress("scoring", len(pairs)) as progress:
-        for pair, prediction in zip(pairs, predictions.split, strict=True):
-            targets = list(islice(remaining, len(pair.references)))
-            words = (scorer.has_words((sentence,)) for sentence in chain.from_iterable(targets))
-            if (zero_for_empty and targets) or any(words):  # mostly the first one
-                _check_memory(pair.id, prediction, targets)
-                scores = scorer.score(prediction, targets)
-                rows[pair.id] = [value for kind in ROUGE_TYPES for value in scores[kind]]
-                empty += not prediction
-            else:
-                unusable.append(pair.id)
-            progress.advance()
-    index = pd.Index(list(rows), name="id", dtype=object)
-    table = pd.DataFrame(list(rows.values()), index=index, columns=list(Rouge.columns), dtype=float)
-    return Scored(table, tuple(unusable), empty)
-
-
-def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentences]) -> None:
-    """Raise EnvironmentProblem if a pair of very long texts does not fit into memory, at one bit per pair of words."""
-    length = sum(map(len, prediction))
-    for reference in references:
-        if length * sum(map(len, reference)) < _LARGE_PAIR:
-            continue
-        words = sum(len(sentence.split()) for sentence in prediction)
-        against = [sentence.lower().split() for sentence in reference]
-        rows = max(map(len, against)) + len(set(chain.from_iterable(against)))  # longest sentence + distinct words
-        required, free = words * rows / 8 / 1e9, psutil.virtual_memory().available / 1e9
-        if required > free:
-            sizes = f"{words:,} words against {sum(map(len, against)):,}, {max(map(len, against)):,} in one sentence"
-            raise EnvironmentProblem(
-                f"example {name!r} ({sizes}) needs up to {required:.0f} GB of memory, {free:.0f} are free; "
-                "is it one text? split its sentences, or leave it out"
-            )
+    rows = Scored(scored.per_example, scored.empty_references, scored.empty_predictions)
+    return Report(
+        scored.scores,
+        rows,
+        rouge.scoring.mode,
+        scored.signature,
+        (*warnings, *about_outputs),
+        left_out,
+        scored.outputs,
+    )
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
@@ -252,3 +225,131 @@ def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
 def _print_warnings(warnings: Sequence[str]) -> None:
     for line in warnings:
         _log.warning(f"warning: {line}")
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """All predictions or all references, one row per text.
+
+    Attributes:
+        name: "predictions" or "references".
+        texts: the texts as read.
+        split: the sentences to be scored.
+    """
+
+    name: str
+    ids: Sequence[str]
+    texts: Sequence[RawText]
+    split: Sequence[Sentences]
+
+    def describe(self, rows: Sequence[int]) -> str:
+        """Describe `rows` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
+        return f"{len(rows):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[rows[0]]!r})"
+
+
+def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
+    """Split running text on both sides into sentences; keep lists of sentences."""
+    ids = [pair.id for pair in pairs]
+    predictions = [pair.prediction for pair in pairs]
+    owners = [pair.id for pair in pairs for _ in pair.references]
+    references = list(chain.from_iterable(pair.references for pair in pairs))
+    return _split_side("predictions", ids, predictions), _split_side("references", owners, references)
+
+
+def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText]) -> TextTable:
+    return TextTable(name, ids, texts, [split_summary(text) if isinstance(text, str) else text for text in texts])
+
+
+def splitting_of(predictions: TextTable, references: TextTable) -> str:
+    """Return the part of the signature that names the sentence splitter of each side."""
+    ways = [
+        "+".join(sorted({_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts}))
+        for side in (predictions, references)
+    ]
+    return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
+
+
+def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
+    """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
+    sides = ((predictions, references), (references, predictions))
+    messages = [line for side, _ in sides for line in _literal_marks(side)]
+    messages += [
+        line for find in (_unsplit, _lower_cased) for side, other_side in sides for line in find(side, other_side)
+    ]
+    dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
+    return [*messages, *_find_cut_texts(references), *dropped]
+
+
+def _literal_marks(side: TextTable) -> Iterator[str]:
+    """Find sentence marks and tags in the texts."""
+    texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
+    suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
+    for mark in (*_SENTENCE_ENDS, *_TAGS):
+        if rows := [row for row in suspects if mark in texts[row]]:
+            words = " ".join(_WORD_IN.findall(mark)).lower()
+            if mark in _SENTENCE_ENDS:
+                effect = "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
+            else:
+                effect = "which changes every score; remove it"
+            yield f"literal {mark} in {side.describe(rows)}: it is scored as '{words}', {effect}"
+
+
+def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
+    """Find texts of one line if the other side's texts are split."""
+    lines = [_count_lines(text) for text in side.texts]
+    several = sum(_count_lines(text) > 1 for text in other_side.texts)
+    if several < _MANY * len(other_side.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
+        return
+    rows = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
+    if len(rows) < max(1, _MANY * len(lines)):
+        return
+    effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
+    if any(isinstance(side.texts[row], tuple) for row in rows):
+        effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
+    yield f"{side.describe(rows)} are one unsplit line, while the {other_side.name} are split into sentences: {effect}"
+
+
+def _count_lines(text: RawText) -> int:
+    return len(text) if isinstance(text, tuple) else sum(bool(line.strip()) for line in text.splitlines())
+
+
+def _looks_unsplit(text: RawText) -> bool:
+    """Return whether a text of one line probably has several sentences."""
+    line = text if isinstance(text, str) else text[0]
+    return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
+
+
+def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
+    """Find lower-cased texts if the other side has capitals."""
+    rows = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
+    without = sum(" ".join(sentences).islower() for sentences in other_side.split)
+    if rows and len(rows) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other_side.split):
+        effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
+        yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
+
+
+def _find_cut_texts(side: TextTable) -> Iterator[str]:
+    """Find references that were cut at a length limit."""
+    texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
+    effect = "scores against cut references are not comparable with others; use complete references"
+    elided = [row for row, text in enumerate(texts) if _ELLIPSIS.search(text)]
+    if len(elided) > _CUT_SHARE * len(texts):
+        yield f"{side.describe(elided)} end in an ellipsis, as if cut: {effect}"
+    words = [len(text.split()) for text in texts]
+    for unit, lengths in (("words", words), ("characters", list(map(len, texts)))):
+        limit = max(lengths, default=0)
+        longest = [row for row, length in enumerate(lengths) if length == limit]
+        open_ended = [row for row in longest if not _END_MARK.search(texts[row])]
+        many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * len(texts))
+        if many and words[longest[0]] >= _LEAST_CUT_WORDS and len(open_ended) >= _MANY * len(longest):
+            yield f"{side.describe(longest)} are {limit:,} {unit} long, and none is longer, as if cut there: {effect}"
+            return
+
+
+def _dropped(side: TextTable) -> Iterator[str]:
+    """Find texts whose letters and digits the default tokenizer drops."""
+    rows = [row for row, text in enumerate(side.split) if _ALNUM_BEYOND_ASCII.search(" ".join(text))]
+    share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
+    if share >= _DROPPED_SHARE:
+        advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"
+        yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.describe(rows)}: {advice}"

@@ -14,15 +14,8 @@ from numpy.typing import NDArray
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, pair_scores
 from longsumbench.leaderboards.significance import LEVEL
+from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.statistics import (
-    MeanOverSeeds,
-    holm,
-    holm_levels,
-    largest_difference,
-    mean_over_examples,
-    mean_over_seeds,
-)
 from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.render.tables import rounded_frame
@@ -38,7 +31,7 @@ class PairDifference(NamedTuple):
         seeds: number of seeds that both have; 1 if each has one run; 0 if they have no common seed.
     """
 
-    effect: MeanOverSeeds
+    effect: statistics.MeanOverSeeds
     examples: int
     seeds: int = 1
 
@@ -68,7 +61,7 @@ class Claim(NamedTuple):
     learned: str = ""
 
     @property
-    def effects(self) -> list[MeanOverSeeds]:
+    def effects(self) -> list[statistics.MeanOverSeeds]:
         """The differences."""
         return [comparison.effect for comparison in self.comparisons]
 
@@ -77,7 +70,7 @@ class Claim(NamedTuple):
         """The p-value without a correction: of a difference of 0, or of one that equals the margin."""
         if self.margin is None:
             return self.comparisons[0].effect.p_value()
-        return min(largest_difference(self.effects, self.margin))
+        return min(statistics.largest_difference(self.effects, self.margin))
 
 
 def compare_groups(first: SeedGroup, second: SeedGroup, measure: str, scores: ScoresOfRuns) -> PairDifference | None:
@@ -88,7 +81,7 @@ def compare_groups(first: SeedGroup, second: SeedGroup, measure: str, scores: Sc
     paired = pair_scores(first, second, measure, scores)
     if paired is None:
         return None
-    effect = mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
+    effect = statistics.mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
     return PairDifference(effect, len(paired.first), paired.seeds)
 
 
@@ -102,7 +95,9 @@ def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:
     if not len(gaps):
         return None
     seeds = gaps.shape[1]
-    return PairDifference(mean_over_examples(gaps[:, 0]) if seeds == 1 else mean_over_seeds(gaps), len(gaps), seeds)
+    return PairDifference(
+        statistics.mean_over_examples(gaps[:, 0]) if seeds == 1 else statistics.mean_over_seeds(gaps), len(gaps), seeds
+    )
 
 
 def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
@@ -115,7 +110,7 @@ def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifferenc
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of tests."""
     p_values = [claim.p_value for claim in claims if not claim.obstacle]
-    tests = iter(zip(holm(p_values).tolist(), holm_levels(p_values, LEVEL).tolist(), strict=True))
+    tests = iter(zip(statistics.holm(p_values).tolist(), statistics.holm_levels(p_values, LEVEL).tolist(), strict=True))
     return tuple(_judge(claim, *(next(tests) if not claim.obstacle else (None, None))) for claim in claims)
 
 
@@ -156,13 +151,13 @@ def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
 
 
 def _judge_alike(
-    effects: Sequence[MeanOverSeeds], margin: float, p: float, level: float
-) -> tuple[str, MeanOverSeeds, float]:
+    effects: Sequence[statistics.MeanOverSeeds], margin: float, p: float, level: float
+) -> tuple[str, statistics.MeanOverSeeds, float]:
     """Return the outcome, the difference that decides it, and the confidence of its interval.
 
     The interval is within the margin if rows are alike, outside if they are not, and neither if that is undecided.
     """
-    smaller, larger = largest_difference(effects, margin)
+    smaller, larger = statistics.largest_difference(effects, margin)
     outcome = UNDECIDED if p >= LEVEL else ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
     if outcome == UNLIKE_ROWS:
         effect = min(effects, key=lambda effect: effect.p_larger(margin))
@@ -214,19 +209,13 @@ class TableNumber(NamedTuple):
 
 def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
-    rows = [
-        {name: _known(value) for name, value in row._asdict().items()} for row in [*numbers, *map(_claimed, verdicts)]
-    ]
-    return rounded_frame(rows, list(TableNumber._fields))
-
-
-def _claimed(row: Verdict) -> TableNumber:
-    numbers = row.difference, row.low, row.high, row.n, row.seeds, row.p
-    return TableNumber(VERDICT, row.dataset, row.claim, row.measure, *numbers, row.outcome, row.source, row.runs)
-
-
-def _known(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    rows = list(numbers)
+    for claim in verdicts:
+        labels = VERDICT, claim.dataset, claim.claim, claim.measure
+        number = TableNumber(*labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p)
+        rows.append(number._replace(outcome=claim.outcome, source=claim.source, runs=claim.runs))
+    cells = [{key: None if value != value else value for key, value in row._asdict().items()} for row in rows]  # NaN
+    return rounded_frame(cells, list(TableNumber._fields))
 
 
 def format_change(number: Estimate | None, decimals: int = 2) -> str:

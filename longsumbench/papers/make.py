@@ -1,24 +1,24 @@
-"""`paper` makes a table or figure of a paper: runs what is missing as an ordinary sweep, then writes its files."""
+"""`paper` makes a table or figure of a paper: runs what is missing as an ordinary sweep, then writes its files.
+
+plan_paper_table --> find_finished --> a sweep of what is missing --> find_finished --> write_paper_table
+"""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
-from longsumbench.formatting import format_count, format_duration, plain_table
-from longsumbench.papers.index import write_index
-from longsumbench.papers.numbers.printed import read_printed_table
-from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, make_page
-from longsumbench.papers.paper_tables import PaperTable, find_paper_table, read_paper_tables
-from longsumbench.papers.points import TypedWords, find_finished, plan_paper_table, sort_words, texts_problem
-from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.papers.write import PaperReport, write_page
+from longsumbench.errors import PointsFailed, UsageError, suite_errors
+from longsumbench.formatting import format_count, plain_table
+from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, read_written
+from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
+from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
+from longsumbench.papers.printed import read_printed_table
+from longsumbench.papers.write import PaperReport, write_paper_table
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
+from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.tables import updating_tables
 
 
 @suite_errors()
@@ -51,44 +51,31 @@ def paper(
         EnvironmentProblem: no dataset can be read.
     """
     paper_table, words = find_paper_table(name), [*words, *format_overrides(settings)]
-    job_words = sort_words(paper_table, words)
-    results = Results.writable(str(results_dir), "--results-dir")
-    job = plan_paper_table(paper_table, job_words.scale, job_words.page, results)
+    job = find_finished(plan_paper_table(paper_table, words, Results.writable(str(results_dir), "--results-dir")))
     launch, problem = None, None
     if run and paper_table.kind not in PLANNED_ONLY:
-        launch, problem = _plan_missing(job, job_words, ("longsumbench", "paper", name, *words))
+        check_options(job)
+        launch, problem = _plan_missing(job, words)
     try:
         if launch is not None:
-            check_options(job)
             with updating_tables(launch):
                 launch.start()
-    except BaseException:  # after an interrupt, too: the page of what is there
-        with suppress(SuiteError):
-            show(_finish(job, launch, job_words.page))
-        raise
-    report = _finish(job, launch, job_words.page)
-    show(report)
+    finally:  # after an interrupt, too: the page of what is there
+        report = write_paper_table(find_finished(job, launch.finished if launch else ()))
+        show(report)
     if problem is not None:
         raise problem
     return report
 
 
-def _finish(job: Job, launch: Launch | None, words: Sequence[str]) -> PaperReport:
-    """Write the files of what is finished by now."""
-    job = find_finished(job, launch.finished if launch else ())
-    page = make_page(job)
-    report = PaperReport(job, page, tuple(write_page(job, page, words)))
-    write_index(job.results)
-    return report
-
-
-def _plan_missing(job: Job, words: TypedWords, command: tuple[str, ...]) -> tuple[Launch | None, PointsFailed | None]:
+def _plan_missing(job: Job, words: Sequence[str]) -> tuple[Launch | None, PointsFailed | None]:
     """Return the launch of the runs that are not finished, and the reason why some of them cannot start.
 
     Raises:
         SuiteError: none of them can start: no texts, or no such launcher.
     """
-    engine = choose_engine(words.launcher, True)
+    typed, name = sort_words(job.paper_table, words), job.paper_table.name
+    engine = choose_engine(typed.launcher, True)
     if engine.sweeper != HERE:
         raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
     rerun = job.paper_table.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
@@ -98,17 +85,15 @@ def _plan_missing(job: Job, words: TypedWords, command: tuple[str, ...]) -> tupl
         for point, record in zip(row.points, row.records, strict=True)
         if rerun or record is None
     ]
-    problems = {name: problem for name, *_ in candidates if (problem := texts_problem(job.datasets[name]))}
-    points = [point for name, point, _ in candidates if name not in problems]
-    blocked = [name for name, _, record in candidates if name in problems and record is None]
-    reasons = "; ".join(f"{problems[name]}" for name in dict.fromkeys(blocked))
+    problems = {name: texts_problem(job.datasets[name]) for name in {name for name, *_ in candidates}}
+    points = [point for name, point, _ in candidates if problems[name] is None]
+    blocked = [problem for name, _, record in candidates if record is None and (problem := problems[name]) is not None]
+    reasons = "; ".join(dict.fromkeys(map(str, blocked)))
     if blocked and not points:
-        raise type(problems[blocked[0]])(reasons)
-    sweep_words = [job.paper_table.name, f"scale={job.scale}", *words.overrides]
+        raise type(blocked[0])(reasons)
+    sweep_words, command = [name, f"scale={job.scale}", *typed.overrides], ("longsumbench", "paper", name, *words)
     launch = Launch(points, command, True, engine, sweep_words) if points else None
-    if not blocked:
-        return launch, None
-    return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
+    return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}") if blocked else None
 
 
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
@@ -122,33 +107,13 @@ def render_paper_tables(results: Results) -> str:
     """
     rows = list[list[str]]()
     for name, paper_table in read_paper_tables().items():
-        printed = len(read_printed_table(paper_table))
-        status = describe_status(results, paper_table)
-        facts = [f"scale={'|'.join(scales_of(paper_table))}"]
-        facts += [format_count(printed, "printed number")] if printed else []
-        published = "" if status else describe_status(Results(results.root / _REFERENCE), paper_table)
-        facts += [f"made here: {status}"] if status else []
-        facts += [f"published: {published}"] if published else []
-        rows += [[name, paper_table.title], ["", "; ".join(facts)]]
+        printed, made = len(read_printed_table(paper_table)), read_written(results, name)
+        published = None if made else read_written(Results(results.root / _REFERENCE), name)
+        facts = [
+            f"scale={'|'.join(paper_table.scale_names)}",
+            f"{format_count(printed, 'printed number')}" if printed else "",
+            f"made here: {made.describe()}" if made else "",
+            f"published: {published.describe()}" if published else "",
+        ]
+        rows += [[name, paper_table.title], ["", "; ".join(filter(None, facts))]]
     return plain_table(rows)
-
-
-def describe_status(results: Results, paper_table: PaperTable) -> str:
-    """Describe the files of a paper table in a results folder: scale, runs, verdicts; empty without files."""
-    page = read_written(results, paper_table.name)
-    if page is None:
-        return ""
-    return ", ".join(filter(None, [page.scale, _count_runs(paper_table, page), page.describe_verdicts()]))
-
-
-def _count_runs(paper_table: PaperTable, page: MadePage) -> str:
-    finished, every = len(page.runs), len(page.runs) + len(page.missing)
-    if paper_table.kind in PLANNED_ONLY or not every:
-        return ""
-    count = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
-    return f"{count}, {format_duration(sum(page.runs.values()))}" if finished else count
-
-
-def scales_of(paper_table: PaperTable) -> list[str]:
-    """Return the scales of a paper table, its default first."""
-    return [paper_table.default, *(scale for scale in paper_table.scales if scale != paper_table.default)]

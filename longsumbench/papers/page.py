@@ -1,13 +1,15 @@
 """The kinds of tables and figures: what each receives and returns, and the function that makes its page.
 
 Each function is imported when it is first used: some need torch or matplotlib. The page is written as Markdown, CSV and
-HTML.
+HTML; NAME.json says what they show.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -15,10 +17,12 @@ import msgspec
 import pandas as pd
 
 from longsumbench.core import DatasetSettings
-from longsumbench.errors import EnvironmentProblem, UnknownName
+from longsumbench.errors import DataError, EnvironmentProblem, UnknownName
+from longsumbench.files import BadFile, read_json
+from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.paper_tables import PaperRow, PaperTable
-from longsumbench.render.palette import GREY
+from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
+from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
@@ -30,8 +34,8 @@ ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
 OUTCOMES = {  # → colour; in the order of tables and pictures
-    **{REPRODUCED: "#008662", ALIKE_ROWS: "#4A9BC8", REVERSED: "#D1300F", UNLIKE_ROWS: "#C2739F"},
-    **{UNDECIDED: "#855C00", ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
+    **{REPRODUCED: COLOURS[2], ALIKE_ROWS: COLOURS[4], REVERSED: "#D1300F", UNLIKE_ROWS: COLOURS[3]},
+    **{UNDECIDED: COLOURS[5], ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
     **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
 }
 
@@ -44,7 +48,6 @@ class RowRuns(NamedTuple):
         dataset: the paper's name of the dataset.
         points: as planned, one for each seed.
         records: of each point; None if its run is not finished.
-        outdated: runs of unfinished points that older code made; they are not used.
     """
 
     label: str
@@ -52,7 +55,6 @@ class RowRuns(NamedTuple):
     dataset: str
     points: tuple[Planned, ...]
     records: tuple[RunRecord | None, ...]
-    outdated: tuple[RunRecord, ...] = ()
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -73,6 +75,7 @@ class Job:
         changes: sentences about typed overrides that make the result incomparable with the paper's or with others.
         results: the results folder.
         unreachable: (row, dataset) → why its runs cannot be planned: its checkpoint is not on this machine.
+        words: the typed words that change the page, without the scale.
     """
 
     paper_table: PaperTable
@@ -83,6 +86,7 @@ class Job:
     changes: tuple[str, ...]
     results: Results
     unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[Planned, ...]:
@@ -150,10 +154,8 @@ class Page:
 
 
 PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page, and perhaps check_KIND
-    **{kind: f"numbers.{kind}" for kind in ("scores", "curves")},
-    "dimensions": "numbers.scores",
-    **{kind: f"texts.{kind}" for kind in ("sizes", "similarity", "fusions", "rank_recall")},
-    **{kind: f"examples.{kind}" for kind in ("evidence", "examples", "case_study", "questions")},
+    **{kind: kind for kind in ("scores", "curves", "sizes", "rank_recall", "evidence", "case_study", "questions")},
+    **{"dimensions": "scores", "similarity": "distances", "fusions": "distances", "examples": "output_examples"},
 }
 PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
@@ -165,10 +167,12 @@ def make_page(job: Job) -> Page:
 
     Raises:
         UnknownName: there is no such kind.
+        UsageError: an option is invalid, or names an example that no run summarized; or no dataset can be read.
+        DataError: a file of the texts or of a run is damaged.
+        EnvironmentProblem: no dataset can be read, or a model cannot be downloaded.
     """
-    kind = job.paper_table.kind
-    page: Callable[[Job], Page] = getattr(_module_of(kind), f"{kind}_page")
-    return page(job)
+    page: Page = getattr(_module_of(job), f"{job.paper_table.kind}_page")(job)
+    return page
 
 
 def check_options(job: Job) -> None:
@@ -177,18 +181,14 @@ def check_options(job: Job) -> None:
     Raises:
         SuiteError: a file or a model that the page needs cannot be used.
     """
-    check = getattr(_module_of(job.paper_table.kind), f"check_{job.paper_table.kind}", None)
-    if check is not None:
-        check(job)
+    getattr(_module_of(job), f"check_{job.paper_table.kind}", lambda _: None)(job)
 
 
-def _module_of(kind: str) -> ModuleType:
+def _module_of(job: Job) -> ModuleType:
+    kind = job.paper_table.kind
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
     return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}")
-
-
-_NOT_IN_A_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def picture_name(paper_table: PaperTable, subject: str) -> str:
@@ -198,4 +198,65 @@ def picture_name(paper_table: PaperTable, subject: str) -> str:
         paper_table: the figure.
         subject: the dataset or the row that the picture shows.
     """
-    return f"{paper_table.name}-{_NOT_IN_A_FILE_NAME.sub('-', subject.lower()).strip('-')}.png"
+    name = re.sub("[^a-z0-9]+", "-", subject.lower()).strip("-")
+    return f"{paper_table.name}-{name}.png"
+
+
+class MadePage(msgspec.Struct, frozen=True):
+    """The content of NAME.json: what the files of a paper table show.
+
+    Attributes:
+        scale: the scale of its runs.
+        words: the other words of the command.
+        runs: id of each finished run → seconds that it took.
+        missing: names of the points without a finished run.
+        claims: the verdicts.
+    """
+
+    name: str
+    scale: str
+    words: tuple[str, ...] = ()
+    runs: dict[str, float] = {}
+    missing: tuple[str, ...] = ()
+    claims: tuple[Verdict, ...] = ()
+
+    def describe(self) -> str:
+        """Describe scale, runs and outcomes: "probe, 2 of 3 runs, 2.5 min, 3 reproduced, 1 undecided"."""
+        finished, every = len(self.runs), len(self.runs) + len(self.missing)
+        runs = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+        parts = [
+            self.scale,
+            *([runs] if every else []),
+            *([format_duration(sum(self.runs.values()))] if finished else []),
+        ]
+        numbers = Counter(verdict.outcome for verdict in self.claims)
+        return ", ".join([*parts, *(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers)])
+
+
+def files_folder(results: Results) -> Path:
+    """Return the folder with the files of all paper tables."""
+    return results.root / "papers"
+
+
+def read_written(results: Results, name: str) -> MadePage | None:
+    """Return what the files of a paper table show; None if there are none.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = files_folder(results) / f"{name}.json"
+    try:
+        return read_json(path, MadePage)
+    except FileNotFoundError:
+        return None
+    except BadFile as error:
+        raise DataError(f"{error}; the same `longsumbench paper {name}` writes it again", path) from error
+
+
+def read_all_written(results: Results) -> list[MadePage]:
+    """Return what the files of all paper tables show, in the order of the papers.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    return [page for name in read_paper_tables() if (page := read_written(results, name))]

@@ -133,6 +133,11 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What the paper claims: orderings, then rows that are alike."""
         return (*self.orderings, *self.alike)
 
+    @property
+    def scale_names(self) -> tuple[str, ...]:
+        """The scales, the default first."""
+        return tuple(dict.fromkeys([self.default, *self.scales]))
+
     def options_at(self, scale: str) -> dict[str, Option]:
         """Return setting of this kind → default at a scale."""
         return {key: value.get(scale) if isinstance(value, Mapping) else value for key, value in self.options.items()}

@@ -2,12 +2,14 @@
 
 A finished run matches if settings and versions are equal, in any folder of results or texts.
 
-PaperTable + scale + typed words --plan_paper_table--> Job: for each row and dataset its points and their records
+PaperTable + typed words --plan_paper_table--> Job: for each row and dataset its points
+                         --find_finished-----> the same, with the record of each finished point
 """
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,70 +22,50 @@ from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
-from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import config_identity, current_versions
-from longsumbench.runs.typed_overrides import GROUPS, TOP_LEVEL_SETTINGS, override_key
 
 
-class FinishedRuns:
+class _FinishedRuns:
     """The finished runs of a results folder, by what decides their outcome."""
 
-    def __init__(self, results: Results, ran: frozenset[str] = frozenset()) -> None:
-        self._results, self._ran = results, ran
-        self._records: dict[tuple[str, str], list[RunRecord]] = {}
-        self._read_datasets: set[str] = set()
-        self._identities: dict[tuple[str, str | None], str | None] = {}
+    def __init__(self, results: Results, ran: Iterable[RunRecord]) -> None:
+        self._ran = {record.run_id for record in ran}
+        self._records = cache(lambda dataset: [run for run in results.records(dataset) if not run.imported])
+        self._identities: dict[tuple[str, str | None], str | None] = {}  # run id, folder of the texts → identity
 
     def find(self, point: Planned) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
-        return max(self._with_settings(point), key=lambda record: (record.finished, record.run_id), default=None)
-
-    def find_outdated(self, point: Planned) -> list[RunRecord]:
-        """Return the runs of a point that older code made: their versions are unknown, or not the current ones."""
-        return self._with_settings(point, outdated=True)
-
-    def _with_settings(self, point: Planned, outdated: bool = False) -> list[RunRecord]:
-        """Return the runs with the settings of a point, either of the current versions or of others."""
         config = point.config
         identity, metrics = _outcome_identity(config), set(config.score.metrics)
-        matching = [
-            record
-            for record in self._of(config.dataset.name, config.model.name)
-            if metrics <= set(record.measured_by)
-            and (record.run_id in self._ran or _may_be_texts_of(record, config.dataset))
-            and self._identity(record, config) == identity
+        runs = [
+            run
+            for run in self._records(config.dataset.name)
+            if run.model == config.model.name
+            and metrics <= set(run.measured_by)
+            and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
+            and self._identity(run, config) == identity
         ]
-        versions = _versions_of(config) if matching else {}
-        return [record for record in matching if (record.versions != versions) == outdated]
+        metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
+        versions = current_versions(make_system(config.model), metrics_of_dataset) if runs else {}
+        current_runs = [run for run in runs if run.versions == versions]
+        return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
 
-    def _of(self, dataset: str, model: str) -> Sequence[RunRecord]:
-        if dataset not in self._read_datasets:
-            self._read_datasets.add(dataset)
-            for record in self._results.records(dataset):
-                if not record.imported:
-                    self._records.setdefault((dataset, record.model), []).append(record)
-        return self._records.get((dataset, model), ())
-
-    def _identity(self, record: RunRecord, config: RunConfig) -> str | None:
-        key = (record.run_id, config.dataset.path)
+    def _identity(self, run: RunRecord, config: RunConfig) -> str | None:
+        key = run.run_id, config.dataset.path
         if key not in self._identities:
-            self._identities[key] = _identity_at(record, config)
+            self._identities[key] = _identity_at(run, config)
         return self._identities[key]
 
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     """Return True if a run read the texts of a point: from the same files, or from any if the point names none."""
-    corpus, path = registry.corpora.load(str(settings.reader)), record.config["dataset"].get("path")
+    corpus, path = registry.corpora.load(str(settings.reader)), record.settings.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
-
-
-def _versions_of(config: RunConfig) -> dict[str, int]:
-    system = make_system(config.model)
-    return current_versions(system, registry.corpora.load(str(config.dataset.reader)).metrics)
 
 
 def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
@@ -222,20 +204,20 @@ def _typed_option(key: str, value: str, default: str | int | float | None) -> st
         raise UsageError(f"'{key}={value}' is not {kind}") from error
 
 
-def describe_changes(paper_table: PaperTable, job_words: TypedWords) -> tuple[str, ...]:
+def describe_changes(paper_table: PaperTable, typed: TypedWords) -> tuple[str, ...]:
     """Return a sentence about the typed overrides that make the result another one than the paper table's."""
-    scale = paper_table.scales[job_words.scale]
+    scale = paper_table.scales[typed.scale]
     scale_words = {override_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
     nothing |= {
         f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
     }
-    words = [word.lstrip("+") for word in job_words.overrides if override_key(word) not in nothing]
+    words = [word.lstrip("+") for word in typed.overrides if override_key(word) not in nothing]
     if not words:
         return ()
     usual_words = {word: scale_words.get(override_key(word)) for word in words}
     changes = ", ".join(f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items())
-    reference = "the paper's numbers" if job_words.scale == PAPER else "this paper table at its own settings"
+    reference = "the paper's numbers" if typed.scale == PAPER else "this paper table at its own settings"
     return (f"Typed: {changes}. This page is not comparable with {reference}.",)
 
 
@@ -259,74 +241,64 @@ _UNTRAINED_MODEL = "model=lead"  # for a line that only chooses a dataset
 _RowKey = tuple[str, str]  # label of a row, and dataset
 
 
-def plan_paper_table(paper_table: PaperTable, scale: str, words: Sequence[str], results: Results) -> Job:
-    """Plan the runs of a table or figure, and find those that are finished. No texts are read.
+def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Results) -> Job:
+    """Plan the runs of a table or figure; none is looked for, and no texts are read.
 
     Args:
         paper_table: the table or figure.
-        scale: one of its scales.
-        words: typed words: overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
+        words: typed words: the scale, overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
         results: the results folder.
 
     Raises:
         UsageError: a word is invalid, or sweeps over more than seeds; or the paper table lacks the scale.
     """
-    job_words = sort_words(paper_table, [*words, f"scale={scale}"])
-    lines = dict(_row_lines(paper_table, job_words, results))
-    planned, unreachable = _plan_available(lines)
-    records = FinishedRuns(results)
+    typed = sort_words(paper_table, words)
+    planned, unreachable = _plan_available(dict(_row_lines(paper_table, typed, results)))
     rows: list[RowRuns] = []
-    settings: dict[str, DatasetSettings] = {}
+    datasets: dict[str, DatasetSettings] = {}
     for (label, dataset), points in planned.items():
-        settings.setdefault(dataset, points[0].config.dataset)
+        datasets.setdefault(dataset, points[0].config.dataset)
         if label:
-            row_points = tuple(_name_point(point, label, dataset) for point in points)
+            names = [" ".join(filter(None, [f"{label} on {dataset}", point.name])) for point in points]
+            row_points = tuple(replace(point, name=name) for point, name in zip(points, names, strict=True))
             _check_one_per_seed(row_points)
-            rows.append(_add_records(RowRuns(label, paper_table.rows[label], dataset, row_points, ()), records))
-    changes = describe_changes(paper_table, job_words)
-    return Job(paper_table, scale, settings, tuple(rows), job_words.options, changes, results, unreachable)
+            rows.append(RowRuns(label, paper_table.rows[label], dataset, row_points, (None,) * len(row_points)))
+    changes = describe_changes(paper_table, typed)
+    facts = datasets, tuple(rows), typed.options, changes, results, unreachable, typed.page
+    return Job(paper_table, typed.scale, *facts)
 
 
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
-    """Return a job with the records that are finished by now.
+    """Return a job with the records of the points that are finished.
 
     Args:
         job: the planned runs.
         ran: of runs that were just made or found finished: for these, folders of texts do not matter.
     """
-    records = FinishedRuns(job.results, frozenset(record.run_id for record in ran))
-    return replace(job, rows=tuple(_add_records(row, records) for row in job.rows))
+    runs = _FinishedRuns(job.results, ran)
+    return replace(job, rows=tuple(row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows))
 
 
-def _add_records(row: RowRuns, runs: FinishedRuns) -> RowRuns:
-    """Return a row with the records of its points, and the outdated runs of points without one."""
-    records = tuple(map(runs.find, row.points))
-    missing = [point for point, record in zip(row.points, records, strict=True) if record is None]
-    return row._replace(records=records, outdated=tuple(run for point in missing for run in runs.find_outdated(point)))
-
-
-def _row_lines(paper_table: PaperTable, job_words: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
+def _row_lines(paper_table: PaperTable, typed: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
     """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
-    scale, shared = job_words.scale, shlex.split(paper_table.scales[job_words.scale])
+    scale, shared = typed.scale, shlex.split(paper_table.scales[typed.scale])
     always = format_overrides({"results_dir": str(results.root), "baselines": False})
     for dataset, texts in ((name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at):
-        path = job_words.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
-        last = [*job_words.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
+        path = typed.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
+        last = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
         runs = []
         for label, row in paper_table.rows.items():
             if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
                 words = [*shared, *texts, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *last]
                 runs.append((label, last_of_each(words)))
-        runs = [(label, line) for label, line in runs if _chooses_model(line)]  # the others are only printed
+        runs = [  # the other rows are only printed
+            (label, line) for label, line in runs if not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
+        ]
         for label, line in runs:
             yield (label, dataset), line
         if not runs:
             words = [word for word in shared if not override_key(word).startswith("model")]
             yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
-
-
-def _chooses_model(line: Iterable[str]) -> bool:
-    return not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
 
 
 def _check_one_per_seed(points: Sequence[Planned]) -> None:
@@ -355,7 +327,3 @@ def _plan_available(
             continue
     reachable_lines = {place: line for place, line in lines.items() if place not in problems}
     return dict(zip(reachable_lines, plan_lines(list(reachable_lines.values())), strict=True)), problems
-
-
-def _name_point(point: Planned, label: str, dataset: str) -> Planned:
-    return replace(point, name=" ".join(filter(None, [f"{label} on {dataset}", point.name])))

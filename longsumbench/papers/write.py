@@ -1,41 +1,48 @@
-"""The files of a table or figure: results/papers/NAME.md, .csv, .html, .json and its pictures.
+"""The files of a table or figure: results/papers/NAME.md, .csv, .html, .json and its pictures; the index of all claims.
 
 They depend only on the runs, so that the same runs give the same bytes.
 """
 
-import base64
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec import structs
 
-from longsumbench.files import writable_folder, write_atomically
+from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count, format_duration, format_p
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.page import NOT_TESTED, OUTCOMES, PLANNED_ONLY, Job, Page, Verdict
-from longsumbench.papers.paper_tables import PaperTable
-from longsumbench.papers.stored_pages import MadePage, files_folder
-from longsumbench.render.html import html_page, html_table
-from longsumbench.render.tables import (
-    Block,
-    ShownInNotebooks,
-    escape_markdown,
-    markdown,
-    on_one_line,
-    terminal,
-    wrap_text,
+from longsumbench.papers.page import (
+    NOT_TESTED,
+    OUTCOMES,
+    PLANNED_ONLY,
+    Job,
+    MadePage,
+    Page,
+    Verdict,
+    files_folder,
+    make_page,
+    read_all_written,
 )
+from longsumbench.papers.paper_tables import PaperTable, find_paper_table
+from longsumbench.render import tables
+from longsumbench.render.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
+from longsumbench.render.html import html_block, html_page, html_picture
 from longsumbench.runs.bundles import index_of
 from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.results import Results
 
-_RUNS_HEADING = "Runs"  # heading
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _MOST_MISSING = 6  # runs that are named
 _ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
@@ -62,13 +69,39 @@ PAPER_STYLE += "".join(
 )
 
 
-def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
-    """Write the files of a paper table, and delete those of an earlier page that this one does not have.
+@dataclass(frozen=True)
+class PaperReport(tables.ShownInNotebooks):
+    """A table or figure: its runs, what its page shows (`page.numbers`, `page.verdicts`), and its files."""
 
-    Args:
-        job: its runs.
-        page: its content.
-        words: the typed words that change the page, without the scale.
+    job: Job
+    page: Page
+    files: tuple[Path, ...] = ()
+
+    def render(self) -> str:
+        """Render the verdicts, the tables and the state of the runs for the terminal."""
+        tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
+        blocks = [verdict_block(tested), *self.page.blocks] if tested else self.page.blocks
+        lines = describe_state(self.job)
+        if untested := len(self.page.verdicts) - len(tested):
+            lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
+        return "\n\n".join([tables.terminal(page_title(self.job.paper_table), blocks), *map(tables.wrap_text, lines)])
+
+
+def write_paper_table(job: Job) -> PaperReport:
+    """Make the page of a table or figure from its finished runs; write its files and the index of all claims.
+
+    Raises:
+        EnvironmentProblem: the results folder is not writable.
+        SuiteError: see `make_page`.
+    """
+    page = make_page(job)
+    report = PaperReport(job, page, tuple(write_page(job, page)))
+    write_index(job.results)
+    return report
+
+
+def write_page(job: Job, page: Page) -> list[Path]:
+    """Write the files of a paper table, and delete those of an earlier page that this one does not have.
 
     Returns:
         The paths, the Markdown file first.
@@ -77,31 +110,25 @@ def write_page(job: Job, page: Page, words: Sequence[str] = ()) -> list[Path]:
         EnvironmentProblem: the results folder is not writable.
     """
     name, folder = job.paper_table.name, writable_folder(files_folder(job.results), "--results-dir")
-    public = tuple(map(_public_word, words))
-    contents: dict[str, str | bytes] = {f"{name}.md": render_markdown(job, page, public)}
+    job = replace(job, words=tuple(map(_public_word, job.words)))
+    contents: dict[str, str | bytes] = {f"{name}.md": _render_markdown(job, page)}
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
-    contents |= {f"{name}.html": render_html(job, page, public), **page.pictures}
-    description = msgspec.json.format(msgspec.json.encode(describe_job(job, page, public)), indent=1).decode()
-    contents[f"{name}.json"] = f"{description}\n"
-    old_paths = [path for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg") for path in folder.glob(pattern)]
-    for path in old_paths:
-        if path.name not in contents:
-            path.unlink()
-    for file, content in contents.items():
-        write_atomically(folder / file, content)
-    return [folder / file for file in contents]
-
-
-def describe_job(job: Job, page: Page, words: Sequence[str] = ()) -> MadePage:
-    """Return what the files of a paper table show; numbers of verdicts have four decimals."""
+    contents |= {f"{name}.html": _render_html(job, page), **page.pictures}
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
-    claims = [
-        {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(verdict).items()}
+    claims = tuple(
+        structs.replace(
+            verdict, **{k: round(float(v), 4) for k, v in structs.asdict(verdict).items() if isinstance(v, float)}
+        )
         for verdict in page.verdicts
-    ]
-    facts = job.paper_table.name, job.scale, tuple(words), seconds, missing_names(job)
-    return MadePage(*facts, msgspec.convert(claims, tuple[Verdict, ...]))
+    )
+    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), claims)
+    contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
+    for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg"):
+        for path in folder.glob(pattern):
+            if path.name not in contents:
+                path.unlink()
+    return write_pictures(folder, contents)
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
@@ -129,8 +156,6 @@ def describe_state(job: Job) -> list[str]:
         names = ", ".join(missing[:_MOST_MISSING])
         more = f" and {len(missing) - _MOST_MISSING} more" if missing[_MOST_MISSING:] else ""
         lines.append(f"Missing: {names}{more}. The same command, without --no-run, continues.")
-    if outdated := ", ".join(dict.fromkeys(run.label for row in job.rows for run in row.outdated)):
-        lines.append(f"Made by older code, and not used: {outdated}.")
     for (label, dataset), problem in job.unreachable.items():
         lines.append(f"{label} on {dataset} cannot run here: {problem}.")
     return lines
@@ -144,34 +169,26 @@ def describe_machines(runs: Sequence[RunRecord]) -> str:
     return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
 
 
-def linked_runs(job: Job) -> dict[str, list[tuple[str, str]]]:
-    """Return row → a text and the link, relative to the page, of each of its runs; empty if points are not run."""
-    if not finished_runs(job):
-        return {}
-    folder = files_folder(job.results)
-    return {
-        f"{row.label} on {row.dataset}": [(_describe_run(run), _link_run(job, run, folder)) for run in row.finished]
-        for row in job.rows
-        if row.finished
-    }
+_Item = tuple[str, list[tuple[str, str]]]  # a text, and for each of its runs a name and a link
 
 
-def _link_run(job: Job, run: RunRecord, page_folder: Path) -> str:
-    """Return the link to the folder of a run or, if it is packed, to the index of its bundle."""
-    folder = job.results.run_folder(run)
-    if folder.is_relative_to(job.results.root):
-        return f"{os.path.relpath(folder, page_folder)}/"
-    return os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
+def _linked_runs(job: Job) -> Iterator[_Item]:
+    """Yield each row with its runs; their links are relative to the page, of packed runs to the index of the bundle."""
+    page_folder = files_folder(job.results)
+    for row in job.rows:
+        links = []
+        for run in row.finished:
+            folder, seed = job.results.run_folder(run), "" if run.seed is None else f"seed {run.seed}, "
+            link = f"{os.path.relpath(folder, page_folder)}/"
+            if not folder.is_relative_to(job.results.root):
+                link = os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
+            links.append((f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link))
+        if links:
+            yield f"{row.label} on {row.dataset}", links
 
 
-def _describe_run(run: RunRecord) -> str:
-    seed = "" if run.seed is None else f"seed {run.seed}, "
-    return f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})"
-
-
-def command_of(job: Job, words: Sequence[str] = ()) -> str:
-    """Return the command that makes the page."""
-    return shlex.join(["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *words])
+def _command_of(job: Job) -> str:
+    return shlex.join(["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *job.words])
 
 
 def page_title(paper_table: PaperTable) -> str:
@@ -179,7 +196,7 @@ def page_title(paper_table: PaperTable) -> str:
     return f"{paper_table.citation.rpartition(', ')[2]}, {paper_table.prints}: {paper_table.title}"
 
 
-def verdict_block(verdicts: Sequence[Verdict]) -> Block:
+def verdict_block(verdicts: Sequence[Verdict]) -> tables.Block:
     """Return the claims as a table."""
     rows = [
         [
@@ -197,104 +214,64 @@ def verdict_block(verdicts: Sequence[Verdict]) -> Block:
     ]
     notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
-    block = Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
+    block = tables.Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
     return block.without_empty_columns()
 
 
-@dataclass(frozen=True)
-class PaperReport(ShownInNotebooks):
-    """A table or figure: its runs, what its page shows (`page.numbers`, `page.verdicts`), and its files."""
-
-    job: Job
-    page: Page
-    files: tuple[Path, ...] = ()
-
-    def render(self) -> str:
-        """Render the verdicts, the tables and the state of the runs for the terminal."""
-        tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
-        blocks = [verdict_block(tested), *self.page.blocks] if tested else self.page.blocks
-        lines = describe_state(self.job)
-        if untested := len(self.page.verdicts) - len(tested):
-            lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
-        return "\n\n".join([terminal(page_title(self.job.paper_table), blocks), *map(wrap_text, lines)])
-
-
-def render_markdown(job: Job, page: Page, words: Sequence[str] = ()) -> str:
+def _render_markdown(job: Job, page: Page) -> str:
     """Render a paper table as Markdown, with links to its pictures and runs."""
-    paper_table, title = job.paper_table, escape_markdown(page_title(job.paper_table))
+    paper_table, title = job.paper_table, tables.escape_markdown(page_title(job.paper_table))
     links = f"[{_INDEX}](index.md)"
     if job.results.root.name == "reference":
         links += f" · [All tables and figures]({_ALL_TABLES})"
-    parts = [f"# {title}", escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
-    parts += [links, f"    {command_of(job, words)}", *map(escape_markdown, describe_state(job))]
+    parts = [f"# {title}", tables.escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
+    parts += [links, f"    {_command_of(job)}", *map(tables.escape_markdown, describe_state(job))]
     if page.verdicts:
         parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
-    for heading, sentences in _below(job, page):
-        items = [*map(escape_markdown, sentences)]
-        if heading == _RUNS_HEADING:
-            items += [f"{escape_markdown(row)}: {_markdown_links(runs)}" for row, runs in linked_runs(job).items()]
-        parts += [f"## {heading}", "\n".join(f"* {item}" for item in items)]
+    for heading, items in _below(job, page).items():
+        lines = []
+        for text, runs in items:
+            links = ", ".join(f"[{run}]({link})" for run, link in runs)
+            lines.append(f"* {tables.escape_markdown(text)}{': ' if links else ''}{links}")
+        parts += [f"## {heading}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
-def render_html(job: Job, page: Page, words: Sequence[str] = ()) -> str:
+def _render_html(job: Job, page: Page) -> str:
     """Render a paper table as one self-contained HTML page."""
     paper_table, title = job.paper_table, page_title(job.paper_table)
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(paper_table.citation)}, {escape(paper_table.prints)}.</p>"]
-    parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(command_of(job, words))}</pre>')
+    parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(_command_of(job))}</pre>')
     parts += [f"<p>{escape(line)}</p>" for line in describe_state(job)]
-    parts += html_block(verdict_block(page.verdicts)) if page.verdicts else []
-    parts += [embedded_picture(title, name, content) for name, content in page.pictures.items()]
-    parts += [text for block in page.blocks for text in html_block(block)]
+    parts += html_block(verdict_block(page.verdicts), PAGE_CLASSES) if page.verdicts else []
+    parts += [html_picture(title, content) for content in page.pictures.values()]
+    parts += [text for block in page.blocks for text in html_block(block, PAGE_CLASSES)]
     parts += [page.details] if page.details else []
-    for heading, sentences in _below(job, page):
-        items = [*map(escape, sentences)]
-        if heading == _RUNS_HEADING:
-            items += [f"{escape(row)}: {_html_links(runs)}" for row, runs in linked_runs(job).items()]
-        parts += [f"<h2>{heading}</h2>", "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"]
+    for heading, items in _below(job, page).items():
+        lines = []
+        for text, runs in items:
+            links = ", ".join(f'<a href="{escape(link)}">{escape(run)}</a>' for run, link in runs)
+            lines.append(f"<li>{escape(text)}{': ' if links else ''}{links}</li>")
+        parts += [f"<h2>{heading}</h2>", f"<ul>{''.join(lines)}</ul>"]
     return html_page(title, parts, PAPER_STYLE)
 
 
-def _below(job: Job, page: Page) -> list[tuple[str, Sequence[str]]]:
-    """Return the lists of sentences below the tables, with their headings."""
+def _below(job: Job, page: Page) -> dict[str, list[_Item]]:
+    """Return heading → list of sentences below the tables."""
     runs = finished_runs(job)
-    lists = {
-        "What differs from the paper": page.conditions,
-        _RUNS_HEADING: [describe_machines(runs)] if runs else [],
-        "What the paper does not give": job.paper_table.not_given,
-        "Notes": job.paper_table.notes,
+    lists: dict[str, list[_Item]] = {
+        "What differs from the paper": [(text, []) for text in page.conditions],
+        "Runs": [(describe_machines(runs), []), *_linked_runs(job)] if runs else [],
+        "What the paper does not give": [(text, []) for text in job.paper_table.not_given],
+        "Notes": [(text, []) for text in job.paper_table.notes],
     }
-    return [(heading, sentences) for heading, sentences in lists.items() if sentences]
+    return {heading: items for heading, items in lists.items() if items}
 
 
-def _markdown_links(runs: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"[{text}]({link})" for text, link in runs)
-
-
-def _html_links(runs: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f'<a href="{escape(link)}">{escape(text)}</a>' for text, link in runs)
-
-
-def _markdown_blocks(blocks: Sequence[Block]) -> str:
-    return markdown("", blocks).partition("\n\n")[2].rstrip("\n")
-
-
-def html_block(block: Block) -> list[str]:
-    """Return the HTML of a table with its heading and notes; outcomes have their colours."""
-    above = [f"<h2>{escape(block.heading)}</h2>"] if block.heading else []
-    names = [on_one_line(name) for name in block.columns]
-    table = [html_table(names, block.align, block.rows, block.groups, PAGE_CLASSES)] if block.rows else []
-    below = [f'<p class="soft">{escape(line)}</p>' for line in (block.legend("Bold:"), *block.footnotes) if line]
-    return [*above, *(f"<p>{escape(note)}</p>" for note in block.notes if note), *table, *below]
-
-
-def embedded_picture(title: str, name: str, content: bytes) -> str:
-    """Return the HTML of a picture, which is embedded."""
-    kind = "svg+xml" if name.endswith(".svg") else "png"
-    data = base64.b64encode(content).decode("ascii")
-    return f'<figure><img alt="{escape(title)}" src="data:image/{kind};base64,{data}"></figure>'
+def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:
+    return tables.markdown("", blocks).partition("\n\n")[2].rstrip("\n")
 
 
 def _format_difference(verdict: Verdict) -> str:
@@ -310,3 +287,92 @@ def _public_word(word: str) -> str:
     if key.startswith("path."):
         return f"{key}=FOLDER"
     return f"{key}{sign}{Path(value).name}" if "/" in value and Path(value).expanduser().exists() else word
+
+
+PICTURE = "claims.png"
+_TITLE = "What the four papers claim, and what holds here"
+_HEIGHT = 3.2  # inches
+_CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
+_CLAIMS_LEGEND = (
+    "Each claim is tested once for each dataset, on the paper's measure. Seeds: those that both rows have. Learned: "
+    "whether all compared systems learned to summarize; if one did not, nothing is concluded."
+)
+
+
+def write_index(results: Results) -> list[Path]:
+    """Write index.html, index.md and the picture for all pages in a results folder; nothing without a claim.
+
+    Raises:
+        DataError: a file of a page is damaged.
+        EnvironmentProblem: the results folder is not writable.
+    """
+    pages = [page for page in read_all_written(results) if page.claims]
+    if not pages:
+        return []
+    picture = _draw_outcomes(_count_outcomes(pages))
+    parts = [f"<h1>{_TITLE}</h1>", html_picture(_TITLE, picture), f"<p>{_CLAIMS_LEGEND}</p>"]
+    for page in pages:
+        paper_table = find_paper_table(page.name)
+        parts.append(f'<h2><a href="{page.name}.html">{escape(page_title(paper_table))}</a></h2>')
+        rows = [_claim_cells(paper_table, claim) for claim in page.claims]
+        parts += html_block(tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows), PAGE_CLASSES)
+    text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
+    folder = writable_folder(files_folder(results), "--results-dir")
+    html = html_page(_TITLE, parts, PAPER_STYLE)
+    return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
+
+
+def claims_table(results: Results, folder: str = "") -> str:
+    """Return all claims as a Markdown table, with the outcome of each and a link to its page in a folder.
+
+    Raises:
+        DataError: a file of a page is damaged.
+    """
+    lines = [f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |", "|---" * (len(_CLAIM_COLUMNS) + 1) + "|"]
+    for page in read_all_written(results):
+        for claim in page.claims:
+            cells = map(tables.escape_markdown, _claim_cells(find_paper_table(page.name), claim))
+            lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
+    return "\n".join([_CLAIMS_LEGEND, "", *lines, ""])
+
+
+def _claim_cells(paper_table: PaperTable, claim: Verdict) -> list[str]:
+    """Return the cells of a claim, as in `_COLUMNS`."""
+    place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
+    tested = f"{heading_of(claim.measure)}, {claim.dataset}"
+    seeds = "" if claim.seeds is None else str(claim.seeds)
+    return [claim.says, place, claim.claim, tested, claim.outcome, seeds, claim.learned]
+
+
+def _paper_name(paper_table: PaperTable) -> str:
+    """Return the short name of a paper, or its authors and year, whichever is shorter."""
+    return min(paper_table.citation.rpartition(", ")[::2], key=len)
+
+
+def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:
+    """Return paper → outcome → number of claims."""
+    numbers: dict[str, Counter[str]] = {}
+    for page in pages:
+        name = _paper_name(find_paper_table(page.name))
+        numbers.setdefault(name, Counter()).update(claim.outcome for claim in page.claims)
+    return numbers
+
+
+def _draw_outcomes(numbers: Mapping[str, Mapping[str, int]]) -> bytes:
+    """Draw a bar for each paper, with a part for each outcome; return a PNG."""
+
+    def draw(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
+        plot, names = figure.subplots(), list(numbers)
+        starts = dict.fromkeys(names, 0)
+        for outcome, colour in OUTCOMES.items():
+            sizes = [numbers[name].get(outcome, 0) for name in names]
+            if any(sizes):
+                plot.barh(names, sizes, left=[*starts.values()], color=colour, label=f"{outcome} ({sum(sizes)})")
+                starts = {name: starts[name] + size for name, size in zip(names, sizes, strict=True)}
+        plain_axes(plot, "x")
+        plot.invert_yaxis()
+        plot.set_xlabel("claims", fontsize=TEXT)
+        figure.legend(loc="outside right upper", frameon=False, fontsize=TEXT - 2)
+
+    return render_picture((WIDTH, _HEIGHT), draw)["png"]

@@ -2,17 +2,52 @@
 
 import io
 import textwrap
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from longsumbench.files import write_atomically
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# The hues of Okabe and Ito in their order, without yellow, which is faint on white. They are shaded so that all but
+# black have a contrast of 3 or more with white and with dark pages, and differ with any kind of colour blindness.
+COLOURS = ("#0069A4", "#EA6700", "#008662", "#C2739F", "#4A9BC8", "#855C00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+GREY = "#767676"
+_LINE_STYLES = ("-", "--", "-.", ":")
+
+# A system's place decides its colour and its marker; new systems are added at the end
+_SYSTEMS = (
+    *("seal", "pagesum", "hierarchical_transformer", "ca", "ea", "tdmca", "trunc"),
+    *("etads", "lead", "random", "lexrank", "oracle", "flat_transformer", "ranker", "seq2seq", "prompt"),
+)
+
+
+def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the colour, line and marker of each line of a picture, as keywords of `Axes.plot`.
+
+    A model's first line looks the same in every picture. Its other lines have the same colour. The oracle is grey.
+
+    Args:
+        models: the model of each line.
+    """
+    styles = []
+    for number, model in enumerate(models):
+        place = _SYSTEMS.index(model) if model in _SYSTEMS else crc32(model.encode())
+        same = models[:number].count(model)
+        colour = GREY if model == "oracle" else COLOURS[place % len(COLOURS)]
+        style = {"color": colour, "marker": MARKERS[(place + same) % len(MARKERS)]}
+        edge = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+        styles.append({**style, "linestyle": _LINE_STYLES[same % len(_LINE_STYLES)], **edge})
+    return styles
+
 
 # Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide
 WIDTH, TEXT = 8.0, 11
@@ -21,37 +56,58 @@ _BAND = 0.13  # opacity
 _RESOLUTION = 150  # dots per inch of the PNG
 _GRID = "#E4E4E4"
 
-_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "longsumbench", "text.parse_math": False}  # names may contain dollar signs
+_METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """Ignore the user's settings of matplotlib; names may contain dollar signs, and missing glyphs are boxes."""
+    import matplotlib as mpl
+    import matplotlib.style
+
+    settings: dict[Any, Any] = {"svg.hashsalt": "longsumbench", "text.parse_math": False}
+    with matplotlib.style.context("default"), mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
+
+
+def _save_figure(figure: "Figure", kind: str, transparent: bool = False) -> bytes:
+    figure.savefig(image := io.BytesIO(), format=kind, metadata=_METADATA[kind], transparent=transparent)
+    return image.getvalue()
 
 
 def draw_figure(size: tuple[float, float], draw: "Callable[[Figure], None]") -> "Figure":
     """Draw a figure of a `size` in inches, on white also on dark pages; a notebook shows it."""
-    import matplotlib as mpl
-    import matplotlib.style
     from matplotlib.figure import Figure
 
     class ShownFigure(Figure):
         def _repr_png_(self) -> bytes:  # notebooks show a plain Figure only after pyplot was imported
-            self.savefig(image := io.BytesIO(), format="png", metadata={"Software": None})
-            return image.getvalue()
+            return _save_figure(self, "png")
 
-    with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
+    with _drawing():
         draw(figure := ShownFigure(size, dpi=_RESOLUTION))
     return figure
 
 
-def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
-    """Draw a picture of a `size` in inches, as `draw_figure`; return "png" and "svg" → bytes."""
-    import matplotlib as mpl
-    import matplotlib.style
+def render_picture(
+    size: tuple[float, float],
+    draw: "Callable[[Figure], None]",
+    kinds: Sequence[str] = ("png", "svg"),
+    transparent: bool = False,
+) -> dict[str, bytes]:
+    """Draw a picture of a `size` in inches, as `draw_figure`; return kind ("png", "svg") → bytes."""
+    with _drawing():  # a figure for each kind: drawing changes ids
+        return {kind: _save_figure(draw_figure(size, draw), kind, transparent) for kind in kinds}
 
-    images = {}
-    with matplotlib.style.context("default"), mpl.rc_context(_SETTINGS):
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            image = io.BytesIO()
-            draw_figure(size, draw).savefig(image, format=kind, metadata=metadata)  # a new one: drawing changes ids
-            images[kind] = image.getvalue()
-    return images
+
+def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]") -> bytes:
+    """Draw an SVG without background for an HTML page, of a `size` in inches and with a constrained layout."""
+
+    def draw_constrained(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
+        draw(figure)
+
+    return render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
@@ -68,6 +124,14 @@ def plain_axes(plot: "Axes", grid: str = "y") -> None:
     plot.set_axisbelow(True)
     plot.tick_params(length=0, labelsize=TEXT - 1)
     plot.spines[["top", "right", "left"]].set_visible(False)
+
+
+def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, width: int) -> None:
+    """Write a title on top of a figure, and a caption of lines of `width` characters below the plots."""
+    tall = figure.get_figheight()
+    figure.text(x, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold")
+    lines = "\n".join(textwrap.wrap(caption, width))
+    figure.text(x, 0.1 / tall, lines, fontsize=8, color=GREY)
 
 
 class LineLabel(NamedTuple):

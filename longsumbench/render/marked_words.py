@@ -1,7 +1,7 @@
 """Mark words of a text in HTML: by which other texts share them, compared by stem, and repeated trigrams."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -78,3 +78,10 @@ def _word_stems(word: str) -> list[str]:
 @cache
 def _scorer() -> RougeScorer:
     return RougeScorer(tokenizer="unicode", kernels="python")
+
+
+def marks_legend(sentence: str, kinds: Mapping[str, str]) -> str:
+    """Explain marked words; `kinds` is the class of a mark → the texts that share its word with `sentence`."""
+    marks = ", ".join(f'<mark class="{kind}">{escape(label)}</mark>' for kind, label in kinds.items())
+    intro = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that {sentence} shares with"
+    return f'<p class="soft">{intro} {marks}.</p>'

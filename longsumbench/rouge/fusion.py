@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import check_choice
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
-from longsumbench.rouge.lcs import Lengths, lengths_of_prefixes
+from longsumbench.rouge.overlap import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
 _Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]  # a bigram, the sentences that end and that begin with it
@@ -197,14 +197,7 @@ def _common_ngrams(
 
     Of the c copies of an n-gram in the summary sentence, the first sentence covers the first min(c, a) and the second
     the last min(c, b). So one matrix product counts the copies that both cover.
-
-    Args:
-        in_source: [K, N], counts of the n-grams in the source sentences, at most those of `counts`.
-        counts: [K], counts in the summary sentence.
-        alone: [N], as in `_Shared`.
-        seams: its bigrams that are possible at a seam.
-        first: [A], indices of sentences.
-        second: [B], indices of sentences.
+    `in_source` [K, N] has at most the counts of the summary sentence, [K]. `first` [A] and `second` [B] are sentences.
     """
     copies = np.repeat(np.arange(len(counts)), counts)
     copies_before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)

@@ -1,12 +1,26 @@
-"""The overlap of two texts, from which precision and recall are computed."""
+"""The overlap of two texts, from which precision and recall are computed.
+
+Longest common subsequences (LCS) are bit-parallel: each row of the table is an integer with a bit per candidate word.
+Row i of the table of LCS lengths rises by 0 or 1 from column to column; a bit is 1 where it does not rise (Hyyrö 2004).
+One addition, whose carries run through the bits, gives the next row. One subtraction gives its difference to the
+previous row. All sentences of a candidate are in one integer. The mark that ends a sentence has its own bit:
+
+* at 1, carries pass it, and the candidate is one sequence;
+* at 0, carries stop there, and every sentence has its own table.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from longsumbench.rouge.lcs import match_bits, sequence_length, union_words
-from longsumbench.rouge.vocabulary import END
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.rouge.tokenizer import END
+
+Lengths = NDArray[np.int32]
+_NUM_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 class Overlap(NamedTuple):
@@ -47,3 +61,100 @@ def common(first: Mapping[Any, int], second: Mapping[Any, int]) -> int:
     if len(first) > len(second):
         first, second = second, first
     return sum(min(count, second[gram]) for gram, count in first.items() if gram in second)
+
+
+def match_bits(candidate: Sequence[int], words: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """Return word → the bits of its positions in the candidate, and the bits of the marks."""
+    bits = dict.fromkeys(words.keys() & set(candidate), 0)
+    marks = 0
+    for place, word in enumerate(candidate):
+        if word in bits:
+            bits[word] |= 1 << place
+        elif word == END:
+            marks |= 1 << place
+    return bits, marks
+
+
+def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: int) -> int:
+    """Return the length of the LCS of two texts, each read as one sequence.
+
+    The bits and the length, with its marks, are those of the candidate (`match_bits`).
+    """
+    full = row = (1 << length) - 1
+    for word in reference:
+        if match := bits.get(word):
+            rising = row & match
+            row = ((row + rising) | (row ^ rising)) & full
+    return length - row.bit_count()
+
+
+def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, length: int) -> Counter[int]:
+    """Count the words of the union LCS: a reference sentence's words in the LCS with any candidate sentence.
+
+    Each sentence of the reference is followed by the mark. Bits, marks and length are those of the candidate
+    (`match_bits`).
+    """
+    union: Counter[int] = Counter()
+    free = row = (1 << length) - 1 ^ marks
+    rows: list[tuple[int, int, int]] = []  # word, its bits, the bits where backtracking takes it
+    for word in reference:
+        if match := bits.get(word):
+            rising = row & match
+            next_row = (row + rising) | (row ^ rising)
+            rows.append((word, match, (next_row - row) | match))
+            row = next_row & free
+        elif word == END:
+            _backtrack_rows(rows, marks >> 1, union)
+            row = free
+            rows.clear()
+    return union
+
+
+def _backtrack_rows(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int]) -> None:
+    """Walk up the tables of all candidate sentences at once, each from its last column.
+
+    A row is taken where its word matches, or at the nearest match to the left of where the table rises to the row.
+    This equals `rouge_score`: on a match go up and left, else left where the table rises, else up.
+    `at` has the bits of the columns.
+    """
+    for word, match, taken_at in reversed(rows):
+        hits = at & taken_at
+        if not hits:
+            continue
+        union[word] += 1
+        on_match = hits & match
+        at = at ^ hits | on_match >> 1
+        risen = hits ^ on_match
+        while risen:
+            column = risen & -risen
+            at |= (1 << (match & column - 1).bit_length()) >> 2
+            risen ^= column
+
+
+def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Iterator[Lengths]:
+    """Yield, for each target, the LCS of its first 0, 1, … L words with every text: [L + 1, N].
+
+    All texts are in one row of bits. Bits of zero follow each text up to the end of a byte.
+    Words are numbers from 0 on.
+    """
+    target_words = set(chain.from_iterable(targets))
+    shared = [[word for word in text if word in target_words] for text in texts]  # the other words match nothing
+    padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in shared]
+    joined = np.fromiter(chain.from_iterable(padded), np.int64)
+    starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]
+    lengths = np.array([len(text) for text in shared], np.int32)
+    bits = {word: _as_bits(joined == word) for word in target_words}
+    free = _as_bits(joined >= 0)
+    for target in targets:
+        rows = [free]
+        for word in target:
+            rising = rows[-1] & bits[word]
+            rows.append(((rows[-1] + rising) | (rows[-1] ^ rising)) & free)
+        width = len(joined) // 8
+        in_bytes = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
+        num_ones = np.add.reduceat(_NUM_ONES[in_bytes.reshape(-1, width)], starts, axis=1, dtype=np.int32)
+        yield lengths - num_ones
+
+
+def _as_bits(flags: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")

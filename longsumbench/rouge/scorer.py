@@ -14,8 +14,7 @@ from longsumbench.core import check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, count_overlap
-from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
-from longsumbench.rouge.vocabulary import Vocabulary
+from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, Vocabulary, named_tokenizer
 from longsumbench.sentences import SPLITTER_NAME
 
 SCORING_VERSION = 1  # increases when scores change
@@ -198,11 +197,7 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
 def signature(scorer: RougeScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
     """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
 
-    Args:
-        scorer: of the scores.
-        n: number of examples in the mean.
-        splitting: name of the sentence splitter.
-        zero_for_empty: True if an example without words in its references scored 0; False if it was skipped.
+    If `zero_for_empty`, an example without words in its references scored 0; else it was skipped.
     """
     parts = {
         "rouge": IMPLEMENTATION,

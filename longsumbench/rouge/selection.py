@@ -147,11 +147,7 @@ def sequential_selection(
 def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: str) -> list[int]:
     """Return the selected texts for one reference.
 
-    Args:
-        in_texts: [K, T], counts of the n-grams of all references in the texts.
-        counts: [K], counts of these n-grams in this reference.
-        sizes: [T], n-grams of the texts.
-        measure: as in `sequential_selection`.
+    The counts [K, T] and [K] are of the n-grams of all references; sizes [T] are the texts' n-grams.
     """
     present, size = counts > 0, int(counts.sum())
     in_texts, counts = in_texts[present], counts[present]

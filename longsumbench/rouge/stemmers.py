@@ -1,16 +1,40 @@
 """The stemmers of `rouge_score` (Porter) and of ROUGE-1.5.5 (WordNet's exception lists, then Porter).
 
 Words of up to three letters and words with characters beyond a–z and 0–9 stay unchanged.
+
+Porter's stemmer (Porter 1980) has two variants. `google` is nltk's, with its extensions. `perl` is that of ROUGE-1.5.5,
+Porter's later version: in step 4, -ement, -ment, -ent and -ion are tried one after the other, after the other suffixes.
+So "argument" becomes "argum" and "developmental" "develop".
+
+A word's form has a "c" for each consonant and a "v" for each vowel; its measure m is the number of "vc".
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.rouge.porter import SHORTEST, Porter
 
+SHORTEST = 4  # letters of a word that is stemmed
+
+_LETTERS = "abcdefghijklmnopqrstuvwxz0123456789"  # without y, which is either
+# Of bytes: they are translated several times faster than strings.
+_FORMS = bytes.maketrans(_LETTERS.encode(), bytes(ord("v" if letter in "aeiou" else "c") for letter in _LETTERS))
+_STEP_2 = {
+    **{"ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al"},
+    **{"entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al"},
+    **{"iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble"},
+}
+_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_SUFFIXES = ("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize")
+_MENT = ("ement", "ment", "ent")
+_ION = ("sion", "tion")  # only the last three letters are removed
+_IRREGULAR = {  # nltk's
+    **{word: word for word in ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")},
+    **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
+    **{"innings": "inning", "outings": "outing", "cannings": "canning"},
+}
 _PACKAGE = "wordnet-base"  # of Debian and Ubuntu
 NO_WORDNET = "none"
 LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
@@ -24,8 +48,150 @@ _PLACES = (
     "/opt/homebrew/opt/wordnet/dict",
     "/usr/local/opt/wordnet/dict",
 )
-
 Stem = Callable[[str], str]
+
+
+class Porter:
+    """A stemmer for words of four letters and more; `mode` is "google" or "perl"."""
+
+    def __init__(self, mode: str) -> None:
+        self._extended = mode == "google"
+        self._irregular: Mapping[str, str] = _IRREGULAR if self._extended else {}
+        self._step_2 = _STEP_2 | {"fulli": "ful"} if self._extended else _STEP_2
+        self._endings_2 = _by_last_letter((*self._step_2, "logi"))
+        self._endings_3 = _by_last_letter(_STEP_3)
+        self._endings_4 = _by_last_letter((*_SUFFIXES, *_MENT, *_ION))
+
+    def stem(self, word: str) -> str:
+        """Return the stem of a word in lower case; short words and words beyond ASCII stay unchanged."""
+        if len(word) < SHORTEST or not word.isascii():
+            return word
+        if word in self._irregular:
+            return self._irregular[word]
+        last = word[-1]
+        if last == "s":
+            word = self._without_s(word)
+            last = word[-1]
+        if last in "dg" and word.endswith(("ed", "ing")):
+            word = self._without_ed_or_ing(word)
+            last = word[-1]
+        if last == "y" and self._is_stem_of_y(word[:-1]):
+            word = word[:-1] + "i"
+            last = "i"
+        if last in self._endings_2 and word.endswith(self._endings_2[last]):
+            word = self._second_step(word)
+            last = word[-1]
+        if last in self._endings_3 and word.endswith(self._endings_3[last]):
+            word = _replaced(word, self._endings_3[last], _STEP_3)
+            last = word[-1]
+        if last in self._endings_4 and word.endswith(self._endings_4[last]):
+            word = self._fourth_step(word)
+            last = word[-1]
+        if last == "e":
+            word = self._without_e(word)
+        if word.endswith("ll") and _porter_m(word[:-1]) > 1:
+            word = word[:-1]
+        return word
+
+    def _without_s(self, word: str) -> str:
+        """Step 1a."""
+        if not word.endswith(("ies", "ss", "sses")):
+            return word[:-1]
+        if word.endswith("ss"):
+            return word
+        return word[:-1] if self._extended and word.endswith("ies") and len(word) == len("dies") else word[:-2]
+
+    def _without_ed_or_ing(self, word: str) -> str:
+        """Step 1b."""
+        if self._extended and word.endswith("ied"):
+            return word[:-1] if len(word) == len("died") else word[:-2]
+        if word.endswith("eed"):
+            return word[:-1] if _porter_m(word[:-3]) else word
+        stem = word[:-2] if word.endswith("ed") else word[:-3]
+        form = _form(stem)
+        if "v" not in form:
+            return word
+        if stem.endswith(("at", "bl", "iz")):
+            return stem + "e"
+        if stem[-1] == stem[-2:-1] and form[-1] == "c":
+            return stem if stem[-1] in "lsz" else stem[:-1]
+        return stem + "e" if form.count("vc") == 1 and self._is_short(stem, form) else stem
+
+    def _is_stem_of_y(self, stem: str) -> bool:
+        """Step 1c."""
+        form = _form(stem)
+        return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form
+
+    def _without_ogi(self, word: str) -> str:
+        """Step 2's -logi; in nltk its l belongs to the stem."""
+        return word[:-1] if _porter_m(word[:-3] if self._extended else word[:-4]) else word
+
+    def _second_step(self, word: str) -> str:
+        """Step 2; nltk repeats the step after -alli."""
+        if self._extended and word.endswith("alli") and _porter_m(word[:-4]):
+            word = word[:-2]
+            return self._second_step(word)
+        if word.endswith("logi"):
+            return self._without_ogi(word)
+        return _replaced(word, self._endings_2[word[-1]], self._step_2)
+
+    def _fourth_step(self, word: str) -> str:
+        """Step 4."""
+        if self._extended:
+            return _without_suffix(word, self._endings_4[word[-1]])
+        word = _without_suffix(word, _SUFFIXES)
+        for suffix in _MENT:
+            word = _without_suffix(word, (suffix,))
+        return _without_suffix(word, _ION)
+
+    def _without_e(self, word: str) -> str:
+        """Step 5a."""
+        stem = word[:-1]
+        form = _form(stem)
+        measure = form.count("vc")
+        return stem if measure > 1 or (measure == 1 and not self._is_short(stem, form)) else word
+
+    def _is_short(self, stem: str, form: str) -> bool:
+        """Return True if a stem ends in consonant, vowel, consonant (not w, x, y); in nltk also if it is like "us"."""
+        return (form.endswith("cvc") and stem[-1] not in "wxy") or (self._extended and form == "vc")
+
+
+def _by_last_letter(suffixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return last letter → the suffixes that end with it, so that most words need one lookup."""
+    by_letter: dict[str, tuple[str, ...]] = {}
+    for suffix in suffixes:
+        by_letter[suffix[-1]] = (*by_letter.get(suffix[-1], ()), suffix)
+    return by_letter
+
+
+def _form(stem: str) -> str:
+    form = stem.encode().translate(_FORMS).decode()
+    while "y" in form:  # a vowel after a consonant
+        head, _, tail = form.partition("y")
+        form = f"{head}{'v' if head[-1:] == 'c' else 'c'}{tail}"
+    return form
+
+
+def _porter_m(stem: str) -> int:
+    return _form(stem).count("vc")
+
+
+def _replaced(word: str, suffixes: Iterable[str], replacements: Mapping[str, str]) -> str:
+    """Replace the first matching suffix if the rest has m > 0."""
+    for suffix in suffixes:
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
+            return stem + replacements[suffix] if _porter_m(stem) else word
+    return word
+
+
+def _without_suffix(word: str, suffixes: Iterable[str]) -> str:
+    """Remove the first matching suffix if the rest has m > 1."""
+    for suffix in suffixes:
+        if word.endswith(suffix):
+            stem = word[:-3] if suffix in _ION else word.removesuffix(suffix)
+            return stem if _porter_m(stem) > 1 else word
+    return word
 
 
 @dataclass(frozen=True)

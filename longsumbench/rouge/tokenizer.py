@@ -5,8 +5,12 @@ Both turn the sentences of a text into a flat list of words, in which `MARK` end
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
+from itertools import count
+
+from longsumbench.rouge.stemmers import Stem
 
 TOKENIZERS = ("default", "unicode")
 MARK = "."  # ends a sentence; no word contains it
@@ -24,6 +28,8 @@ _BLANKLESS = (  # scripts without blanks between words: each letter is a word
 _LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
 
 Tokenizer = Callable[[Iterable[str]], list[str]]
+_MAX_WORDS = 1 << 18  # more than the distinct words of a corpus of long documents
+END = 0  # the number of the mark that ends a sentence
 
 
 def default_words(sentences: Iterable[str]) -> list[str]:
@@ -75,3 +81,37 @@ def _any_script() -> re.Pattern[str]:
     marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")]
     marked = f"[{''.join(map(chr, marks))}]*"
     return re.compile(rf"[{_BLANKLESS}]{marked}|(?:[^\W_{_BLANKLESS}]{marked})+")
+
+
+class Vocabulary(dict[str, int]):
+    """Words of a text → numbers from 1 on; a lookup adds a new word.
+
+    Args:
+        stem: the stemmer; None: no stemming.
+
+    Attributes:
+        stem: returns the stem of a word.
+    """
+
+    def __init__(self, stem: Stem | None) -> None:
+        super().__init__()
+        self._stem: Stem = stem or str
+        self._numbers: defaultdict[str, int] = defaultdict(count(1).__next__)
+        self.stem = lru_cache(_MAX_WORDS)(self._stem)
+        self.shorten()
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = self._numbers[self._stem(word)]
+        return number
+
+    def shorten(self) -> None:
+        """Remove all words if there are too many; earlier numbers are invalid then."""
+        if not self or len(self) > _MAX_WORDS:
+            self.clear()
+            self._numbers = defaultdict(count(1).__next__)
+            self[MARK] = END
+
+    @property
+    def size(self) -> int:
+        """The largest number so far plus one."""
+        return len(self._numbers) + 1

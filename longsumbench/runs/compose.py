@@ -19,7 +19,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.core import dataset_files, read_dataset_file, registry
 from longsumbench.errors import SuiteError, UnknownName, UsageError
-from longsumbench.runs.typed_overrides import format_override, sets_value, unknown_choice
+from longsumbench.runs.overrides import first_error_line, format_override, sets_value, unknown_choice
 
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL_SYSTEMS = "all"  # the settings of all systems that have them
@@ -209,8 +209,3 @@ def translate_hydra_error(error: Exception) -> SuiteError:
     if first.startswith("Error merging override") and error.__cause__ is not None:
         first += f": {first_error_line(error.__cause__)}"  # the reason
     return UsageError(f"{first} (see longsumbench run --help)")
-
-
-def first_error_line(error: BaseException) -> str:
-    """Return the first non-empty line of an error; its type if there is none."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -12,16 +12,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
-from typing import Annotated
-
-import msgspec
 
 import longsumbench
 from longsumbench.files import write_atomically
 
 _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 _CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
-_ProcessCount = Annotated[int, msgspec.Meta(ge=1, lt=2**16)]
 _PLAIN_DIFF = (  # for `git apply`, independent of the user's settings
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
     *("--no-ext-diff", "--no-textconv", "--no-color"),
@@ -49,10 +45,10 @@ class Environment:
     system: str = ""
     processor: str = ""
     cores: int | None = None
-    threads: _ProcessCount | None = None
+    threads: int | None = None
     gpu: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
-    processes: _ProcessCount = 1
+    processes: int = 1
 
 
 def environment() -> Environment:

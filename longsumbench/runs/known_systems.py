@@ -10,25 +10,27 @@ from typing import Any, TypedDict, cast
 
 import longsumbench
 from longsumbench.cache.artifacts import cache_folder
-from longsumbench.core import TRAINED_TOKENIZERS, UNRANKED, System, registry
+from longsumbench.core import TRAINED_TOKENIZERS, UNRANKED, Capabilities, System, registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 
 
 class _Facts(TypedDict):
     decided_by: list[str]
-    flags: dict[str, bool]
+    capabilities: Capabilities
     identity: dict[str, Any]
-    versions: dict[str, int]
+    version: int
+    step_versions: dict[str, int]
 
 
 class _KnownSystem:
     """Answers by the facts of a system that learned nothing yet; anything else that is asked of it loads the system."""
 
     def __init__(self, config: Any, facts: _Facts) -> None:
-        self.config, self.facts = config, facts
-        self.decided_by = frozenset(facts["decided_by"])
-        self.identity, self.versions = lambda: facts["identity"], lambda: facts["versions"]
+        self.config = config
+        self.decided_by, self.capabilities = frozenset(facts["decided_by"]), facts["capabilities"]
+        self.version, self.step_versions = facts["version"], facts["step_versions"]
+        self.identity = lambda: facts["identity"]
 
     @cached_property
     def loaded(self) -> System:
@@ -38,8 +40,7 @@ class _KnownSystem:
     def __getattr__(self, name: str) -> Any:
         if name == "state" and "loaded" not in vars(self):
             return {}
-        flags = self.facts["flags"]
-        return flags[name] if name in flags else getattr(self.loaded, name)
+        return getattr(self.loaded, name)
 
 
 def make_system(config: Any) -> System:
@@ -55,10 +56,14 @@ def make_system(config: Any) -> System:
             return cast(System, _KnownSystem(config, read_json(path, _Facts)))
     system: System = registry.systems.load(config.name)(config)
     if cacheable and not path.exists():
-        flags = {name: value for name in System.__annotations__ if isinstance(value := getattr(system, name), bool)}
         with suppress(OSError, EnvironmentProblem):  # a package that is missing is reported where it is needed
-            identity, versions = system.identity(), system.versions()
-            facts = _Facts(decided_by=sorted(system.decided_by), flags=flags, identity=identity, versions=versions)
+            facts = {
+                "decided_by": sorted(system.decided_by),
+                "capabilities": asdict(system.capabilities),
+                "identity": system.identity(),
+                "version": system.version,
+                "step_versions": dict(system.step_versions),
+            }
             write_atomically(path, json.dumps(facts))
     return system
 

@@ -1,9 +1,10 @@
-"""Add texts of the user under a name of their own, and remove the name again."""
+"""Texts and records for use in Python, and the user's own datasets: added under a name, and removed again."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -11,10 +12,12 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.conf import CONFIG_VARIABLE, user_config_folder
 from longsumbench.core import dataset_files, registry
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import UnknownName, UsageError
+from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.files import writable_folder, write_atomically
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 
 
 def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts, Path]:
@@ -69,3 +72,40 @@ def remove_dataset(name: str) -> Path:
 def describe_sizes(texts: Texts) -> str:
     """Return the number of examples of each split: "800 train, 100 test examples"."""
     return ", ".join(f"{len(split):,} {name}" for name, split in texts.splits.items()) + " examples"
+
+
+@suite_errors()
+def load_dataset(name: str, **settings: Any) -> Texts:
+    """Read a dataset, or find it in the cache.
+
+        texts = load_dataset("mine", reader="jsonl", path="my_texts", limit=100)
+        example = texts.splits["test"][0]
+
+    Args:
+        name: a dataset of `longsumbench list datasets`; with `reader`, any name.
+        settings: settings of the dataset, without `dataset.` before them.
+
+    Returns:
+        The texts. `splits` has a sequence of `Example`s for each split.
+
+    Raises:
+        UsageError: the name or a setting is unknown or invalid.
+        DataError: a file or a row cannot be used.
+        EnvironmentProblem: the dataset is on the hub, which cannot be reached.
+    """
+    return load_texts(plan_dataset(format_overrides({"dataset": {"name": name, **settings}})), user_cache())
+
+
+@suite_errors()
+def load_run(run: str | Path | RunRecord, results_dir: str | Path = "results") -> RunRecord:
+    """Read the record of a finished run.
+
+    Args:
+        run: the run's folder, its id, the beginning of its id, or its record.
+        results_dir: where ids are looked for.
+
+    Raises:
+        UsageError: no run, or several, match.
+        DataError: the record is damaged.
+    """
+    return RunRecord.read(Results(Path(results_dir).expanduser()).find(run))

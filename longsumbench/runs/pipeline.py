@@ -1,7 +1,7 @@
 """One run: read → fit → summarize → score → record.
 
-Every step writes its result to disk. An interrupted run continues from there. The first run on some texts
-also scores the baselines.
+Every step writes its result to disk. An interrupted run continues from there. A finished run is given what was
+requested later: evidence, inputs, metrics. The first run on some texts also scores the baselines.
 """
 
 import logging
@@ -19,6 +19,7 @@ from longsumbench.core import (
     Decoding,
     FitContext,
     FitReport,
+    Metric,
     RunConfig,
     Split,
     Summary,
@@ -30,17 +31,20 @@ from longsumbench.core import (
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.formatting import format_count
+from longsumbench.metrics.aggregate import column_means, read_scores
+from longsumbench.metrics.evaluate import evaluate, mean_scores
 from longsumbench.modeling.processes import process_index, share_run, started_processes
-from longsumbench.runs.additions import add_missing, is_incomplete
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.known_systems import loaded_system, make_system
-from longsumbench.runs.predictions import num_summarized, seconds_of_decoding, summarize_split
-from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files
+from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
+from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files, ranking_score
 from longsumbench.runs.results import (
     Results,
     delete_run_files,
     is_finished,
+    is_fitted_by,
     keep_predictions_of,
     link_stages,
     read_run_config,
@@ -48,7 +52,13 @@ from longsumbench.runs.results import (
     write_run_config,
 )
 from longsumbench.runs.run_id import config_identity, run_spec
-from longsumbench.runs.scoring import RunScores, score_run, warn_of_other_scripts
+from longsumbench.runs.scoring import (
+    asked_metrics,
+    check_summarized,
+    score_run,
+    warn_of_other_scripts,
+    write_each_scores,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -107,20 +117,15 @@ def run_point(
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
-    config = point.config
+    config, quiet = point.config, point.quiet
     results = Results.writable(config.results_dir)
     with _stages_of(point) as stages:
         with point.timed("read"):
             system, texts = prepare(config, stages)
         spec = run_spec(config, system, texts)
         folder = results.run_folder(spec)
-        record = None
-        with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
-            if not config.overwrite and is_finished(folder) and not is_incomplete(config, system, texts, folder):
-                record = RunRecord.read(folder)
-        if record is None or config.name not in (None, record.settings.name):
+        if config.overwrite or not is_finished(folder) or is_incomplete(config, system, texts, folder):
             results.check_not_packed(folder)
-        if record is None:
             (folder / "work").mkdir(parents=True, exist_ok=True)
             with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
                 if config.overwrite and is_older(folder / "config.yaml", point.since):
@@ -130,12 +135,13 @@ def run_point(
                     return _carry_out(point, loaded_system(system), spec, texts, stages, folder)
                 if is_incomplete(config, system, texts, folder):
                     add_missing(config, system, texts, stages, folder)
-                    return RunRecord.read(folder)
-                record = RunRecord.read(folder)
+                    quiet = True
+        record = RunRecord.read(folder)
         if config.name not in (None, record.settings.name):
+            results.check_not_packed(folder)
             record = replace(record, config={**record.config, "name": config.name})
             record.write(folder)
-        if not point.quiet:
+        if not quiet:
             _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
         return record
 
@@ -168,14 +174,14 @@ def _carry_out(
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
-    processes = started_processes() if system.shares_work else 1
+    processes = started_processes() if system.capabilities.shares_work else 1
     started_in = replace(environment(), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     warn_of_other_scripts(config.score, split)
     write_run_config(config, folder)
     write_environment(workdir)
-    with share_run(folder, config.train.device) if system.shares_work else nullcontext():
+    with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(FitContext.of(texts.splits, config.train, stages))
         link_stages(workdir, stages)
@@ -221,11 +227,15 @@ def _build_record(
     report: FitReport,
     summaries: Sequence[Summary],
     speed: float,
-    scores: RunScores,
+    scores: Mapping[str, Any],
 ) -> RunRecord:
     """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
+    source, facts = total_truncation(ledgers) if ledgers else None, system.facts()
+    without_weights = not (report.parameters or facts.get("checkpoint"))
+    copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
+    num_words = sum(len(summary.text.split()) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
         run_id=spec.run_id,
@@ -238,7 +248,8 @@ def _build_record(
         oracle=sees_reference(system, config.decode),
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
-        source=total_truncation(ledgers) if ledgers else None,
+        source=source,
+        words_copied=min(source.words_seen, num_words) if source and copies else None,
         outputs_cut=sum(not summary.complete for summary in summaries),
         fit=report,
         decode_tokens_per_second=speed,
@@ -249,10 +260,11 @@ def _build_record(
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         repeatable=report.ended_by != "max_minutes",
-        system=system.facts(),
+        imported=None,
+        system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=spec.versions,
-        **vars(scores),
+        **scores,
     )
 
 
@@ -274,7 +286,10 @@ def _summarize_each(
             log = folder / "work" / "decoding.jsonl"
             best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
         else:
-            system.use_kept(number)
+            from longsumbench.modeling.neural_system import NeuralSystem  # imports torch
+
+            assert isinstance(system, NeuralSystem)  # no other system keeps several checkpoints
+            system.load_checkpoint(number)
         outputs.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
     return outputs
 
@@ -323,3 +338,89 @@ def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
         _log.warning(f"{name} is not in the table: {error}")
+
+
+def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+    """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
+    return bool(_missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder))
+
+
+def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+    """Add the evidence, inputs and metrics that a finished run lacks."""
+    if missing := _missing_parts(config, system, texts, folder):
+        parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
+        _log.info(f"already finished, except for the {parts}, {folder}")
+        if problem := _add_parts(config, system, texts, stages, folder):
+            _log.warning(f"no {problem}; overwrite=true repeats the run")
+    if metrics := _missing_metrics(config, texts, folder):
+        _add_measures(config, metrics, texts, folder)
+
+
+def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
+    """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
+    split, decode = texts.splits[config.dataset.split], config.decode
+    predictions, evidence, inputs = folder / "predictions.jsonl", folder / "evidence", folder / "inputs.jsonl"
+    writer = Writer(system, split, decode, predictions, log=None, evidence=evidence, inputs=inputs)
+    missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
+    return {name: number for name, number in missing.items() if number}
+
+
+def _describe_parts(missing: Mapping[str, int]) -> str:
+    return " and the ".join(f"{name} of {format_count(number, 'example')}" for name, number in missing.items())
+
+
+def _add_parts(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+    """Add missing evidence and inputs to a finished run by decoding their batches again.
+
+    This needs the weights that wrote the summaries.
+
+    Returns:
+        What is still missing, and why; empty if nothing is.
+    """
+    names = " and ".join(_missing_parts(config, system, texts, folder))
+    if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
+        return f"{names} added: the {lost[0]} of that run is not in the cache"
+    report = system.fit(FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
+    if not is_fitted_by(report, folder):
+        return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
+    split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
+    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
+    still_missing = _missing_parts(config, system, texts, folder)
+    return f"{_describe_parts(still_missing)} added: their summaries differ on this machine" if still_missing else ""
+
+
+def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:
+    """Return the configured metrics without scores under their present settings."""
+    record, metrics = RunRecord.read(folder), asked_metrics(config, texts)
+    return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
+
+
+def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, folder: Path) -> None:
+    """Score the summaries of a finished run with more metrics. Its rank does not change."""
+    record, split = RunRecord.read(folder), texts.splits[config.dataset.split]
+    names = ", ".join(metric.name for metric in metrics)
+    _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    files = output_files(len(record.checkpoints))
+    tables, predictions = [read_scores(folder / scores) for _, scores in files], []
+    for name, _ in files:
+        check_summarized(summaries := read_summaries(folder / name), split)
+        predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
+    added = evaluate(predictions, split.select(tables[0].index), (), config.score, metrics)
+    tables = [
+        table.drop(columns=columns.columns, errors="ignore").join(columns)
+        for table, columns in zip(tables, added.tables, strict=True)
+    ]
+    write_each_scores(folder, tables, mean_scores(tables))
+    measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
+    checkpoints = [
+        replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})
+        for checkpoint, scores in zip(record.checkpoints, added.tables, strict=False)  # empty for a single checkpoint
+    ]
+    replace(
+        record,
+        measures={**measures, **added.measures},
+        checkpoints=tuple(checkpoints),
+        units={**record.units, **added.units},
+        ranked_by=ranking_score(record),
+        measured_by={**record.measured_by, **added.measured_by},
+    ).write(folder)

@@ -40,8 +40,8 @@ from longsumbench.formatting import format_plain_value
 from longsumbench.progress import track
 from longsumbench.runs.compose import OWN_SWEEP, compose, compose_overrides, hydra_session, with_recipe
 from longsumbench.runs.known_systems import make_system
+from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.run_id import config_identity
-from longsumbench.runs.typed_overrides import as_hydra, expand, format_override, override_key
 
 _CHECKPOINT = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
 
@@ -366,7 +366,8 @@ def check_evidence(system: System, decode: Decoding) -> None:
     Raises:
         UsageError: the system does not support it.
     """
-    if decode.reference_evidence and not (system.keeps_evidence and system.keeps_reference_evidence):
+    able = system.capabilities
+    if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
         reason = f"model={system.config.name}, at least with these settings, keeps no evidence of the reference"
         raise UsageError(f"decode.reference_evidence=true: {reason}")
 

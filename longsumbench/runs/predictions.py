@@ -117,7 +117,7 @@ class Writer:
     @cached_property
     def asked_evidence(self) -> set[int]:
         """The indices of the examples whose evidence is stored; empty if the system keeps none."""
-        if self.evidence is None or not self.system.keeps_evidence:
+        if self.evidence is None or not self.system.capabilities.keeps_evidence:
             return set()
         return set(num_wanted(self.decoding.evidence, num_summarized(self.split, self.decoding)))
 

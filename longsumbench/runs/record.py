@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict
+from typing import Any, Self
 
 import msgspec
 
@@ -25,17 +25,10 @@ from longsumbench.runs.environment import Environment
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 1  # of record.json
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside brackets
-_RANKING = ("lexrank", "ranker")  # baselines that read the whole source and copy the best of it
-_COPYING = ("lead", *_RANKING)
-
-# Parts of a record that are checked when it is read
-_FolderName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?\Z)[^/\x00-\x1f\x7f]{1,60}\Z")]
-_SplitName = Annotated[str, msgspec.Meta(pattern=r"^(train|validation|test)\Z")]
 
 
 class TornRecord(DataError):
@@ -90,7 +83,7 @@ class GeneratedTexts:
 
     reports: int = 0
     seed: int = 0
-    lengths: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
+    lengths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +96,7 @@ class RecordedTexts:
         generated: split → how its texts were generated; empty for other texts.
         generator: version of the generator.
         options: options of the generator that differ from their default.
-        published: the month in which the dataset appeared ("2018-04"); None if unknown, and in old records.
+        published: the month in which the dataset appeared ("2018-04"); None if unknown.
     """
 
     examples: Mapping[str, int] = field(default_factory=dict)
@@ -147,28 +140,30 @@ class RecordedTraining:
 
     batch_size: int
     accumulation: int
-    batch_words: int | None = None
-    batch_tokens: int | None = None
-    seed: int | None = None
+    batch_words: int | None
+    batch_tokens: int | None
+    seed: int
 
 
 @dataclass(frozen=True)
 class _Dataset:
-    name: _FolderName
-    path: str | None = None  # None if the texts did not come from local files
-    limit: int | None = None  # most examples of a split
+    name: str
+    path: str | None  # None if the texts did not come from local files
+    limit: int | None  # most examples of a split
 
 
 @dataclass(frozen=True)
 class _Decoding:
-    evidence: Annotated[str, msgspec.Meta(pattern=r"^(all|none|\d{1,18})\Z")] = "none"
-    seed: int | None = None
+    evidence: str
+    seed: int
+    mode: str
+    failed: str
 
 
 @dataclass(frozen=True)
 class _Scoring:
-    resamples: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1_000
-    resampling: str = "percentile"
+    resamples: int
+    resampling: str
 
 
 @dataclass(frozen=True)
@@ -184,8 +179,8 @@ class RecordedSettings:
     decode: _Decoding
     score: _Scoring
     scale: str
-    name: str | None = None  # that the user gave the run
-    results_dir: str = "results"
+    name: str | None  # that the user gave the run
+    results_dir: str
 
 
 @dataclass(frozen=True)
@@ -234,23 +229,24 @@ class RunRecord:
         measures: results other than ROUGE, by name. The first measure of a metric comes first; metrics of the dataset
             come before requested ones.
         units: measure → unit, for measures that are not 0–100.
-        ranked_by: the ROUGE type or measure that decides the rank; None in old records.
+        ranked_by: the ROUGE type or measure that decides the rank.
         measured_by: requested metric → signature.
         checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
             those of the best checkpoint. Empty for a single checkpoint.
-        outputs: length, diversity and repetition of the outputs; None in old records.
+        outputs: length, diversity and repetition of the outputs; None if unknown.
+        words_copied: the number of source words that the outputs copied; None if they are written, or it is unknown.
         floor: ROUGE type, and the measure that decides the rank → mean score of the outputs against the references of
-            other examples: what they reach without their sources. Empty in old records.
+            other examples: what they reach without their sources. Empty if unknown.
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
-        system: facts about the system (`System.facts`); `facts` has the typed part. Empty in old records.
-        counts: name → sum over the outputs ("prompt_tokens", "refused"). Empty in old records.
-        versions: step → version of its code (`RunSpec.versions`). Empty in old records.
+        system: facts about the system (`System.facts`); `facts` has the typed part.
+        counts: name → sum over the outputs ("prompt_tokens", "refused").
+        versions: step → version of its code (`RunSpec.versions`). Empty if unknown.
     """
 
-    run_id: _FolderName
-    model: _FolderName
-    dataset: _FolderName
-    split: _SplitName
+    run_id: str
+    model: str
+    dataset: str
+    split: str
     variant: str
     scale: str
     seed: int | None
@@ -273,24 +269,24 @@ class RunRecord:
     environment: Environment
     command: tuple[str, ...]
     finished: str
-    repeatable: bool = True
-    measures: Mapping[str, MeasureMean] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    ranked_by: str | None = None
-    measured_by: Mapping[str, str] = field(default_factory=dict)
-    checkpoints: tuple[CheckpointMeans, ...] = ()
-    outputs: OutputFacts | None = None
-    floor: Mapping[str, float] = field(default_factory=dict)
-    imported: ImportedOutputs | None = None
-    system: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[str, int | float] = field(default_factory=dict)
-    versions: Mapping[str, int] = field(default_factory=dict)
-    format: int = FORMAT
+    repeatable: bool
+    measures: Mapping[str, MeasureMean]
+    units: Mapping[str, str]
+    ranked_by: str
+    measured_by: Mapping[str, str]
+    checkpoints: tuple[CheckpointMeans, ...]
+    outputs: OutputFacts | None
+    words_copied: int | None
+    floor: Mapping[str, float]
+    imported: ImportedOutputs | None
+    system: Mapping[str, Any]
+    counts: Mapping[str, int | float]
+    versions: Mapping[str, int]
 
     def __post_init__(self) -> None:
         if missing := [kind for kind in ROUGE_TYPES if kind not in self.scores]:
             raise ValueError(f"scores has no {missing[0]}")
-        if self.ranked_by not in (None, *self.scores, *self.measures):
+        if self.ranked_by not in (*self.scores, *self.measures):
             raise ValueError(f"ranked_by={self.ranked_by!r:.40} was not measured")
 
     @cached_property
@@ -366,7 +362,7 @@ class RunRecord:
     @property
     def left_out(self) -> int:
         """Number of examples that have no answer and no scores (`decode.failed=leave_out`)."""
-        return int(self.counts.get("failed", 0)) if self.config["decode"].get("failed") == "leave_out" else 0
+        return int(self.counts.get("failed", 0)) if self.settings.decode.failed == "leave_out" else 0
 
     def check_written(self, folder: Path, names: Iterable[str]) -> None:
         """Check that the run's folder has some files; committed records may lack them.
@@ -389,21 +385,14 @@ class RunRecord:
         Raises:
             FileNotFoundError: the file does not exist.
             TornRecord: the file is damaged.
-            DataError: the file has a later format.
         """
         path = folder / "record.json"
         try:
-            if (version := read_json(path, _Format)["format"]) > FORMAT:
-                raise DataError(f"written by a later version (format {version}); update longsumbench", path)
             record = read_json(path, cls)
             _ = record.settings, record.texts, record.facts
         except (BadFile, msgspec.ValidationError) as error:
             raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error
         return record
-
-
-class _Format(TypedDict):
-    format: int
 
 
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
@@ -428,16 +417,9 @@ def split_variant(variant: str) -> list[str]:
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
 
 
-def reads_all(record: RunRecord) -> bool:
-    """Return True for baselines that rank the whole source; old ledgers have what they copied."""
-    return record.model in _RANKING or (record.model == "lead" and record.config["model"].get("rank", "none") != "none")
-
-
 def source_seen(record: RunRecord) -> float | None:
     """Return the percentage of source tokens that were read; None if it is unknown."""
     source = record.source
-    if reads_all(record):
-        return 100.0
     if source is None:
         return None
     return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
@@ -445,12 +427,9 @@ def source_seen(record: RunRecord) -> float | None:
 
 def source_copied(record: RunRecord) -> float | None:
     """Return the percentage of source words that the outputs copied; None if they are written, or it is unknown."""
-    source, outputs = record.source, record.outputs
-    if source is None or not (record.model in _COPYING or record.config["decode"].get("mode") == "extract"):
+    if record.source is None or record.words_copied is None:
         return None
-    if source.cuts and record.model in ("lead", "lexrank"):  # the ledger of lead, and old ones of lexrank
-        return percent(source.words_seen, source.words)
-    return percent(outputs.words * outputs.count, source.words) if outputs else None
+    return percent(record.words_copied, record.source.words)
 
 
 def length_ratio(record: RunRecord) -> float | None:
@@ -459,14 +438,9 @@ def length_ratio(record: RunRecord) -> float | None:
     return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
 
 
-def floor_column(name: str) -> str:
-    """Return the column of scores.csv with the floor of a ranking score, 0–1 (`RunRecord.floor`)."""
-    return f"{name}_floor"
-
-
 def ranking_score(record: RunRecord) -> str:
     """Return the ROUGE type or measure that decides a run's rank."""
-    return record.ranked_by or next(iter(record.measures), DEFAULT_RANKING_SCORE)
+    return record.ranked_by
 
 
 def measured_mean(record: RunRecord, name: str) -> Estimate | None:

@@ -15,6 +15,7 @@ from longsumbench.core import (
     registry,
     settings_deciding,
     settings_without_effect,
+    system_versions,
 )
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
@@ -24,7 +25,7 @@ from longsumbench.rouge.scorer import SCORING_VERSION
 from longsumbench.runs.record import RunSpec
 
 # A version rises when the outcome of its step changes.
-_VERSIONS = {
+STEP_VERSIONS = {
     "decode": 1,
     "score": SCORING_VERSION,
     "sentences": sentences.SENTENCES_VERSION,
@@ -96,4 +97,4 @@ def current_versions(system: System, metrics: Collection[str]) -> dict[str, int]
     ranker = learned_ranker(getattr(system.config, "rank", UNRANKED))
     ranker_version = {"ranker": ranker.version} if ranker else {}
     metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
-    return {**_VERSIONS, **system.versions(), **ranker_version, **metric_versions}
+    return {**STEP_VERSIONS, **system_versions(system), **ranker_version, **metric_versions}

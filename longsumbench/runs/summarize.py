@@ -1,4 +1,4 @@
-"""Summarize the user's texts: `load_system` and `longsumbench summarize`.
+"""Summarize the user's texts: `load_system` and `longsumbench summarize`, also of many files into one (`--output`).
 
 command line → system, inputs, decoding settings → summaries
 """
@@ -6,10 +6,12 @@ command line → system, inputs, decoding settings → summaries
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +20,51 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import (
     SAME_SYSTEM,
     SECTIONS,
     Decoding,
     Example,
+    FitContext,
     FitReport,
     RunConfig,
     Summary,
     System,
+    Truncation,
     build_settings,
     check_lengths,
     check_search,
+    deciding_parts,
     describe_reading,
     names_deciding,
     read_saved,
     registry,
     sees_reference,
+    total_truncation,
 )
-from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
-from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
-from longsumbench.files import BadFile, read_json
+from longsumbench.corpora.own_files import (
+    Input,
+    InputJob,
+    check_input,
+    input_jobs,
+    is_of_rows,
+    list_files,
+    merge_inputs,
+    plain_input,
+    read_inputs,
+)
+from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
+from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, naming_path, suite_errors
+from longsumbench.files import BadFile, digest, parse_json, read_json, write_atomically
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.pipeline import system_and_texts
+from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results
-from longsumbench.runs.untrained import plan_by_name, system_by_name, system_of_run, was_trained
+from longsumbench.runs.results import Results, read_run_config
 
 _log = logging.getLogger(__name__)
 
@@ -159,11 +178,10 @@ class FoundSystem:
     load: Callable[[], System]
 
     def fitted(self) -> FittedSystem:
-        """Load the system and check that it can write; errors are those of `load_system`."""
+        """Load the system; errors are those of `load_system`."""
         system = self.load()
-        if system.oracle:
+        if system.capabilities.oracle:
             raise UsageError(f"model={system.config.name} needs a reference, and these texts have none")
-        system.try_out(self.decoding.device, f"the checkpoint {self.name}")
         return FittedSystem(system, self.decoding)
 
 
@@ -186,7 +204,10 @@ def find_system(
 
 def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
     """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    queried, untrained = "queried" in system.state, system.runs_untrained and "target_words" not in system.state
+    queried, untrained = (
+        "queried" in system.state,
+        system.capabilities.runs_untrained and "target_words" not in system.state,
+    )
     if untrained or "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
         return ""
     if queried:
@@ -307,12 +328,12 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     """
     check_lengths(system.config, decoding)
     check_search(system, decoding)
-    if sees_reference(system, decoding) and not system.oracle:
+    if sees_reference(system, decoding) and not system.capabilities.oracle:
         setting = f"decode.extract_length={decoding.extract_length}"
         raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    with_evidence = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    with_evidence = num_wanted(decoding.evidence, len(examples) if system.capabilities.keeps_evidence else 0)
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
         batch_decoding = decoding if start in with_evidence else replace(decoding, evidence="none")
@@ -362,3 +383,174 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
+
+
+_USUAL_LENGTH = 100  # words of a summary, where no training texts say how long one is
+_SETTING_PREFIXES = ("model.", "decode.", "device=", "seed=")
+
+
+def plan_by_name(name: str, words: Sequence[str], evidence: str) -> RunConfig:
+    """Check the settings of a system that is used as it is; `evidence` is the default of `decode.evidence`.
+
+    Raises:
+        UsageError: the system has to be trained, or a setting is unknown or invalid.
+    """
+    if extra := [word for word in words if not word.startswith(_SETTING_PREFIXES)]:
+        raise UsageError(f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}")
+    config = plan([f"model={name}", "dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}", *words])[
+        0
+    ].config
+    if _needs_training(config):
+        advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
+        raise UsageError(f"model={name} has to be trained first: {advice}")
+    if getattr(config.model, "length", None) == "train":
+        config.model.length = str(_USUAL_LENGTH)
+        _log.info(f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another")
+    return config
+
+
+def system_by_name(config: RunConfig) -> System:
+    """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
+    system: System = registry.systems.load(config.model.name)(config.model)
+    system.fit(FitContext(None, None, config.train, user_cache()))
+    return system
+
+
+def was_trained(folder: Path) -> bool:
+    """Return True if the system of a run was trained in it."""
+    return _needs_training(read_run_config(folder))
+
+
+def system_of_run(folder: Path) -> System:
+    """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
+    config, stages = read_run_config(folder), user_cache()
+    system, texts = system_and_texts(config, stages)
+    system.fit(FitContext.of(texts.splits, config.train, stages))
+    return system
+
+
+def _needs_training(config: RunConfig) -> bool:
+    system: System = registry.systems.load(config.model.name)(config.model)
+    return "train" in deciding_parts(system, config.train, config.decode)
+
+
+_SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
+
+
+def summarize_into(
+    output: Path, system: str, words: Sequence[str], results: Results, with_evidence: bool, query: str | None = None
+) -> None:
+    """Summarize files and rows. Finished texts are skipped; a text that cannot be read does not stop the others.
+
+    Args:
+        output: a file of JSON lines if its name ends in .jsonl; else a folder, which gets a file for each text.
+        system: a checkpoint, a run, or the name of a system that needs no training.
+        words: files, folders and settings.
+        results: the folder with the runs.
+        with_evidence: True to write what the system looked at into the JSON lines.
+        query: a question for every text; None keeps the questions in the files.
+
+    Raises:
+        DataError: a text could not be read; raised at the end.
+        SuiteError: another error that the user can fix.
+    """
+    loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
+    files, in_lines = list_files(paths), output.suffix == ".jsonl"
+    if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
+        raise UsageError(f"--output {output} is one of the inputs or inside them: choose another place")
+    if (has_rows := any(map(is_of_rows, files))) and not in_lines:
+        raise UsageError(f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl")
+    if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
+        raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
+    base = os.path.commonpath([os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths])
+
+    def target(name: str) -> Path:
+        inside = os.path.relpath(name, base)
+        return output / (inside if inside.endswith(".txt") else f"{inside}.txt")
+
+    fitted = loader.fitted()
+    _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
+    finished_names = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
+    jobs = (job for job in islice(input_jobs(files), fitted.decoding.limit) if job.name not in finished_names)
+    ledgers: list[Truncation] = []
+    problems, num_written = [], 0
+    with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
+        progress.start_at(len(finished_names))
+        for name, summary in _summarize_jobs(fitted, query, jobs):
+            progress.advance()
+            if isinstance(summary, DataError):
+                _log.warning(f"not summarized: {summary}")
+                problems.append(summary)
+                continue
+            if in_lines:
+                with naming_path(output), output.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False) + "\n")
+            else:
+                write_atomically(target(name), f"{summary.text}\n")
+            num_written += 1
+            if summary.truncation is not None:
+                ledgers = [total_truncation([*ledgers, summary.truncation])]
+    reading = f"; {describe_reading(ledgers[0])}" if ledgers else ""
+    _log.info(f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}")
+    if problems:
+        advice = "correct or remove what is named, then run the same command again"
+        raise DataError(f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}")
+
+
+def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
+    neutral_keys, system = names_deciding(Decoding, *SAME_SYSTEM), fitted.system
+    deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys}
+    return digest([system_name, system.identity(), system.state, deciding, query])
+
+
+def _check_folder_settings(output: Path, settings: str) -> None:
+    """Note the settings in a hidden file next to the output; raise UsageError if others, or none, are noted."""
+    note = output.with_name(f".{output.name}.settings")
+    is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    if not is_empty and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
+        advice = "name another --output, or remove it"
+        raise UsageError(f"{output} exists, and another system, setting or command wrote it: {advice}")
+    write_atomically(note, settings)
+
+
+def _texts_in(output: Path) -> set[str]:
+    """Return the names of the texts in a file of JSON lines, and drop its last line if that is incomplete."""
+    names: set[str] = set()
+    with output.open("a+b") as file:
+        end = file.seek(0)
+        for number, line in enumerate(file, start=1):
+            if line.endswith(b"\n"):
+                try:
+                    names.add(parse_json(line, dict[str, object]).get("file", ""))  # type: ignore[arg-type]
+                except BadFile as error:
+                    raise DataError(f"not a summary ({error}); remove the line", output, number) from error
+                end += len(line)
+        file.truncate(end)
+    return names
+
+
+def _summarize_jobs(
+    fitted: FittedSystem, query: str | None, jobs: Iterator[InputJob]
+) -> Iterator[tuple[str, Summary | DataError]]:
+    """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
+    summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)
+    batches = iter(lambda: list(islice(jobs, fitted.decoding.batch_size)), [])
+    several = not fitted.system.decided_by and num_cores() > 1 and can_be_sent(fitted.system)
+    for batch in islice(batches, _SERIAL_BATCHES if several else None):
+        yield from summarize(batch)
+    if several:
+        for _, summaries in map_in_processes(summarize, batches, num_cores(), "run the same command again"):
+            yield from summaries
+
+
+def _summarize_batch(
+    system: System, decoding: Decoding, query: str | None, jobs: Sequence[InputJob]
+) -> list[tuple[str, Summary | DataError]]:
+    """Return the names of texts with their summaries; those that cannot be read come first, with the problem."""
+    inputs, outcomes = {}, list[tuple[str, Summary | DataError]]()
+    for job in jobs:
+        try:
+            inputs[job.name] = with_query(job.load(), query)
+        except DataError as problem:
+            outcomes.append((job.name, problem))
+    return [*outcomes, *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True)]

@@ -26,7 +26,8 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import OmegaConf
 
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.runs.compose import first_error_line, hydra_session, search_path
+from longsumbench.runs.compose import hydra_session, search_path
+from longsumbench.runs.overrides import first_error_line
 from longsumbench.sweeps.state import ENDED, RUNNING, PointState
 from longsumbench.sweeps.worker import PointTask
 

@@ -1,17 +1,25 @@
 """`run` and `sweep`, and what `longsumbench run` shares with them: planning a launch."""
 
-from collections.abc import Sequence
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from longsumbench.errors import UsageError, suite_errors
+from longsumbench.formatting import escape_lines
+from longsumbench.leaderboards.after_run import UpdatedTable
+from longsumbench.leaderboards.curves_picture import update_curves
+from longsumbench.leaderboards.table import update_table
 from longsumbench.modeling.processes import started_processes
-from longsumbench.runs.overrides import add_config_file, format_overrides
+from longsumbench.progress import phase
+from longsumbench.runs.overrides import add_config_file, format_overrides, swept_settings
 from longsumbench.runs.plan import check_scale, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.tables import updating_tables
 
 
 @suite_errors()
@@ -96,3 +104,44 @@ def plan_launch(
     if probe and not engine.on_cluster:  # whose nodes may have GPUs
         check_scale(points)
     return Launch(points, command, sweep, engine, base, swept, config_dir)
+
+
+_log = logging.getLogger(__name__)
+
+_Show = Callable[[Sequence[UpdatedTable], Sequence[RunRecord]], None]  # is given tables, and the records of the points
+
+
+@contextmanager
+def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[None]:
+    """Rebuild and show the tables of a launch's datasets after its points have run.
+
+    Raises:
+        PointsFailed: some points of a sweep failed.
+        SuiteError: the only point failed, or nothing could begin.
+    """
+    try:
+        yield
+    except Exception:
+        _update_tables(launch, (), show)  # of what was finished before
+        raise
+    if launch.table and _log.isEnabledFor(logging.INFO):
+        print(escape_lines(f"\n{launch.table}\n"), file=sys.stderr)
+    with phase("making the tables"):
+        _update_tables(launch, swept_settings(launch.swept), show)
+    launch.check_failed()
+
+
+def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
+    """Rebuild the tables of the datasets that a launch has finished runs on, and show its runs in them.
+
+    Where one or two settings were swept over, scores are drawn against them.
+    """
+    ran, updated = {record.run_id for record in launch.finished}, []
+    for root in sorted({point.config.results_dir for point in launch.points}):
+        results = Results(Path(root).expanduser())
+        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
+            table = update_table(results, name, redraw=False)
+            curves = update_curves(results, name, swept, required=False, run_ids=ran) if len(swept) in (1, 2) else []
+            updated.append(UpdatedTable(table, results, tuple(curves)))
+    if updated:
+        show(updated, launch.records() or launch.finished)

@@ -13,14 +13,13 @@ from longsumbench.core import settings_without_effect
 from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
+from longsumbench.runs.overrides import swept_settings
 from longsumbench.runs.pipeline import BASELINES, Point, needs_no_work, run_point, score_baselines
 from longsumbench.runs.plan import Planned, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.typed_overrides import swept_settings
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
-from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
-from longsumbench.sweeps.status import describe_progress, status_table
+from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep, describe_progress, status_table
 from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)

@@ -26,7 +26,9 @@ class LeadConfig:
 
     name: Text = setting("lead", "name of the system")
     length: SummaryWords = setting(
-        "train", "a number | train: the mean target | reference: the example's (an oracle)", "words"
+        "train",
+        "length of the extract: a number | train: the mean target | reference: the example's (an oracle)",
+        "words",
     )
     title: bool = setting(False, "begin with the title", source=_PAPER)
     rank: RankerName = setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
@@ -41,7 +43,7 @@ class RandomConfig:
     """Sentences drawn at random from the whole source."""
 
     name: Text = setting("random", "name of the system")
-    length: SummaryWords = setting("train", "as for lead", "words")
+    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
 
 
 @dataclass
@@ -49,7 +51,7 @@ class LexRankConfig:
     """The paragraphs most similar to all others, best first."""
 
     name: Text = setting("lexrank", "name of the system")
-    length: SummaryWords = setting("train", "as for lead", "words")
+    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
     damping: FractionBelowOne = setting(0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004")
 
 
@@ -60,12 +62,12 @@ class RankedExtractConfig:
     name: Text = setting("ranker", "name of the system")
     rank: RankerName = setting("lexrank", "the ranker (longsumbench list rankers); none: the order of the source")
     unit: RankedUnit = setting("sentence", "sentence | paragraph | section: what is scored and copied")
-    length: SummaryWords = setting("train", "as for lead", "words")
+    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
     redundancy: Fraction = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
     ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER)
-    ranker_steps: Count = setting(5_000, "of the LSTM ranker's training", "optimizer steps")
-    ranker_batch_size: BatchSize = setting(8, "of a step of the LSTM ranker", "titles")
-    vocabulary_size: RankerVocabulary = setting(32_000, "of the LSTM ranker's tokenizer", "entries", _PAPER)
+    ranker_steps: Count = setting(5_000, "length of the LSTM ranker's training", "optimizer steps")
+    ranker_batch_size: BatchSize = setting(8, "batch size of the LSTM ranker", "titles")
+    vocabulary_size: RankerVocabulary = setting(32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER)
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a learned ranker."""

@@ -6,30 +6,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.core import (
-    UNRANKED,
-    Cut,
-    Decoding,
-    Example,
-    FitContext,
-    FitReport,
-    Summary,
-    System,
-    Truncation,
-    count_words,
-    learned_ranker,
-    texts_to_rank,
-)
+from longsumbench import core
 from longsumbench.errors import DataError
-from longsumbench.modeling.extraction import (
-    ScoredSpans,
-    extract,
-    extract_length,
-    leading_sentences,
-    mean_target_words,
-)
-from longsumbench.modeling.paragraphs import paragraphs_of
+from longsumbench.modeling import extraction
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
+from longsumbench.modeling.units import paragraphs_of
 from longsumbench.models.baselines.config import (
     LeadConfig,
     LexRankConfig,
@@ -41,52 +22,33 @@ from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import oracle_sentences
 
 
-class FixedLength(System):
+class FixedLength(core.System):
     """Base class of systems that write `model.length` words."""
 
     def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig | RankedExtractConfig) -> None:
         super().__init__(config)
-        self.oracle = config.length == "reference"
+        self.capabilities = core.Capabilities(oracle=config.length == "reference")
 
-    def fit(self, context: FitContext) -> FitReport:
-        """Learn the length, as `ready_to_read` does."""
-        self.ready_to_read(context)
-        return FitReport()
-
-    def ready_to_read(self, context: FitContext) -> None:
-        """Learn the mean length of the training targets if `model.length=train`.
-
-        Raises:
-            DataError: there is no training split.
-        """
+    def prepare(self, context: core.FitContext) -> None:
+        """Learn the mean length of the training targets if `model.length=train`."""
         if self.config.length == "train":
             train = context.train
             if train is None or len(train) == 0:
                 raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
-            self.state["length"] = mean_target_words(train)
+            self.state["length"] = extraction.mean_target_words(train)
 
-    def source_ledger(self, example: Example) -> Truncation | None:
+    def ledgers(self, example: core.Example) -> tuple[core.Truncation | None, None]:
         """Return the ledger of the example's summary, which is cheap to make."""
-        (summary,) = self.summarize([example], Decoding())
-        return summary.truncation
+        (summary,) = self.summarize([example], core.Decoding())
+        return summary.truncation, None
 
-    def length(self, example: Example) -> int:
+    def length(self, example: core.Example) -> int:
         """Return the number of words to write for an example.
 
         Raises:
             UsageError: `model.length=train`, and `fit` was not called.
         """
-        return extract_length(self.config.length, example, self.state.get("length"), "model.length")
-
-    def try_out(self, device: str, shown_as: str) -> None:
-        """Check the learned length.
-
-        Raises:
-            DataError: it is not a number of words.
-        """
-        length = self.state.get("length", 1)
-        if not isinstance(length, int) or length < 1:
-            raise DataError(f"{shown_as}: the length in its state, {length!r}, is not a number of words; fit it again")
+        return extraction.extract_length(self.config.length, example, self.state.get("length"), "model.length")
 
 
 class RankedBaseline(FixedLength):
@@ -95,10 +57,10 @@ class RankedBaseline(FixedLength):
     def __init__(self, config: LeadConfig | RankedExtractConfig) -> None:
         super().__init__(config)
         self.ranking = Ranking(config.rank, config.ranker_settings)
-        if learned_ranker(config.rank):
-            self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
+        if core.learned_ranker(config.rank):
+            self.decided_by = frozenset({"seed"})  # only the ranker's training uses it
 
-    def check_examples(self, examples: Iterable[Example]) -> None:
+    def check_examples(self, examples: Iterable[core.Example]) -> None:
         """Check that every example has the title or query that its ranker needs, if there is one."""
         self.ranking.check_examples(examples)
 
@@ -106,13 +68,9 @@ class RankedBaseline(FixedLength):
         """Return the settings and the version of a learned ranker."""
         return {**super().identity(), **self.ranking.identity()}
 
-    def ready_to_read(self, context: FitContext) -> None:
-        """Learn the length, and fit the ranker.
-
-        Raises:
-            DataError: there is no training split.
-        """
-        super().ready_to_read(context)
+    def prepare(self, context: core.FitContext) -> None:
+        """Learn the length, and fit the ranker."""
+        super().prepare(context)
         self.ranking.prepare(context)
 
     def save(self, folder: Path) -> None:
@@ -136,20 +94,20 @@ class Lead(RankedBaseline):
 
     Config = LeadConfig
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
         self.ranking.use_device(decoding.device)
         for example in examples:
             title = [example.title] if self.config.title and example.title else []
             sentences = [*title, *self._sentences(example)]
-            yield _first_words(example, sentences, self.length(example), count_words(title))
+            yield _first_words(example, sentences, self.length(example), core.count_words(title))
 
-    def _sentences(self, example: Example) -> list[str]:
+    def _sentences(self, example: core.Example) -> list[str]:
         """Return the source's sentences, in the order of the ranked paragraphs if there is a ranker."""
-        if self.config.rank == UNRANKED:
+        if self.config.rank == core.UNRANKED:
             return list(example.sentences())
         paragraphs = list(example.texts("paragraph"))
-        order = self.ranking.order(example, texts_to_rank(example))
+        order = self.ranking.order(example, core.texts_to_rank(example))
         return list(chain.from_iterable(paragraphs[index] for index in order))
 
 
@@ -161,15 +119,15 @@ class RankedExtract(RankedBaseline):
 
     Config = RankedExtractConfig
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield an extract of every example, one sentence per line."""
         self.ranking.use_device(decoding.device)
         for example in examples:
             parts = paragraphs_of(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
-            scored = ScoredSpans([part.span for part in parts], scores)
-            lines = extract(example, scored, self.length(example), self.config.redundancy)
-            yield Summary(example.id, "\n".join(lines), _all_read(example))
+            scored = extraction.ScoredSpans([part.span for part in parts], scores)
+            chosen = extraction.chosen_sentences(example, scored, self.length(example), self.config.redundancy)
+            yield core.Summary(example.id, "\n".join(chosen.values()), _all_read(example))
 
 
 class LexRank(FixedLength):
@@ -181,13 +139,15 @@ class LexRank(FixedLength):
 
     Config = LexRankConfig
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the best paragraphs of every example, one sentence per line."""
         for example in examples:
             paragraphs = list(example.texts("paragraph"))
             order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
             ranked = list(chain.from_iterable(paragraphs[index] for index in order))
-            yield Summary(example.id, "\n".join(leading_sentences(ranked, self.length(example))), _all_read(example))
+            yield core.Summary(
+                example.id, "\n".join(extraction.leading_sentences(ranked, self.length(example))), _all_read(example)
+            )
 
 
 class Random(FixedLength):
@@ -200,37 +160,39 @@ class Random(FixedLength):
     Config = RandomConfig
     decided_by = frozenset({"seed"})
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield a random extract of every example, one sentence per line."""
         for example in examples:
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
             random.Random(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
-            yield Summary(example.id, "\n".join(leading_sentences(sentences, self.length(example), order)))
+            yield core.Summary(
+                example.id, "\n".join(extraction.leading_sentences(sentences, self.length(example), order))
+            )
 
 
-class Oracle(System):
+class Oracle(core.System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
     Config = OracleConfig
-    oracle = True
+    capabilities = core.Capabilities(oracle=True)
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
         rouge = RougeScorer()
         for example in examples:
             sentences = list(example.sentences())
-            yield Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
+            yield core.Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
 
 
-def _all_read(example: Example) -> Truncation:
+def _all_read(example: core.Example) -> core.Truncation:
     """Return the ledger of a system that reads the whole source, in words."""
-    return Truncation(example.source_words(), example.source_words())
+    return core.Truncation(example.source_words(), example.source_words())
 
 
-def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:
+def _first_words(example: core.Example, sentences: Sequence[str], length: int, title_words: int = 0) -> core.Summary:
     """Return the first `length` words of some sentences; the ledger counts the source without the title."""
-    summary_lines = leading_sentences(sentences, length)
-    seen, source = max(0, count_words(summary_lines) - title_words), example.source_words()
-    cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
-    return Summary(example.id, "\n".join(summary_lines), Truncation(source, source, cuts))
+    summary_lines = extraction.leading_sentences(sentences, length)
+    seen, source = max(0, core.count_words(summary_lines) - title_words), example.source_words()
+    cuts = (core.Cut("length", source - seen, source - seen),) if seen < source else ()
+    return core.Summary(example.id, "\n".join(summary_lines), core.Truncation(source, source, cuts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from longsumbench.core import (
     Depth,
@@ -30,13 +31,19 @@ class EtadsConfig(NeuralConfig):
     decode_length: TargetTokens = setting(100, "longest target and output", "tokens", "ETADS §4.1", decides="units")
     d_model: Width = setting(512, "width", source="ETADS §4.1")
     d_ff: Width = setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
-    num_heads: Heads = setting(8, "of every attention", "heads", "ETADS §4.1")
-    encoder_layers: Depth = setting(4, "of the encoder", "layers", "ETADS §4.1")
-    decoder_layers: Depth = setting(4, "of the decoder", "layers", "ETADS §4.1")
+    num_heads: Heads = setting(8, "heads of every attention", "heads", "ETADS §4.1")
+    encoder_layers: Depth = setting(4, "depth of the encoder", "layers", "ETADS §4.1")
+    decoder_layers: Depth = setting(4, "depth of the decoder", "layers", "ETADS §4.1")
     dropout: FractionBelowOne = setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
     tokenizer: Text = setting("words", "words: of the training split | trained: byte-level BPE | hub name or folder")
-    vocabulary_size: VocabularySize = setting(50_000, "of a trained tokenizer", "entries", "ETADS §4.1")
+    vocabulary_size: VocabularySize = setting(
+        50_000, "size of a trained tokenizer's vocabulary", "entries", "ETADS §4.1"
+    )
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions; they start as sinusoids (ETADS §3.1)."""
+        return {"max_position_embeddings": max(self.input_length, self.decode_length)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,11 +54,7 @@ class EtadsConfig(NeuralConfig):
 
 
 def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: int) -> list[int]:
-    """Return sorted layer numbers of a stack, counted from 1; None means all.
-
-    Raises:
-        UsageError: there is no such layer, or one is named twice.
-    """
+    """Return sorted layer numbers of a stack, counted from 1; None means all."""
     if layers is None:
         return list(range(1, depth + 1))
     listed = f"{key}=[{','.join(map(str, layers))}]"

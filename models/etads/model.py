@@ -19,11 +19,10 @@ from transformers.models.bart.modeling_bart import (
 )
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
-from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import UnitEncoder
-from longsumbench.models.etads.focus import FocusAttention
-from longsumbench.models.etads.saliency import SaliencyAttention
+from longsumbench.models.etads.attention import FocusAttention, SaliencyAttention
 
 
 @strict
@@ -38,7 +37,7 @@ class EtadsModelConfig(BartConfig):
     label_smoothing: float = 0.0
 
 
-class FocusEncoder(StartsParts, UnitEncoder):
+class FocusEncoder(InitializesModules, UnitEncoder):
     """As UnitEncoder (post-norm), except: its positions are learned, and some of its layers focus (ETADS §3.2)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:
@@ -54,7 +53,7 @@ class FocusEncoder(StartsParts, UnitEncoder):
         return placed
 
 
-class SelectingDecoder(StartsParts, BartDecoder):
+class SelectingDecoder(InitializesModules, BartDecoder):
     """As BartDecoder, except: the embeddings have no norm, and some of its layers select (ETADS §3.3)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:

@@ -1,24 +1,24 @@
-"""The system ETADS: what it reads, its network and its evidence."""
+"""The system ETADS: what it reads, and its evidence."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from longsumbench.core import WINDOW_AXIS, Evidence, Example
-from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network
+from longsumbench.core import WINDOW_AXIS, Capabilities, Decoding, Evidence, Example
+from longsumbench.modeling.extraction import ScoredSpans, score_spans
+from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.recording import recorded
+from longsumbench.modeling.nn.folded_attention import recorded
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence, Units, join_units, prepend_query, split_snippets
+from longsumbench.models.etads.attention import Focus, Gate
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import Focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
-from longsumbench.models.etads.saliency import Gate
 
 
 class EtadsReader(UnitReader):
@@ -49,44 +49,34 @@ class EtadsReader(UnitReader):
         return [self.encode(document) for document in sentences]
 
 
-class EtadsNetwork(Network):
-    """The network; its positions start as sinusoids (ETADS §3.1)."""
-
-    Model = EtadsForConditionalGeneration
-    config: EtadsConfig
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of positions."""
-        return {"max_position_embeddings": max(self.config.input_length, self.config.decode_length)}
-
-
 class Etads(NeuralSystem):
     """ETADS: a Transformer over the leading tokens, with focus in the encoder and selection in the decoder."""
 
-    Config, Reader, Network = EtadsConfig, EtadsReader, EtadsNetwork
-    gives_attention = True
-    extracts = True
+    Config, Reader, Model = EtadsConfig, EtadsReader, EtadsForConditionalGeneration
+    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True)
     reader: EtadsReader
     config: EtadsConfig
 
     def __init__(self, config: EtadsConfig) -> None:
         super().__init__(config)
-        self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
-        self.extracts = bool(config.saliency_layers)
+        has_evidence, selects = bool(config.focus_layers or config.saliency_layers), bool(config.saliency_layers)
+        self.capabilities = replace(self.capabilities, keeps_evidence=has_evidence, extracts=selects)
 
-    def span_weights(self, example: Example, output: Written) -> tuple[list[tuple[int, int]], NDArray[Any]]:
-        """Return the sentences that were read, and the mean saliency of their tokens in every step: [n, T]."""
-        saliency = self.evidence(output).arrays["saliency"]  # [T, S]
-        steps, length = saliency.shape
-        tokens = self.reader.sentence_tokens(example)
-        sentences = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
-        means = [saliency[:, slice(*tokens[index])].mean(1) for index in sentences]
-        return [(index, index + 1) for index in sentences], np.array(means).reshape(len(sentences), steps)
+    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+        """Yield the mean saliency of the sentences that were read, over their tokens and all steps of a summary."""
+        for output in generate_texts(self.model, self.reader, examples, decoding):
+            saliency = self.evidence(output).arrays["saliency"]  # [T, S]
+            steps, length = saliency.shape
+            tokens = self.reader.sentence_tokens(output.example)
+            sentences = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
+            means = np.array([saliency[:, slice(*tokens[index])].mean(1) for index in sentences])
+            spans = [(index, index + 1) for index in sentences]
+            yield score_spans(spans, means.reshape(len(sentences), steps), output.units.truncation)
 
-    def evidence(self, output: Written) -> Evidence:
+    def evidence(self, output: GeneratedText) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""
         with recorded(self.model, Focus) as windows, recorded(self.model, Gate) as saliencies:
-            self.decode_again(output)
+            decode_again(self.model, self.reader, output)
         units, output_ids = output.units, output.ids
         arrays: dict[str, Any] = {}
         axes: dict[str, tuple[str, ...]] = {}

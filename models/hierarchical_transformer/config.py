@@ -1,7 +1,7 @@
 """Settings of the Hierarchical Transformer and the Flat Transformer (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
@@ -22,10 +22,14 @@ class TransformerConfig(RankedConfig):
 
     d_model: Width = setting(256, "width", source=_PAPER)
     d_ff: Width = setting(1024, "width of the feed-forward layers", source=_PAPER)
-    num_heads: Heads = setting(8, "of every attention, and of pooling", "heads")
-    encoder_layers: Depth = setting(5, "that encode a paragraph alone", "layers", _PAPER)
+    num_heads: Heads = setting(8, "heads of every attention, and of pooling", "heads")
+    encoder_layers: Depth = setting(5, "depth of the encoder of single paragraphs", "layers", _PAPER)
     decoder_layers: Depth | None = setting(None, "null: 6 (released checkpoint), or 1 (official default)", "layers")
     fidelity: _NormOrder = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return whether the model is as in the released code."""
+        return {"official": self.fidelity == "official"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,13 +44,17 @@ class HierarchicalTransformerConfig(TransformerConfig):
     name: Text = setting("hierarchical_transformer", "name of the system")
     num_paragraphs: Count = setting(24, "best paragraphs read (L')", "paragraphs", _PAPER, decides="units")
     test_num_paragraphs: Count | None = setting(None, "num_paragraphs of examples to summarize", decides="summaries")
-    global_layers: GlobalLayers = setting(2, "that relate paragraphs; 0: w/o GT of Table 3", "layers", _PAPER)
-    pooling_heads: Heads | None = setting(None, "of pooling; null: num_heads; 1: w/o MP of Table 3", "heads")
+    global_layers: GlobalLayers = setting(
+        2, "number of layers that relate paragraphs; 0: w/o GT of Table 3", "layers", _PAPER
+    )
+    pooling_heads: Heads | None = setting(None, "heads of the pooling; null: num_heads; 1: w/o MP of Table 3", "heads")
     paragraph_positions: bool = setting(True, "positions include the paragraph's rank; false: w/o PP of Table 3")
     graph: _Graph = setting(
         "none", "none | similarity | discourse: replaces a head of global layers (§3.2.4)", decides="units"
     )
-    entities: Entities = setting("auto", "of the graph: spacy | capitals | auto: spaCy if installed", decides="units")
+    entities: Entities = setting(
+        "auto", "entities of the graph: spacy | capitals | auto: spaCy if installed", decides="units"
+    )
     spacy_model: Text = setting("en_core_web_sm", "finds entities: a package or a folder", decides="units")
 
     def __post_init__(self) -> None:
@@ -74,4 +82,8 @@ class FlatTransformerConfig(TransformerConfig):
     input_length: TokenCount = setting(
         800, "longest input", "tokens", "Hierarchical Transformer, Table 2", decides="units"
     )
-    encoder_layers: Depth = setting(6, "of the encoder", "layers", _PAPER)
+    encoder_layers: Depth = setting(6, "depth of the encoder", "layers", _PAPER)
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return that the model has no global layers, and positions of tokens alone."""
+        return {**super().model_entries(multi_document), "global_layers": 0, "paragraph_positions": False}

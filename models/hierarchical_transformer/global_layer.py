@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 
 from longsumbench.errors import UsageError
-from longsumbench.modeling.nn.dropout import dropout
-from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.modeling.nn.initialization import OwnInitialization
 from longsumbench.modeling.nn.masks import at_least_single, never_empty
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
 _PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: pooling is cheap
@@ -63,17 +62,13 @@ class PackedParagraphs(NamedTuple):
         return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(grouped))
 
 
-class PerHead(SelfStarting):
+class PerHead(OwnInitialization):
     """One matrix per head (H heads of width E): [..., H, E] → [..., H, E]."""
 
     def __init__(self, num_heads: int, head_width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_heads, head_width, head_width))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
-        xavier_heads(self.weight)
 
     def forward(self, heads: Tensor) -> Tensor:
         """Multiply."""

@@ -19,7 +19,7 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
-from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.masks import at_least_single
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder
@@ -43,7 +43,7 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
     label_smoothing: float = 0.0
 
 
-class HierarchicalEncoder(StartsParts, UnitEncoder):
+class HierarchicalEncoder(InitializesModules, UnitEncoder):
     """As UnitEncoder, except: global layers follow, and positions include the paragraph's rank (Eqs. 7–10)."""
 
     padding = _PADDING

@@ -1,71 +1,123 @@
-"""The systems Hierarchical Transformer and Flat Transformer: their networks and evidence."""
+"""The systems Hierarchical Transformer and Flat Transformer: what they read, and their evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+import datasets
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from longsumbench.core import ATTENDED_AXIS, Evidence, Example
-from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network
+from longsumbench.core import ATTENDED_AXIS, Capabilities, Decoding, Evidence, Example, FitContext
+from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.extraction import ScoredSpans, score_spans
+from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.folded_attention import recorded_attention
-from longsumbench.modeling.nn.recording import recorded
+from longsumbench.modeling.nn.folded_attention import recorded, recorded_attention
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.models.hierarchical_transformer.config import (
-    FlatTransformerConfig,
-    HierarchicalTransformerConfig,
-    TransformerConfig,
-)
+from longsumbench.modeling.unit_reader import BestParagraphs
+from longsumbench.modeling.units import Limits, Units, prepend_query
+from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.hierarchical_transformer.entities import find_entities, pipeline_identity
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
+from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
 from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
-from longsumbench.models.hierarchical_transformer.readers import FlatReader, HierarchicalReader
 
 
-class HierarchicalNetwork(Network):
-    """The network with global layers."""
+class GraphCollator(UnitCollator):
+    """As UnitCollator, plus `unit_graph` [B, U, U], 0 where a unit is absent, if the rows have graphs."""
 
-    Model = HierarchicalTransformerForConditionalGeneration
-    config: TransformerConfig
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return whether it is as in the released code."""
-        return {"official": self.config.fidelity == "official"}
+    matrices = ("unit_graph",)
 
 
-class FlatNetwork(HierarchicalNetwork):
-    """The network without global layers."""
+class HierarchicalReader(BestParagraphs):
+    """Reads the title and the best paragraphs, one unit each; a graph may relate them."""
 
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return that it has no global layers, and positions of tokens alone."""
-        return {**super().own_settings(multi_document), "global_layers": 0, "paragraph_positions": False}
+    Collator = GraphCollator
+    config: HierarchicalTransformerConfig
+
+    def __init__(self, config: HierarchicalTransformerConfig, version: int = 1) -> None:
+        super().__init__(config, version)
+        if config.graph != "none":
+            self.columns = {"unit_graph": datasets.List(datasets.List(datasets.Value("float32")))}
+
+    def limits(self, training: bool) -> Limits:
+        """Return the limits of the input."""
+        config, limits = self.config, super().limits(training)
+        number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
+        return replace(limits, num_paragraphs=number)
+
+    def prepare(self, context: FitContext) -> None:
+        """Check that spaCy is installed if it is needed; then fit or load the ranker."""
+        if self.config.graph == "discourse":
+            find_entities(self.config.entities, self.config.spacy_model)
+        super().prepare(context)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
+        uses_spacy = self.config.graph == "discourse" and self.config.entities == "spacy"
+        spacy = {"spacy": pipeline_identity(self.config.spacy_model)} if uses_spacy else {}
+        return {**super().identity(), **spacy}
+
+    def read(self, example: Example, limits: Limits) -> Units:
+        """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
+        query = self.query(example, limits.paragraph_length)
+        length, reserved = limits.paragraph_length - len(query), len(query)
+        units, paragraphs = self.best(example, replace(limits, paragraph_length=length, reserved=reserved))
+        units = prepend_query(units, query)
+        if self.config.graph == "none":
+            return units
+        texts, places = [paragraph.text for paragraph in paragraphs], [paragraph.place for paragraph in paragraphs]
+        graph = self.graph([example.title or "", *texts], [None, *places])
+        return replace(units, columns={"unit_graph": graph.tolist()})
+
+    def graph(self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]) -> NDArray[np.float32]:
+        """Return the graph between paragraphs (Hierarchical Transformer, Appendix): [units, units], edge weights."""
+        if self.config.graph == "similarity":
+            return similarity_graph(texts)
+        return discourse_graph(texts, places, find_entities(self.config.entities, self.config.spacy_model))
+
+
+class FlatReader(BestParagraphs):
+    """Reads the title and the best paragraphs as one text, cut at the input length."""
+
+    config: FlatTransformerConfig
+
+    def marked(self, units: Units) -> Units:
+        """Return the units; with fidelity=official each ends with the end token, which `input_length` does not count.
+
+        Choice: the released code marks paragraphs and the end with two tokens; vocabularies here have only one.
+        """
+        if self.config.fidelity != "official":
+            return units
+        end = self.tokenizer.eos_token_id
+        return replace(units, ids=tuple([*ids, end] if ids else [] for ids in units.ids))
 
 
 class HierarchicalTransformer(NeuralSystem):
     """Encode the best paragraphs separately, relate them by global layers, and decode from all their tokens."""
 
-    Config, Reader, Network = HierarchicalTransformerConfig, HierarchicalReader, HierarchicalNetwork
-    gives_attention = True
-    keeps_evidence = True
-    extracts = True
+    Config, Reader = HierarchicalTransformerConfig, HierarchicalReader
+    Model = HierarchicalTransformerForConditionalGeneration
+    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True)
 
-    def span_weights(self, example: Example, output: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
-        """Return the paragraphs that were read, and the attention per token to each in every step: [P, T].
+    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+        """Yield the attention per token to each paragraph that was read, the mean over all steps of a summary.
 
         Choice: attention to a paragraph is a sum over its tokens, so a long one gets more. An extract has a number of
         words, so the attention per token decides.
         """
-        units = output.units
-        tokens = np.array([max(1, len(ids)) for ids in units.ids])
-        return units.spans, self.evidence(output).arrays["attention"] / tokens[:, None]
+        for output in generate_texts(self.model, self.reader, examples, decoding):
+            tokens = np.array([max(1, len(ids)) for ids in output.units.ids])
+            weights = self.evidence(output).arrays["attention"] / tokens[:, None]
+            yield score_spans(output.units.spans, weights, output.units.truncation)
 
-    def evidence(self, output: Written) -> Evidence:
+    def evidence(self, output: GeneratedText) -> Evidence:
         """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""
         last = self.model.model.decoder.layers[-1].encoder_attn
         with recorded(self.model, ParagraphAttention) as related, recorded_attention(last) as weights:
-            self.decode_again(output)
+            decode_again(self.model, self.reader, output)
         units, output_ids = output.units, output.ids
         per_token = weights[-1][0].float().mean(0)[: len(output_ids)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]
@@ -87,5 +139,5 @@ class HierarchicalTransformer(NeuralSystem):
 class FlatTransformer(NeuralSystem):
     """Join the title and the best paragraphs, cut them, and read them as one text."""
 
-    Config, Reader, Network = FlatTransformerConfig, FlatReader, FlatNetwork
-    gives_attention = True
+    Config, Reader, Model = FlatTransformerConfig, FlatReader, HierarchicalTransformerForConditionalGeneration
+    capabilities = Capabilities(gives_attention=True)

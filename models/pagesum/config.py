@@ -1,7 +1,7 @@
 """Settings of PageSum (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import (
     Between,
@@ -41,32 +41,42 @@ class PageSumConfig(NeuralConfig):
 
     name: Text = setting("pagesum", "name of the system")
     locality: _Locality = setting(
-        "spatial", "a page: spatial (neighbours) | discourse (section) | document", decides="units"
+        "spatial", "what a page holds: spatial (neighbours) | discourse (section) | document", decides="units"
     )
     decoding: Decoder = setting("page", "page: each page predicts and has a weight | global: one decoder reads all")
     split: _Split | None = setting(
         None, "spatial pages of: sentences | tokens; null: tokens if only sizes are set", decides="units"
     )
-    num_pages: Count | None = setting(None, "of split=sentences; null: 7", "pages", "PageSum §5.2", decides="units")
+    num_pages: Count | None = setting(
+        None, "number of pages with split=sentences; null: 7", "pages", "PageSum §5.2", decides="units"
+    )
     page_size: PageTokens | None = setting(
         None, "longest page, with start and end; null: 1,024", "tokens", "PageSum §5.2", decides="units"
     )
-    max_pages: Count = setting(8, "at most: sections or documents", "pages", "PageSum §5.3", decides="units")
+    max_pages: Count = setting(
+        8, "most pages (sections or documents) that are read", "pages", "PageSum §5.3", decides="units"
+    )
     max_input_tokens: TokenCount | None = setting(
-        None, "of split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
+        None, "longest input with split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
     )
     decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
-    fidelity: _Released = setting("default", "default | official: as the released code, see the card", decides="units")
-    init: Text = setting("facebook/bart-large-cnn", "a BART checkpoint: hub name or folder; or random")
+    fidelity: _Released = setting(
+        "default", "variant: default | official (as the released code, see the card)", decides="units"
+    )
+    init: Text = setting(
+        "facebook/bart-large-cnn", "initial weights: a BART checkpoint (hub name or folder), or random"
+    )
     size: _BartSize = setting("large", "base | large, of init=random; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
-    num_heads: Heads | None = setting(None, "of every attention", "heads")
-    encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
-    decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
+    num_heads: Heads | None = setting(None, "heads of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "depth of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "depth of the decoder", "layers")
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
-    tokenizer: Text = setting("trained", "of init=random: trained (byte-level BPE) | words | hub name or folder")
-    vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries")
+    tokenizer: Text = setting(
+        "trained", "tokenizer with init=random: trained (byte-level BPE) | words | hub name or folder"
+    )
+    vocabulary_size: VocabularySize = setting(32_776, "size of a trained tokenizer's vocabulary", "entries")
     sizes = SIZES
 
     def __post_init__(self) -> None:
@@ -99,6 +109,11 @@ class PageSumConfig(NeuralConfig):
             limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
             raise UsageError(f"{limit}; here page_size and num_pages (or max_pages) limit the input")
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and whether training is as in the released code."""
+        positions = max(self.page_size or 0, self.decode_length)
+        return {"max_position_embeddings": positions, "official": self.fidelity == "official"}
 
     @property
     def text_length(self) -> int:

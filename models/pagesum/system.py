@@ -1,47 +1,149 @@
-"""The system PageSum and its evidence."""
+"""The system PageSum: its model, at random or with the weights of a BART checkpoint, and its evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.core import REFERENCE_AXIS, Evidence, Example
-from longsumbench.modeling.generation import Written
+from longsumbench.core import REFERENCE_AXIS, Capabilities, Decoding, Evidence, Example, FitContext
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling import checkpoints
+from longsumbench.modeling.extraction import ScoredSpans, score_spans
+from longsumbench.modeling.generation import GeneratedText, generate_texts, text_batch
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.unit_encoder import TokenTable
-from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.models.pagesum.config import PageSumConfig
-from longsumbench.models.pagesum.network import PageSumNetwork
-from longsumbench.models.pagesum.reader import PageReader
+from longsumbench.modeling.tokenizer import load_tokenizer, token_texts
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.models.pagesum.config import SIZES, PageSumConfig
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.models.pagesum.pages import PageReader
+
+_ADOPTED = ("bart", PageSumModelConfig.model_type)  # model types whose checkpoints it can start from
+
+
+class PageSumBuilder(ModelBuilder):
+    """As ModelBuilder, except: it starts from checkpoints of BART or PageSum."""
+
+    config: PageSumConfig
+
+    def model_config(
+        self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedConfig:
+        """Return the model's configuration; decoding starts with the end token, as BART's."""
+        config = super().model_config(vocabulary, special, multi_document)
+        config.decoder_start_token_id = config.eos_token_id
+        return config
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights."""
+        return _force_first_token(super().build(reader), reader.tokenizer.bos_token_id)
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
+        if self.config.init == "random":
+            return None
+        try:
+            folder = checkpoints.model_folder(self.config.init, "model.init")
+        except EnvironmentProblem as problem:
+            raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
+        described = checkpoints.read_config(folder)
+        with checkpoints.reading_checkpoint(f"model.init={folder}"):
+            if (kind := described["model_type"]) not in _ADOPTED:
+                adopted = " or ".join(_ADOPTED)
+                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{kind}', not of {adopted}")
+            _check_start(self.config, described)
+        return folder
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new."""
+        folder = self.initial_folder()
+        if folder is None:
+            return super().initial_model(reader)
+        with checkpoints.reading_checkpoint(f"model.init={folder}"):
+            settings = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING)
+            settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
+            settings.dropout = self.config.dropout
+            model, missing, unexpected = checkpoints.load_network(
+                self.Model, folder, f"model.init={folder}", settings, dtype=torch.float32
+            )
+            if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
+                raise UsageError(f"the weights in {folder} are not those of a BART: {', '.join(sorted(odd)[:3])} …")
+            return _force_first_token(model, model.config.bos_token_id)
+
+    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
+        """Return the tokenizer; check that it has a start token, and an embedding for every token."""
+        folder, shown_as = self.initial_folder(), f"model.init={self.config.init}"
+        tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
+        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
+            owner = self.config.init if folder else self.config.tokenizer
+            raise UsageError(f"the tokenizer of {owner} has no start token other than its end token: choose another")
+        if folder:
+            with checkpoints.reading_checkpoint(shown_as):
+                entries = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING).vocab_size
+            checkpoints.check_vocabulary(tokenizer, entries, shown_as)
+        return tokenizer
+
+
+def _check_start(config: PageSumConfig, described: dict[str, Any]) -> None:
+    """Check page size, target length and the given widths and depths against a checkpoint."""
+    positions = described["max_position_embeddings"]
+    if described.get("tie_word_embeddings") is False:
+        raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
+    for name in ("page_size", "decode_length"):
+        if (length := getattr(config, name)) > positions:
+            raise UsageError(f"model.{name}={length}: model.init={config.init} has only {positions} positions")
+    library_names = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
+    sizes = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
+    stored = {name: described[library_names.get(name, name)] for name in sizes}
+    if unlike := [name for name, size in sizes.items() if size != stored[name]]:
+        name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+        remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+        raise UsageError(f"model.{name}={sizes[name]}, but model.init={config.init} has {stored[name]}: {remedy}")
+
+
+def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
+    """Force every summary to begin with a token, as BART's summarization checkpoints do.
+
+    A checkpoint's other generation settings are dropped: the library would use them as defaults of `decode.*`.
+    """
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+    special = {name: getattr(model.config, name) for name in names}
+    model.generation_config = GenerationConfig(forced_bos_token_id=token, **special)
+    return model
 
 
 class PageSum(NeuralSystem):
     """PageSum: encode and decode every page separately; mix the hidden states at every step by learned confidences."""
 
-    Config, Reader, Network = PageSumConfig, PageReader, PageSumNetwork
-    keeps_reference_evidence = True
-    extracts = True
+    Config, Reader, Model, Builder = PageSumConfig, PageReader, PageSumForConditionalGeneration, PageSumBuilder
+    capabilities = Capabilities(keeps_reference_evidence=True, extracts=True)
     config: PageSumConfig
 
     def __init__(self, config: PageSumConfig) -> None:
         super().__init__(config)
-        self.keeps_evidence = self.extracts = config.decoding == "page"
-        self.gives_attention = config.decoding == "global"
+        pages = config.decoding == "page"
+        self.capabilities = replace(
+            self.capabilities, keeps_evidence=pages, extracts=pages, gives_attention=config.decoding == "global"
+        )
 
-    def span_weights(self, example: Example, output: Written) -> tuple[Sequence[tuple[int, int]], NDArray[Any]]:
-        """Return the sentences of each page, and its confidence in every step: [P, T]."""
-        return output.units.spans, self.evidence(output).arrays["confidence"]
+    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+        """Yield the confidence of each page, the mean over all steps of a summary."""
+        for output in generate_texts(self.model, self.reader, examples, decoding):
+            yield score_spans(output.units.spans, self.evidence(output).arrays["confidence"], output.units.truncation)
 
     @torch.inference_mode()
-    def evidence(self, output: Written) -> Evidence:
+    def evidence(self, output: GeneratedText) -> Evidence:
         """Return the confidences of the pages at every token of the output, and of a given reference.
 
         They are computed again, given the output: beam search does not keep them.
         """
         units, output_ids, reference = output.units, output.ids, output.reference
-        pages = self.model.model.encoder(**self.batch(output))
+        pages = self.model.model.encoder(**text_batch(self.model, self.reader, output))
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
         text = output_ids[1:] if output_ids[:1] == [begin] else output_ids  # the start token is forced, and is not text
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}

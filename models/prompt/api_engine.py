@@ -7,24 +7,25 @@ broken JSON) are retried. A request that the server cannot answer has an `Answer
 environment variable; it is sent to the server and nowhere else.
 """
 
-import json
 import logging
 import os
 import random
 import re
-import time
+import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, parse_json
@@ -33,10 +34,11 @@ from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
-from longsumbench.models.prompt.request_cache import RequestCache
 
 _log = logging.getLogger(__name__)
 
+REQUESTS = "requests.sqlite"  # name of the request cache
+_LONGEST_WAIT = 60.0  # seconds for another process that writes into it
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
@@ -111,16 +113,14 @@ class ApiEngine:
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
-        escaped = (rf"\\*(?:{re.escape(char)}|(?i:u{ord(char):04x}))" for char in self._key or "")
-        self._key_in_json = re.compile("".join(escaped))  # whichever characters are escaped, even twice
         self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
         weakref.finalize(self, self._client.close)
-        self._cache = RequestCache.of_user()
+        self._cache = RequestCache(user_cache().root / REQUESTS)
         self._limit = "max_tokens"  # its name in a request
         self._reached = False  # True once the server has answered
-        self._cut_reported = self._uncounted_reported = False
+        self._reported = set[str]()
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template."""
@@ -134,7 +134,7 @@ class ApiEngine:
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
         _check_server_settings(decoding)
-        bodies = [self._body(request, decoding) for request in requests]
+        bodies = [_request_body(self._config, request, decoding) for request in requests]
         version = {"api_version": self._config.api_version} if self._config.api_version else {}
         keys = [digest({"base_url": self._config.base_url, **version, **body}) for body in bodies]
         unique, received = dict(zip(keys, bodies, strict=True)), dict[str, _Reply | SuiteError]()
@@ -157,21 +157,6 @@ class ApiEngine:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 
-    def _body(self, request: Request, decoding: Decoding) -> dict[str, Any]:
-        """Return the JSON of a request: everything that decides the answer, except the address."""
-        body: dict[str, Any] = {
-            "model": self._config.checkpoint,
-            "messages": [dict(message) for message in request.messages],
-            "max_tokens": request.max_tokens,
-            "temperature": decoding.temperature,
-            "stream": False,
-        }
-        if decoding.temperature:
-            body |= {"top_p": decoding.top_p, "seed": request.seed}
-        if self._config.thinking is not None:
-            body["chat_template_kwargs"] = {"enable_thinking": self._config.thinking}
-        return body | (self._config.extra_body or {})
-
     def _reply(self, request: tuple[str, dict[str, Any]], stopping: Event) -> _Reply | SuiteError:
         """Return the reply to a request (key, body) from the cache or from the server, or why there is none."""
         key, body = request
@@ -189,7 +174,7 @@ class ApiEngine:
                 return self._post(body)
             except _Fault as fault:
                 if attempt > self._config.retries or stopping.is_set():
-                    problem = self._lasting(f"failed {attempt} times ({fault})")
+                    problem = _lasting_error(self._config, f"failed {attempt} times ({fault})")
                     if fault.of_request:
                         return problem
                     raise problem from fault
@@ -203,57 +188,29 @@ class ApiEngine:
     def _post(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request once; return the server's JSON, or why it refuses this request."""
         sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
-        deadline = time.monotonic() + self._config.timeout_seconds
         try:
-            with self._client.stream("POST", "chat/completions", json=sent) as response:
-                text = self._received(response, deadline)
+            response = self._client.post("chat/completions", json=sent)
         except self._http.RequestError as error:
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
-                raise self._lasting(f"cannot be reached ({error})") from error
+                raise _lasting_error(self._config, f"cannot be reached ({error})") from error
             raise _Fault(describe_error(error)) from error
-        self._reached, status = True, response.status_code
+        self._reached, status, text = True, response.status_code, str(response.text)
+        if self._key and len(self._key) >= _SHORTEST_SECRET:
+            text = text.replace(self._key, "<key>")
         if status in _RETRIED or status >= 500:
-            raise _Fault(f"HTTP {status}: {self._quote(text)}", _wait_asked_for(response.headers))
+            raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
         if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
             self._limit = "max_completion_tokens"  # newer models of OpenAI refuse the old name, others the new one
             return self._post(body)
         if status == 400 and "content_filter" in text:
             return _FILTERED
         if status != 200:
-            refusal = self._refusal(status, self._quote(text))
+            refusal = _refusal(self._config, self._key, status, _quote(text))
             if status in _OF_REQUEST:
                 return refusal
             raise refusal
-        return self._checked(text)
-
-    def _received(self, response: Any, deadline: float) -> str:
-        """Return the text of a response without the key; it must be whole at a time of the monotonic clock."""
-        parts = []
-        for part in response.iter_bytes():
-            parts.append(part)
-            if time.monotonic() > deadline:
-                raise _Fault(f"no whole answer in model.timeout_seconds={self._config.timeout_seconds:g}")
-        text = b"".join(parts).decode("utf-8", "replace")
-        return text if len(self._key or "") < _SHORTEST_SECRET else self._key_in_json.sub("<key>", text)
-
-    def _checked(self, text: str) -> str:
-        """Return the JSON of a reply after checking it; half of a surrogate pair becomes a question mark."""
-        if re.search(r"\\u[dD][89a-fA-F]", text):
-            with suppress(ValueError):
-                text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
-        try:
-            reply = parse_json(text, _Reply)
-        except BadFile as error:
-            if text.lstrip().startswith("<"):
-                raise EnvironmentProblem(
-                    f"model.base_url={self._config.base_url} answers with a web page instead of JSON: correct the"
-                    " address, which usually ends in /v1"
-                ) from error
-            problem = f"its answer is not that of a chat model ({error}): {self._quote(text)}"
-            raise _Fault(problem, of_request=True) from error
-        if (reason := reply.choices[0].finish_reason) in _FAILED:
-            raise _Fault(f"finish_reason={reason}: {self._quote(text)}", of_request=True)
+        _check_reply(self._config, text)
         return text
 
     def _read(self, request: Request, reply: _Reply | SuiteError) -> Answer:
@@ -267,11 +224,15 @@ class ApiEngine:
         prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
         if self.tokenizer:
             sent = self.count(request.messages)
-            self._report_cut(prompt_tokens or sent, sent)
             prompt_tokens = prompt_tokens or sent
             output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+            if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
+                problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
+                advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
+                self._warn_once("cut", f"{problem}: {advice}")
         elif None in (usage.prompt_tokens, usage.completion_tokens):
-            self._report_uncounted()
+            problem = "gives no token counts (usage), so token counts and price stay 0"
+            self._warn_once("uncounted", f"{problem}: add model.tokenizer to count them")
         is_refused = choice.finish_reason == "content_filter" or bool(message.refusal)
         return Answer(
             text="" if is_refused else text,
@@ -281,46 +242,117 @@ class ApiEngine:
             output_tokens=output_tokens,
         )
 
-    def _report_cut(self, num_tokens: int, sent: int) -> None:
-        """Warn once if the server counts far fewer tokens in a prompt than were sent, as Ollama does if it cuts it."""
-        if num_tokens < _WHOLE_PROMPT * sent and not self._cut_reported:
-            self._cut_reported = True
-            problem = f"counted {num_tokens:,} tokens in a prompt of {sent:,}"
-            advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
-            _log.warning(f"model.base_url={self._config.base_url} {problem}: {advice}")
+    def _warn_once(self, kind: str, problem: str) -> None:
+        if kind not in self._reported:
+            self._reported.add(kind)
+            _log.warning(f"model.base_url={self._config.base_url} {problem}")
 
-    def _report_uncounted(self) -> None:
-        """Warn once that nothing counts the tokens."""
-        if not self._uncounted_reported:
-            self._uncounted_reported = True
-            problem = "gives no token counts (usage), so token counts and price stay 0"
-            _log.warning(f"model.base_url={self._config.base_url} {problem}: add model.tokenizer to count them")
 
-    def _lasting(self, problem: str) -> SuiteError:
-        advice = "check the server and the address, then run the same command again; finished answers are kept"
-        return EnvironmentProblem(f"model.base_url={self._config.base_url} {problem}: {advice}")
+class RequestCache:
+    """Answers by the hash of everything that decides them, in one SQLite file in the user's cache folder.
 
-    def _refusal(self, status: int, message: str) -> SuiteError:
-        """Return the error for a request that the server does not accept."""
-        config, setting = self._config, f"model.base_url={self._config.base_url}"
-        if status in (401, 403):
-            name = f"the environment variable {config.key_variable}"
-            problem = f"refuses the key in {name}" if self._key else f"wants a key: put it into {name}"
-            return EnvironmentProblem(f"{setting} {problem} (HTTP {status}); model.key_variable names another variable")
-        if status == 404:
-            advice = "correct model.checkpoint, or the address, which usually ends in /v1"
-            return UsageError(f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}")
-        if _TOO_LONG.search(message):
-            advice = "choose a smaller model.input_length or model.decode_length"
-            return UsageError(f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}")
-        return UsageError(f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings")
+    An answer is stored as soon as it arrives, so a killed run asks only for what is missing. Threads and processes may
+    share the file. It has SQLite's rollback journal: WAL would not work for processes on several machines.
 
-    def _quote(self, text: str) -> str:
-        """Return what a server said, on one line, without the key."""
+    Args:
+        path: the file; it is created if needed.
+
+    Raises:
+        EnvironmentProblem: the file cannot be used; so do all methods.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._open() as database:
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)"
+            )
+
+    def get(self, key: str) -> str | None:
+        """Return a stored answer, or None."""
+        with self._open() as database:
+            row = database.execute("SELECT answer FROM answers WHERE key = ?", [key]).fetchone()
+        return row[0] if row else None
+
+    def put(self, key: str, model: str, answer: str) -> None:
+        """Store an answer; an earlier one with this key is replaced. The model's name helps to find answers."""
+        with self._open() as database:
+            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", [key, model, answer])
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection; opening one takes 0.1 ms, and no threads share it."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=_LONGEST_WAIT)) as database, database:
+                yield database
+        except sqlite3.Error as error:
+            raise EnvironmentProblem(
+                f"{self.path}: the request cache cannot be used ({error}): delete the file, or choose another folder"
+                " by the environment variable LONGSUMBENCH_CACHE"
+            ) from error
+
+
+def _request_body(config: PromptConfig, request: Request, decoding: Decoding) -> dict[str, Any]:
+    """Return the JSON of a request: everything that decides the answer, except the address."""
+    body: dict[str, Any] = {
+        "model": config.checkpoint,
+        "messages": [dict(message) for message in request.messages],
+        "max_tokens": request.max_tokens,
+        "temperature": decoding.temperature,
+        "stream": False,
+    }
+    if decoding.temperature:
+        body |= {"top_p": decoding.top_p, "seed": request.seed}
+    if config.thinking is not None:
+        body["chat_template_kwargs"] = {"enable_thinking": config.thinking}
+    return body | (config.extra_body or {})
+
+
+def _check_reply(config: PromptConfig, text: str) -> None:
+    """Check the JSON of a reply.
+
+    Raises:
+        EnvironmentProblem: it is a web page.
+        _Fault: it is not that of a chat model, or the server could not end the answer.
+    """
+    try:
+        reply = parse_json(text, _Reply)
+    except BadFile as error:
         if text.lstrip().startswith("<"):
-            return "a web page"
-        hidden = self._key_in_json.sub("<key>", text) if self._key else text
-        return escape_line(" ".join(hidden.split()))[:_LONGEST_QUOTE] or "no text"
+            problem = f"model.base_url={config.base_url} answers with a web page instead of JSON"
+            raise EnvironmentProblem(f"{problem}: correct the address, which usually ends in /v1") from error
+        problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
+        raise _Fault(problem, of_request=True) from error
+    if (reason := reply.choices[0].finish_reason) in _FAILED:
+        raise _Fault(f"finish_reason={reason}: {_quote(text)}", of_request=True)
+
+
+def _lasting_error(config: PromptConfig, problem: str) -> SuiteError:
+    advice = "check the server and the address, then run the same command again; finished answers are kept"
+    return EnvironmentProblem(f"model.base_url={config.base_url} {problem}: {advice}")
+
+
+def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -> SuiteError:
+    """Return the error for a request that the server does not accept."""
+    setting = f"model.base_url={config.base_url}"
+    if status in (401, 403):
+        name = f"the environment variable {config.key_variable}"
+        problem = f"refuses the key in {name}" if key else f"wants a key: put it into {name}"
+        return EnvironmentProblem(f"{setting} {problem} (HTTP {status}); model.key_variable names another variable")
+    if status == 404:
+        advice = "correct model.checkpoint, or the address, which usually ends in /v1"
+        return UsageError(f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}")
+    if _TOO_LONG.search(message):
+        advice = "choose a smaller model.input_length or model.decode_length"
+        return UsageError(f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}")
+    return UsageError(f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings")
+
+
+def _quote(text: str) -> str:
+    """Return what a server said, on one line."""
+    if text.lstrip().startswith("<"):
+        return "a web page"
+    return escape_line(" ".join(text.split()))[:_LONGEST_QUOTE] or "no text"
 
 
 def _read_key(variable: str) -> str | None:

@@ -45,7 +45,9 @@ class PromptConfig:
     device_map: DeviceMap | None = setting(
         None, "shares the weights out over GPUs: as in transformers; null: one device", decides="summaries"
     )
-    tokenizer: Text | None = setting(None, "of engine=api, folder or hub name; without it only truncate=none")
+    tokenizer: Text | None = setting(
+        None, "tokenizer with engine=api, folder or hub name; without it only truncate=none"
+    )
     chat_template: _Template = setting("model", "model: its own | none: the messages, joined by blank lines")
     thinking: bool | None = setting(None, "enable_thinking of the chat template; null: the template's default")
     thinking_end: Text = setting("</think>", "the text of an answer up to this mark is removed")
@@ -63,21 +65,25 @@ class PromptConfig:
         None, "longest prompt, with the chat template; null: the model's positions less decode_length", "tokens"
     )
     decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
-    base_url: Text | None = setting(None, "of engine=api: address of the server (http://localhost:8000/v1)")
+    base_url: Text | None = setting(None, "address of the server of engine=api (http://localhost:8000/v1)")
     key_variable: _Variable = setting(
-        "OPENAI_API_KEY", "of engine=api: the environment variable that has the key", decides="nothing"
+        "OPENAI_API_KEY", "environment variable that has the key of engine=api", decides="nothing"
     )
-    key_header: _KeyHeader = setting("Authorization", "of engine=api: that, or api-key (Azure)", decides="nothing")
-    api_version: Text | None = setting(None, "of engine=api, sent as ?api-version= (Azure)", later=True)
-    extra_body: dict[Text, Any] | None = setting(None, "of engine=api, more fields of every request", later=True)
-    parallel_requests: _Parallel = setting(8, "of engine=api, at once", "requests", decides="nothing")
-    timeout_seconds: _Seconds = setting(600.0, "of engine=api, for one request", "seconds", decides="nothing")
-    retries: _Retries = setting(6, "of engine=api, of a request that failed", decides="nothing")
+    key_header: _KeyHeader = setting(
+        "Authorization", "header that has the key of engine=api: Authorization, or api-key (Azure)", decides="nothing"
+    )
+    api_version: Text | None = setting(None, "version of the server's API, sent as ?api-version= (Azure)")
+    extra_body: dict[Text, Any] | None = setting(None, "further fields of every request of engine=api")
+    parallel_requests: _Parallel = setting(8, "requests of engine=api at once", "requests", decides="nothing")
+    timeout_seconds: _Seconds = setting(
+        600.0, "longest time for one request of engine=api", "seconds", decides="nothing"
+    )
+    retries: _Retries = setting(6, "repetitions of a request of engine=api that failed", decides="nothing")
     input_price: _Price | None = setting(
-        None, "of engine=api, of a million prompt tokens", "US dollars", decides="nothing"
+        None, "price of a million prompt tokens of engine=api", "US dollars", decides="nothing"
     )
     output_price: _Price | None = setting(
-        None, "of engine=api, of a million answered tokens", "US dollars", decides="nothing"
+        None, "price of a million answered tokens of engine=api", "US dollars", decides="nothing"
     )
     released: ReleaseDate | None = setting(
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"

@@ -10,7 +10,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
@@ -45,48 +44,119 @@ _LONGEST_NAMES = 200  # characters of the ids in a message
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
 
-@dataclass
 class Dialogue:
-    """What is asked about one example, and what was answered so far.
+    """The requests about one example, and what was answered so far.
+
+    Args:
+        system: the system that asks.
+        example: the example; an empty text gets no request.
 
     Attributes:
-        example: the example.
         ledger: of its text; None if its tokens are unknown.
         prompts: the requests to answer next; empty when the summary is written.
-        tokens: of the text in these prompts.
-        text: the summary.
-        complete: False if an answer, or its thinking, stopped at the length limit.
-        counts: of requests, tokens, refusals and failures.
         problem: why there is no answer to a request; None if there is one to each.
-        sent: all requests so far.
+
+    Raises:
+        UsageError: there is no room for the text, or it does not fit and must not be cut.
     """
 
-    example: Example
-    ledger: Truncation | None
-    prompts: list[list[Message]]
-    tokens: int = 0
-    text: str = ""
-    complete: bool = True
-    counts: Counter[str] = field(default_factory=Counter)
-    problem: SuiteError | None = None
-    sent: list[list[Message]] = field(default_factory=list)
+    def __init__(self, system: "PromptSystem", example: Example) -> None:
+        self.system, self.example = system, example
+        self.prompts: list[list[Message]] = []
+        self.problem: SuiteError | None = None
+        self._sent: list[list[Message]] = []
+        self._tokens = 0  # of the text in the current prompts
+        self._text, self._complete = "", True
+        self._counts = Counter[str]()
+        self.ledger = self._begin(_passage(system, example), system.config.truncate)
+
+    def _begin(self, passage: Passage, policy: str) -> Truncation | None:
+        """Set the first requests, and return the ledger."""
+        if not passage.text:
+            return Truncation(0, 0)
+        if self.system.engine.tokenizer is None or self.system.budget is None:
+            self.prompts = [self.system.messages(self.example, passage.text)]
+            return None
+        text = self._long_text(passage, self.system.budget)
+        if text.excess <= 0 or policy == "stages":
+            self._ask_about(text)
+            return text.ledger([(0, len(passage.text))])
+        if policy == "none":
+            raise _too_long(self.system, text.budget + text.excess, self.example.id)
+        shortened, ledger = text.shortened(policy)
+        if not shortened:
+            raise _too_long(self.system, text.budget - text.room, self.example.id)
+        self.prompts = [self.system.messages(self.example, shortened)]
+        return ledger
+
+    def _long_text(self, passage: Passage, budget: int) -> LongText:
+        engine = self.system.engine
+        return LongText(
+            passage, engine.tokenizer, lambda text: engine.count(self.system.messages(self.example, text)), budget
+        )
+
+    def _ask_about(self, text: LongText) -> None:
+        """Set the requests about a text, in parts if it is too long."""
+        parts = [text.passage.text] if text.excess <= 0 else text.parts()
+        if not parts:
+            raise _too_long(self.system, text.budget - text.room, self.example.id)
+        self.prompts = [self.system.messages(self.example, part) for part in parts]
+        self._tokens = len(text.offsets)
 
     def requests(self, decoding: Decoding, limit: int) -> list[Request]:
         """Return the next requests, each with its own seed."""
-        first = len(self.sent)
-        self.sent.extend(self.prompts)
+        first = len(self._sent)
+        self._sent.extend(self.prompts)
         return [
             Request(tuple(prompt), int(digest([decoding.seed, self.example.id, number])[:8], 16), limit)
             for number, prompt in enumerate(self.prompts, start=first)
         ]
 
-    def as_text(self) -> str:
-        """Return all messages that were sent, each after a line with its request and its role."""
-        return "\n\n".join(
-            f"── request {number} of {len(self.sent)}, {message['role']}\n{message['content']}"
-            for number, prompt in enumerate(self.sent, start=1)
-            for message in prompt
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Take the answers to the requests; of several, ask for one summary of them, in stages if it must be."""
+        texts = [self._add_answer(answer) for answer in answers]
+        self.prompts = []
+        self.problem = next((answer.problem for answer in answers if answer.problem), None)
+        if self.problem:
+            self._counts["failed"] = 1
+        elif len(texts) == 1:
+            self._text = texts[0]
+        elif (passage := Passage.of_summaries(texts)).text:
+            assert self.system.budget is not None
+            text = self._long_text(passage, self.system.budget)
+            if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:  # it might never end
+                self._text, self._complete = "\n".join(texts), False
+            else:
+                self._ask_about(text)
+
+    def _add_answer(self, answer: Answer) -> str:
+        """Count an answer, and return its text without the thinking; empty if the thinking does not end."""
+        engine, config = self.system.engine, self.system.config
+        thinking, mark, text = answer.text.rpartition(config.thinking_end)
+        unfinished = not mark and (
+            thinking_start(config.thinking_end) in answer.text or _template_starts_thinking(engine, config)
         )
+        if unfinished:
+            thinking, text = answer.text, ""
+        self._complete &= answer.complete and not unfinished
+        self._counts.update(
+            requests=1,
+            prompt_tokens=answer.prompt_tokens,
+            output_tokens=answer.output_tokens,
+            thinking_tokens=_tokens_within(engine, thinking + mark, answer),
+            refused=int(answer.refused),
+        )
+        return text.strip()
+
+    def summary(self, keep_inputs: bool) -> Summary:
+        """Return the summary, with the price of its tokens in US dollars if there is one."""
+        counts: dict[str, float] = {name: self._counts[name] for name in _ANSWER_COUNTS}
+        prices = self.system.config.input_price, self.system.config.output_price
+        if prices[0] is not None and prices[1] is not None:
+            dollars = counts["prompt_tokens"] * prices[0] + counts["output_tokens"] * prices[1]
+            counts["price"] = dollars / 1_000_000
+        tokens, text_read = self._counts["output_tokens"], _sent_text(self._sent) if keep_inputs else None
+        return Summary(self.example.id, self._text, self.ledger, self._complete, tokens, counts=counts, read=text_read)
 
 
 class PromptSystem(System):
@@ -107,7 +177,7 @@ class PromptSystem(System):
         super().__init__(config)
         self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
         if config.shots:
-            self.decided_by = frozenset({"decode", "seed"})  # type: ignore[misc] # the examples are drawn
+            self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
 
     @cached_property
     def engine(self) -> LanguageModel:
@@ -159,7 +229,7 @@ class PromptSystem(System):
     def facts(self) -> dict[str, Any]:
         """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
         kinds = self._kinds or {(self.state.get("queried", False), self.state.get("multi_document", False))}
-        names = sorted({self._prompt_name(*kind) for kind in kinds})
+        names = sorted({self.prompt_name(*kind) for kind in kinds})
         return {
             **self.engine.facts(),
             "context": self.budget,
@@ -180,31 +250,22 @@ class PromptSystem(System):
         lengths: list[tuple[int, str]] = []
         for example in examples:
             self._kinds.add(_prompt_kind(example))
-            if self._prompt_of(example).asks_query and not example.query:
+            if self.prompt_of(example).asks_query and not example.query:
                 problem = f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none"
                 raise UsageError(f"{problem}: choose another prompt")
             if self.budget is not None and self.engine.tokenizer is not None:
-                text = self._passage(example).text if refuses else ""
-                lengths.append((self.engine.count(self._messages(example, text, words)), example.id))
+                text = _passage(self, example).text if refuses else ""
+                lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
         limit = 0 if self.budget is None else self.budget if refuses else self.budget - 1  # a token of the text
         if too_long := [length for length in lengths if length[0] > limit]:
-            raise self._too_long(*max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
-
-    def _too_long(self, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:
-        """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
-        refuses = self.config.truncate == "none"
-        advice = f"choose {'another model.truncate, ' if refuses else ''}a larger model.input_length"
-        return UsageError(
-            f"{subject} too long: example '{example}' needs {tokens:,} tokens{'' if refuses else ' without its text'},"
-            f" model.input_length allows {self.budget:,}; {advice}, a shorter model.prompt or fewer model.shots"
-        )
+            raise _too_long(self, *max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
 
     def fit(self, context: FitContext) -> FitReport:
-        """Learn what the prompts need, as `ready_to_read` does."""
-        self.ready_to_read(context)
+        """Learn what the prompts need, as `prepare` does."""
+        self.prepare(context)
         return FitReport(parameters=self.engine.facts().get("parameters", 0))
 
-    def ready_to_read(self, context: FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
 
         Raises:
@@ -225,9 +286,9 @@ class PromptSystem(System):
             problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
             _log.warning(f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length")
         if self.config.shots and train is not None:
-            self.state["shots"] = self._drawn_shots(train, context.recipe.seed)
+            self.state["shots"] = self._draw_shots(train, context.recipe.seed)
 
-    def _drawn_shots(self, train: Split, seed: int) -> list[Message]:
+    def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number, turns = self.config.shots, list[Message]()
         longest = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
@@ -236,9 +297,7 @@ class PromptSystem(System):
         random.Random(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
         for example in (train[place] for place in places):
             answer = " ".join(example.references[0])
-            *_, question = self._prompt_of(example).messages(
-                self._passage(example).text, example.query, count_words([answer])
-            )
+            question = self.messages(example, _passage(self, example).text, count_words([answer]))[-1]
             turn: list[Message] = [question, {"role": "assistant", "content": answer}]
             if self.engine.count(turn) <= longest:
                 turns.extend(turn)
@@ -249,9 +308,9 @@ class PromptSystem(System):
             " tokens, so that all fit into half of a prompt: choose fewer model.shots or a larger model.input_length"
         )
 
-    def source_ledger(self, example: Example) -> Truncation | None:
+    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return what `summarize` would cut from an example; None without a tokenizer."""
-        return self._dialogue(example).ledger
+        return Dialogue(self, example).ledger, None
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order; an empty one of an example without an answer.
@@ -259,145 +318,76 @@ class PromptSystem(System):
         Raises:
             SuiteError: an example has no answer, and `decoding.failed` is "stop". Answers about the others are kept.
         """
-        dialogues = [self._dialogue(example) for example in examples]
+        dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
             requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
-                self._continue(dialogue, [next(answers) for _ in dialogue.prompts])
+                dialogue.add_answers([next(answers) for _ in dialogue.prompts])
         problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
         _report_failed(problems, decoding.failed)
-        for dialogue in dialogues:
-            text_read = dialogue.as_text() if decoding.keep_inputs != "none" else None
-            tokens = dialogue.counts["output_tokens"]
-            yield Summary(
-                dialogue.example.id,
-                dialogue.text,
-                dialogue.ledger,
-                dialogue.complete,
-                tokens,
-                counts=self._counts(dialogue),
-                read=text_read,
-            )
+        yield from (dialogue.summary(decoding.keep_inputs != "none") for dialogue in dialogues)
 
-    def _dialogue(self, example: Example) -> Dialogue:
-        """Return the first requests about an example; none about an empty text.
-
-        Raises:
-            UsageError: there is no room for the text, or it does not fit and must not be cut.
-        """
-        passage, policy = self._passage(example), self.config.truncate
-        if not passage.text:
-            return Dialogue(example, Truncation(0, 0), [])
-        if self.engine.tokenizer is None or self.budget is None:
-            return Dialogue(example, None, [self._messages(example, passage.text)])
-        text = self._long_text(example, passage)
-        if text.excess <= 0 or policy == "stages":
-            return self._stage(Dialogue(example, text.ledger([(0, len(passage.text))]), []), text)
-        if policy == "none":
-            raise self._too_long(text.budget + text.excess, example.id)
-        shortened, ledger = text.shortened(policy)
-        if not shortened:
-            raise self._too_long(text.budget - text.room, example.id)
-        return Dialogue(example, ledger, [self._messages(example, shortened)])
-
-    def _stage(self, dialogue: Dialogue, text: LongText) -> Dialogue:
-        """Ask about a text, in parts if it is too long."""
-        parts = [text.passage.text] if text.excess <= 0 else text.parts()
-        if not parts:
-            raise self._too_long(text.budget - text.room, dialogue.example.id)
-        dialogue.prompts = [self._messages(dialogue.example, part) for part in parts]
-        dialogue.tokens = len(text.offsets)
-        return dialogue
-
-    def _continue(self, dialogue: Dialogue, answers: Sequence[Answer]) -> None:
-        """Add the answers to the next requests; of several, ask for one summary of them, in stages if it must be."""
-        texts = [self._without_thinking(dialogue, answer) for answer in answers]
-        dialogue.prompts = []
-        dialogue.problem = next((answer.problem for answer in answers if answer.problem), None)
-        if dialogue.problem:
-            dialogue.counts["failed"] = 1
-            return
-        if len(texts) == 1:
-            dialogue.text = texts[0]
-            return
-        passage = Passage.of_summaries(texts)
-        if not passage.text:
-            return
-        tokens, text = dialogue.tokens, self._long_text(dialogue.example, passage)
-        if text.excess > 0 and len(text.offsets) > _SHORTER * tokens:  # it might never end
-            dialogue.text, dialogue.complete = "\n".join(texts), False
-            return
-        self._stage(dialogue, text)
-
-    def _without_thinking(self, dialogue: Dialogue, answer: Answer) -> str:
-        """Count an answer, and return its text without the thinking; empty if the thinking does not end."""
-        end = self.config.thinking_end
-        thinking, mark, text = answer.text.rpartition(end)
-        unfinished = not mark and (self._thinking_is_open or thinking_start(end) in answer.text)
-        if unfinished:
-            thinking, text = answer.text, ""
-        dialogue.complete &= answer.complete and not unfinished
-        dialogue.counts.update(
-            requests=1,
-            prompt_tokens=answer.prompt_tokens,
-            output_tokens=answer.output_tokens,
-            thinking_tokens=self._tokens_within(thinking + mark, answer),
-            refused=int(answer.refused),
-        )
-        return text.strip()
-
-    def _tokens_within(self, text: str, answer: Answer) -> int:
-        """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
-        if self.engine.tokenizer is None:
-            return round(answer.output_tokens * len(text) / max(1, len(answer.text)))
-        return min(answer.output_tokens, len(self.engine.tokenizer(text, add_special_tokens=False)["input_ids"]))
-
-    @cached_property
-    def _thinking_is_open(self) -> bool:
-        """True if the chat template writes the mark that begins the thinking, so that no answer has it."""
-        tokenizer = self.engine.tokenizer
-        if tokenizer is None or not tokenizer.chat_template:
-            return False
-        text = chat_text(tokenizer, [{"role": "user", "content": "a text"}], self.config)
-        return text.rstrip().endswith(thinking_start(self.config.thinking_end))
-
-    def _counts(self, dialogue: Dialogue) -> dict[str, float]:
-        """Return the counts of an example, and their price in US dollars if there is one."""
-        counts: dict[str, float] = {name: dialogue.counts[name] for name in _ANSWER_COUNTS}
-        of_input, of_output = self.config.input_price, self.config.output_price
-        if of_input is not None or of_output is not None:
-            dollars = counts["prompt_tokens"] * (of_input or 0) + counts["output_tokens"] * (of_output or 0)
-            counts["price"] = dollars / 1_000_000
-        return counts
-
-    def _prompt_name(self, queried: bool, several: bool) -> str:
-        """Return the name of the prompt that was chosen, or that fits examples of a kind."""
+    def prompt_name(self, queried: bool, several: bool) -> str:
+        """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
         several = self.state.get("multi_document", several)
         return self.config.prompt or ("query" if queried else "documents" if several else "document")
 
-    def _prompt_of(self, example: Example) -> Prompt:
-        return self.prompts[self._prompt_name(*_prompt_kind(example))]
+    def prompt_of(self, example: Example) -> Prompt:
+        """Return the prompt of an example."""
+        return self.prompts[self.prompt_name(*_prompt_kind(example))]
 
-    def _passage(self, example: Example) -> Passage:
-        return Passage.of_example(example, self._prompt_of(example).label)
+    def messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
+        """Return the prompt of an example with a text; the drawn examples come after the system's message.
 
-    def _messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
-        """Return the prompt of an example with a text; the examples come after the system's message."""
+        Args:
+            example: the example.
+            text: what is in the place of its documents.
+            words: the length to ask for; None: as `model.length` says.
+        """
         if words is None:
             words = extract_length(self.config.length, example, self.state.get("length"), "model.length")
-        *system, question = self._prompt_of(example).messages(text, example.query, words)
+        *system, question = self.prompt_of(example).messages(text, example.query, words)
         return [*system, *self.state.get("shots", ()), question]
 
-    def _long_text(self, example: Example, passage: Passage) -> LongText:
-        assert self.budget is not None
-        return LongText(
-            passage,
-            self.engine.tokenizer,
-            lambda text: self.engine.count(self._messages(example, text)),
-            self.budget,
-        )
+
+def _passage(system: PromptSystem, example: Example) -> Passage:
+    return Passage.of_example(example, system.prompt_of(example).label)
+
+
+def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
+    """Return all messages of some requests, each after a line with its request and its role."""
+    return "\n\n".join(
+        f"── request {number} of {len(prompts)}, {message['role']}\n{message['content']}"
+        for number, prompt in enumerate(prompts, start=1)
+        for message in prompt
+    )
+
+
+def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
+    """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
+    if engine.tokenizer is None:
+        return round(answer.output_tokens * len(text) / max(1, len(answer.text)))
+    return min(answer.output_tokens, len(engine.tokenizer(text, add_special_tokens=False)["input_ids"]))
+
+
+def _template_starts_thinking(engine: LanguageModel, config: PromptConfig) -> bool:
+    """Return True if the chat template writes the mark that begins the thinking, so that no answer has it."""
+    if engine.tokenizer is None or not engine.tokenizer.chat_template:
+        return False
+    text = chat_text(engine.tokenizer, [{"role": "user", "content": "a text"}], config)
+    return text.rstrip().endswith(thinking_start(config.thinking_end))
+
+
+def _too_long(system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:
+    """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
+    refuses = system.config.truncate == "none"
+    advice = f"choose {'another model.truncate, ' if refuses else ''}a larger model.input_length"
+    return UsageError(
+        f"{subject} too long: example '{example}' needs {tokens:,} tokens{'' if refuses else ' without its text'},"
+        f" model.input_length allows {system.budget:,}; {advice}, a shorter model.prompt or fewer model.shots"
+    )
 
 
 def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:

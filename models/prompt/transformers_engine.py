@@ -18,17 +18,7 @@ from transformers import (
 
 from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
-from longsumbench.modeling.checkpoints import (
-    check_complete,
-    check_vocabulary,
-    checkpoint_facts,
-    checkpoint_identity,
-    load_config,
-    load_network,
-    model_folder,
-    read_tokenizer,
-    reading_checkpoint,
-)
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.config import PromptConfig
@@ -75,8 +65,8 @@ class TransformersEngine:
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
         self.named = f"model.checkpoint={config.checkpoint}"
-        self.folder = model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
-        self.described = load_config(AutoModelForCausalLM, self.folder, self.named)
+        self.folder = checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
+        self.described = checkpoints.load_config(AutoModelForCausalLM, self.folder, self.named)
         kind = f"{self.named} is a checkpoint of '{self.described.model_type}'"
         if self.described.is_encoder_decoder:
             raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
@@ -91,7 +81,7 @@ class TransformersEngine:
         Raises:
             UsageError: the checkpoint has none.
         """
-        tokenizer = read_tokenizer(self.folder, self.named)
+        tokenizer = checkpoints.read_tokenizer(self.folder, self.named)
         if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
             raise UsageError(f"{self.named} has no fast tokenizer: choose a checkpoint with a tokenizer.json")
         return tokenizer
@@ -108,10 +98,12 @@ class TransformersEngine:
         options: dict[str, Any] = {"dtype": getattr(torch, name) if name else self.described.dtype or torch.float32}
         if self.config.device_map:
             options["device_map"] = self.config.device_map
-        network, missing, _ = load_network(AutoModelForCausalLM, self.folder, self.named, self.described, **options)
-        check_complete(missing, self.named)
-        with reading_checkpoint(self.named):
-            check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
+        network, missing, _ = checkpoints.load_network(
+            AutoModelForCausalLM, self.folder, self.named, self.described, **options
+        )
+        checkpoints.check_complete(missing, self.named)
+        with checkpoints.reading_checkpoint(self.named):
+            checkpoints.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
         return network.eval()
 
     @cached_property
@@ -133,11 +125,11 @@ class TransformersEngine:
 
     def identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name."""
-        return checkpoint_identity(self.folder)
+        return checkpoints.checkpoint_identity(self.folder)
 
     def facts(self) -> dict[str, Any]:
         """Return name, commit and size of the model."""
-        facts = checkpoint_facts(self.config.checkpoint, self.folder)
+        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.folder)
         return {"engine": "transformers", **facts, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:

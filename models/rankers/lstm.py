@@ -1,4 +1,7 @@
-"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): predicts how much of the summary a paragraph contains."""
+"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): predicts how much of the summary a paragraph contains.
+
+It learns from paragraphs with their ROUGE-2 recall of the reference.
+"""
 
 import hashlib
 import json
@@ -7,30 +10,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import datasets
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
-from longsumbench.core import LearnedRanker, RankerSettings, Recipe, Scores, Split, outcome_settings
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
+from longsumbench.modeling.collate import stored_rows
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
+from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
-from longsumbench.models.rankers.lstm_rows import ROWS_VERSION, query_version, stored_training_rows, token_ids
+from longsumbench.progress import track
+from longsumbench.rouge.all_pairs import number_words, rouge_n
+from longsumbench.rouge.scorer import RougeScorer
 
 _BATCH_TOKENS = 16_384  # of paragraphs in a batch, with padding, when scoring
 _VALIDATION_EXAMPLES = 500  # most validation examples for the choice of the best weights
 _VALIDATIONS = 10  # per training
+TEXT_LENGTH = 500  # most tokens read of a title or paragraph; labels are for the whole paragraph
+ROW_LENGTH = 2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
+ROWS_VERSION = 1  # increases, with LstmRanker.version, when training rows change
 _FITTED = "fit.json"  # written last; an artifact with this file is trained
 
 
-class LstmRanker(LearnedRanker):
+class LstmRanker(core.LearnedRanker):
     """Ranker of two LSTMs that predict the ROUGE-2 recall of paragraphs (Hierarchical Transformer, Eqs. 1–6)."""
 
     version: ClassVar[int] = 1
@@ -48,7 +59,11 @@ class LstmRanker(LearnedRanker):
 
     @classmethod
     def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+        cls,
+        train: core.Split | None,
+        validation: core.Split | None,
+        settings: core.RankerSettings,
+        stages: ArtifactCache,
     ) -> Self:
         """Return the ranker trained on a training split, from the artifact cache if it is there.
 
@@ -70,7 +85,7 @@ class LstmRanker(LearnedRanker):
             splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
         inputs = {
             "ranker": "lstm",
-            "settings": outcome_settings(settings),
+            "settings": core.outcome_settings(settings),
             "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
             "version": [cls.version, ROWS_VERSION],
@@ -88,8 +103,8 @@ class LstmRanker(LearnedRanker):
         cls,
         folder: Path,
         tokenizer: PreTrainedTokenizerBase,
-        splits: Sequence[tuple[Split, range]],
-        settings: RankerSettings,
+        splits: Sequence[tuple[core.Split, range]],
+        settings: core.RankerSettings,
         stages: ArtifactCache,
     ) -> None:
         """Build the artifact; a killed training continues from its newest complete checkpoint."""
@@ -113,7 +128,7 @@ class LstmRanker(LearnedRanker):
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     @torch.inference_mode()
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
         """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
         self.model.to(choose_device(self.device))
         first, *texts = token_ids(self.tokenizer, [title or "", *paragraphs])
@@ -136,11 +151,7 @@ class LstmRanker(LearnedRanker):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load what `save` wrote.
-
-        Raises:
-            DataError: a file is damaged or missing, or is not of an LSTM ranker.
-        """
+        """Load what `save` wrote."""
         ranker_name = f"the ranker {folder}"
         model, missing, unexpected = load_network(LstmRankerModel, folder, ranker_name)
         if missing or unexpected:
@@ -150,9 +161,9 @@ class LstmRanker(LearnedRanker):
         return cls(model, tokenizer)
 
 
-def _recipe(settings: RankerSettings) -> Recipe:
+def _recipe(settings: core.RankerSettings) -> core.Recipe:
     """Return the training recipe: Adagrad, constant learning rate 0.15 (Hierarchical Transformer §4), float32."""
-    return Recipe(
+    return core.Recipe(
         optimizer="adagrad",
         learning_rate=0.15,
         schedule="constant",
@@ -167,7 +178,7 @@ def _recipe(settings: RankerSettings) -> Recipe:
     )
 
 
-def _chosen_rows(split: Split, limit: int) -> tuple[Split, range]:
+def _chosen_rows(split: core.Split, limit: int) -> tuple[core.Split, range]:
     """Return a split with the indices of at most `limit` examples, evenly spaced."""
     step = -(-len(split) // limit)
     return split, range(0, len(split), step)
@@ -183,3 +194,73 @@ def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int
         batch.append(ids)
     if batch:
         yield batch
+
+
+class Labeller:
+    """Label paragraphs with their ROUGE-2 recall of a reference, over stems (Hierarchical Transformer §4)."""
+
+    def __init__(self) -> None:
+        self._scorer = RougeScorer()
+
+    def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
+        """Return one label per paragraph, 0–1; the sentences of the reference are scored as one text."""
+        words = [self._scorer.words(text) for text in paragraphs]
+        texts, gold = number_words(words, [self._scorer.words(" ".join(reference))])
+        labels: list[float] = rouge_n(texts, gold, 2)["recall"][0].tolist()
+        return labels
+
+
+def query_version(split: core.Split) -> dict[str, int]:
+    """Return the version of queries as part of a stage's inputs, if the texts have any."""
+    return {"queried": QUERIES_VERSION} if split.queried else {}
+
+
+def stored_training_rows(
+    split: core.Split, indices: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
+) -> datasets.Dataset:
+    """Return the training rows of the chosen examples with references, cached if they were made before."""
+    label = Labeller()
+    tracked = track(indices, f"reading {split.name} paragraphs for the ranker", len(indices))
+    rows = (row for index in tracked for row in training_rows(split[index], tokenizer, unit, label))
+    inputs = {
+        "split": split.fingerprint,
+        "chosen": [indices.step, len(indices)],
+        "tokenizer": tokenizer_identity(tokenizer),
+        "unit": unit,
+        "lengths": [TEXT_LENGTH, ROW_LENGTH],
+        "version": ROWS_VERSION,
+        **query_version(split),
+    }
+    ids = datasets.List(datasets.List(datasets.Value("int32")))
+    labels = datasets.List(datasets.Value("float32"))
+    features = datasets.Features({"units": ids, "labels": labels, "length": datasets.Value("int32")})
+    return stored_rows("ranker-rows", inputs, features, rows, stages)
+
+
+def training_rows(
+    example: core.Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
+) -> Iterator[dict[str, Any]]:
+    """Yield an example's training rows: title and query, then as many paragraphs as fit in `ROW_LENGTH`."""
+    paragraphs = core.texts_to_rank(example, unit)
+    if not example.references or not paragraphs:
+        return
+    labels = label(paragraphs, example.references[0])
+    title, *texts = token_ids(tokenizer, [example.topic or "", *paragraphs])
+    labelled: list[tuple[tuple[int, ...], float]] = []
+    for ids, value in zip(texts, labels, strict=True):
+        if labelled and sum(len(text) for text, _ in labelled) + len(ids) > ROW_LENGTH:
+            yield _training_row(title, labelled)
+            labelled = []
+        labelled.append((ids, value))
+    yield _training_row(title, labelled)
+
+
+def _training_row(title: Sequence[int], labelled: Sequence[tuple[Sequence[int], float]]) -> dict[str, Any]:
+    units = [title, *(ids for ids, _ in labelled)]
+    return {"units": units, "labels": [value for _, value in labelled], "length": sum(map(len, units))}
+
+
+def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return the first `TEXT_LENGTH` tokens of each text."""
+    encoded = tokenizer.backend_tokenizer.encode_batch_fast([text.strip() for text in texts], add_special_tokens=False)
+    return [tuple(text.ids[:TEXT_LENGTH]) for text in encoded]

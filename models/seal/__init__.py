@@ -1,1 +1,1 @@
-"""The SEAL family (SEAL §3): Trunc, CA, EA and SEAL. Start with `model.py`; `scorer.py` and `gate.py` select."""
+"""The SEAL family (SEAL §3): Trunc, CA, EA and SEAL. Start with `model.py`; `selection.py` selects."""

@@ -1,7 +1,7 @@
 """Settings of the SEAL family (`model.*`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from longsumbench.core import (
     Between,
@@ -50,15 +50,20 @@ class FamilyConfig(NeuralConfig):
     size: _SealSize = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
     d_model: Width | None = setting(None, "width")
     d_ff: Width | None = setting(None, "width of the feed-forward layers")
-    num_heads: Heads | None = setting(None, "of every attention", "heads")
-    encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
-    decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
+    num_heads: Heads | None = setting(None, "heads of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "depth of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "depth of the decoder", "layers")
     dropout: FractionBelowOne = setting(0.1, "dropout probability", source="SEAL §4")
     norm: _NormPosition = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
     tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
-    vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
+    vocabulary_size: VocabularySize = setting(32_776, "size of a trained tokenizer's vocabulary", "entries", "SEAL §3")
     init: Text = setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
+    free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions."""
+        return {"max_position_embeddings": self.decode_length}
 
 
 @dataclass
@@ -77,14 +82,18 @@ class CAConfig(FamilyConfig):
     name: Text = setting("ca", "name of the system")
     extractive_length: TokenCount = setting(1024, "approximate number of all groups", "vectors", "SEAL, Table 4: L_ext")
     group_size: Count = setting(
-        4, "of a group (k), of single documents; unstated in the paper", "snippets", decides="units"
+        4, "size of a group (k) of single documents; unstated in the paper", "snippets", decides="units"
     )
     compressed_length: TokenCount | None = setting(
-        None, "of a group (c); null: extractive_length / most groups", "vectors"
+        None, "length of a compressed group (c); null: extractive_length / most groups", "vectors"
     )
     max_documents: Documents = setting(
         128, "most groups of several documents; the rest joins the last", decides="units"
     )
+
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and of vectors of a group."""
+        return {**super().model_entries(multi_document), "compressed_length": self.vectors_of_a_group(multi_document)}
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
         """Return c: `compressed_length` if it is given, else max(1, ⌊extractive_length / the most groups possible⌋)."""
@@ -98,9 +107,9 @@ class EAConfig(FamilyConfig):
 
     name: Text = setting("ea", "name of the system")
     extractive_length: TokenCount = setting(
-        1024, "of the selected snippets", "tokens", "SEAL, Table 4: L_ext", decides="use"
+        1024, "total length of the selected snippets", "tokens", "SEAL, Table 4: L_ext", decides="use"
     )
-    scorer_layers: Depth = setting(1, "of the scorer", "layers", "SEAL §5")
+    scorer_layers: Depth = setting(1, "depth of the scorer", "layers", "SEAL §5")
     max_documents: Documents = setting(128, "document embeddings; the rest shares the last", decides="units")
     proxy_ngram: Order = setting(
         2, "1 | 2: n of the ROUGE-n of the proxy labels", source="SEAL, Table 3", decides="labels"
@@ -116,6 +125,10 @@ class EAConfig(FamilyConfig):
                 " no snippet would fit"
             )
 
+    def model_entries(self, multi_document: bool) -> dict[str, Any]:
+        """Return the number of positions, and of embedded documents if texts have several."""
+        return {**super().model_entries(multi_document), "max_documents": self.max_documents if multi_document else 0}
+
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""
         return {"extractive_length"} if train.only == "scorer" and decode.mode == "extract" else set()
@@ -126,7 +139,9 @@ class SealConfig(EAConfig):
     """SEAL: as EA, with a new selection of snippets for every segment of the output (SEAL, 2020, §3.5)."""
 
     name: Text = setting("seal", "name of the system")
-    segment_length: TokenCount = setting(96, "of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels")
+    segment_length: TokenCount = setting(
+        96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

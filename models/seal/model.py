@@ -9,7 +9,7 @@ Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target to
 tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from huggingface_hub.dataclasses import strict
@@ -24,8 +24,7 @@ from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, gather, spread_units
-from longsumbench.models.seal.encoders import Compressor, Extractor
-from longsumbench.models.seal.gate import GateSelection, select
+from longsumbench.models.seal.selection import Compressor, Extractor, GateSelection, select
 
 
 @strict
@@ -110,8 +109,6 @@ class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration
 
     config_class = TruncModelConfig
     config: TruncModelConfig
-    # a fixed table, in checkpoints of version 1
-    _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"embed_positions\.weight"]
 
     def __init__(self, config: TruncModelConfig) -> None:
         super().__init__(config)

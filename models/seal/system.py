@@ -1,19 +1,17 @@
-"""The systems Trunc, CA, EA and SEAL: their networks and evidence."""
+"""The systems Trunc, CA, EA and SEAL, and their evidence. Choice: weights start as `xavier` sets them."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
 
 import torch
-from transformers import PreTrainedModel
 
-from longsumbench.core import Decoding, Evidence, Example, Recipe
+from longsumbench.core import Capabilities, Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.extraction import ScoredSpans
-from longsumbench.modeling.generation import Written
-from longsumbench.modeling.network import Network
+from longsumbench.modeling.generation import GeneratedText, text_batch
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.trainer import Objective
+from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
@@ -25,69 +23,25 @@ from longsumbench.models.seal.model import (
 from longsumbench.models.seal.readers import CAReader, EAReader, TruncReader
 
 
-class TruncNetwork(Network):
-    """Trunc's network. Choice: weights start as `xavier` sets them; the paper does not state them."""
-
-    Model: ClassVar[type[PreTrainedModel]] = TruncForConditionalGeneration
-    free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of positions."""
-        return {"max_position_embeddings": self.config.decode_length}
-
-
-class CANetwork(TruncNetwork):
-    """CA's network."""
-
-    Model = CAForConditionalGeneration
-    config: CAConfig
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of positions, and of vectors of a group."""
-        vectors = self.config.vectors_of_a_group(multi_document)
-        return {**super().own_settings(multi_document), "compressed_length": vectors}
-
-
-class EANetwork(TruncNetwork):
-    """EA's network; it embeds documents if texts have several."""
-
-    Model = EAForConditionalGeneration
-    config: EAConfig
-
-    def own_settings(self, multi_document: bool) -> dict[str, Any]:
-        """Return the number of positions, and of embedded documents."""
-        documents = self.config.max_documents if multi_document else 0
-        return {**super().own_settings(multi_document), "max_documents": documents}
-
-
-class SealNetwork(EANetwork):
-    """SEAL's network."""
-
-    Model = SealForConditionalGeneration
-
-
 class Trunc(NeuralSystem):
     """Trunc: the leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
-    Config, Reader, Network = TruncConfig, TruncReader, TruncNetwork
-    gives_attention = True
+    Config, Reader, Model = TruncConfig, TruncReader, TruncForConditionalGeneration
+    capabilities = Capabilities(gives_attention=True)
 
 
 class CA(NeuralSystem):
     """CA: groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
 
-    Config, Reader, Network = CAConfig, CAReader, CANetwork
-    gives_attention = True
+    Config, Reader, Model = CAConfig, CAReader, CAForConditionalGeneration
+    capabilities = Capabilities(gives_attention=True)
 
 
 class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
-    Config, Reader, Network = EAConfig, EAReader, EANetwork
-    keeps_evidence = True
-    gives_attention = True
-    extracts = True
-    trains_scorer = True
+    Config, Reader, Model = EAConfig, EAReader, EAForConditionalGeneration
+    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True, trains_scorer=True)
 
     def objective(self, recipe: Recipe) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
@@ -103,20 +57,20 @@ class EA(NeuralSystem):
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
         model = self.model.to(choose_device(decoding.device)).eval()
-        batch = {name: value.to(model.device) for name, value in self.reader.collate(units_of_examples).items()}
+        batch = {name: value.to(model.device) for name, value in collate_units(self.reader, units_of_examples).items()}
         reading = model.model.encoder(**batch)
         scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(units_of_examples, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 
     @torch.inference_mode()
-    def evidence(self, output: Written) -> Evidence:
+    def evidence(self, output: GeneratedText) -> Evidence:
         """Score and select again, given the output: beam search does not keep the selections."""
         model, output_ids = self.model, output.ids
         length = max(1, len(output_ids) + output.complete)  # the end token is written, too
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output_ids][:length]], device=model.device)
-        scores, selection = model.select(model.model.encoder(**self.batch(output)), history)
+        scores, selection = model.select(model.model.encoder(**text_batch(model, self.reader, output)), history)
         count, size = model.segments_of(length)
         segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
         arrays = {"scores": scores[0].float(), "selected_tokens": selection.counts.to(torch.int32)}
@@ -134,5 +88,6 @@ class EA(NeuralSystem):
 class Seal(EA):
     """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
-    Config, Reader, Network = SealConfig, EAReader, SealNetwork
-    gives_attention = False  # its memory is another for every segment
+    Config, Reader, Model = SealConfig, EAReader, SealForConditionalGeneration
+    # gives no attention: its memory is another for every segment
+    capabilities = Capabilities(keeps_evidence=True, extracts=True, trains_scorer=True)

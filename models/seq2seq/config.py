@@ -20,8 +20,10 @@ class Seq2SeqConfig(NeuralConfig):
 
     name: Text = setting("seq2seq", "name of the system")
     checkpoint: Text | None = setting(None, "an encoder-decoder: hub name or folder; required")
-    revision: Text | None = setting(None, "of a hub name: branch, tag, commit or refs/pr/N; null: its main branch")
-    adapter: Text | None = setting(None, "PEFT adapter to merge into it: a hub name or folder", later=True)
+    revision: Text | None = setting(
+        None, "revision of a hub name: branch, tag, commit or refs/pr/N; null: its main branch"
+    )
+    adapter: Text | None = setting(None, "PEFT adapter to merge into it: a hub name or folder")
     init: _Init = setting(
         "checkpoint", "weights that training starts from: the checkpoint's | random ones of its sizes"
     )
@@ -35,12 +37,11 @@ class Seq2SeqConfig(NeuralConfig):
         "text",
         "input_length is for: text (its start) | documents (an equal part of each, which ends with the separator)",
         decides="units",
-        later=True,
     )
     source_language: Text | None = setting(
-        None, "of texts, a code of its tokenizer (en_XX)", decides="units", later=True
+        None, "language of the texts, a code of its tokenizer (en_XX)", decides="units"
     )
-    target_language: Text | None = setting(None, "of summaries, a code of its tokenizer", decides="units", later=True)
+    target_language: Text | None = setting(None, "language of the summaries, a code of its tokenizer", decides="units")
     global_attention: _GlobalAttention | None = setting(
         None, "tokens of LED that see all: first | separator (and first) | none; null: first for LED"
     )
@@ -48,7 +49,7 @@ class Seq2SeqConfig(NeuralConfig):
         None, "length of a padded batch; null: as the checkpoint needs", "tokens"
     )
     dtype: WeightType = setting(
-        "float32", "of the weights that write: float32 | bfloat16 | float16", decides="summaries"
+        "float32", "type of the weights that write: float32 | bfloat16 | float16", decides="summaries"
     )
     device_map: DeviceMap | None = setting(
         None, "shares the weights that write out over GPUs: as in transformers; null: one device", decides="summaries"

@@ -1,64 +1,257 @@
-"""The system seq2seq."""
+"""The system seq2seq. It reads all text of an example as one unit, cut at its end.
+
+Letters: B examples, L input tokens, T target tokens.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
+from transformers import AutoModelForSeq2SeqLM
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import shift_tokens_right
 
-from longsumbench.core import Decoding, Example, FitContext, FitReport, Recipe, Summary
+from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.modeling.checkpoints import checkpoint_facts
+from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 from longsumbench.modeling.processes import first_process_first
+from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
-from longsumbench.models.seq2seq.network import Seq2SeqNetwork
-from longsumbench.models.seq2seq.reader import TextReader
+from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
+
+_LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
+_Sentences: TypeAlias = list[EncodedSentence]  # of a document
+
+
+@dataclass(frozen=True)
+class TextCollator(UnitCollator):
+    """Collates rows of one unit each as the library's models read them.
+
+    Attributes:
+        multiple: inputs are padded to a multiple of it.
+        padded_length: inputs are padded to this length; 0: to the longest one of the batch.
+        marks_first: True to mark the first token in `global_attention_mask`.
+        marked: a token that is marked everywhere; None: none.
+    """
+
+    multiple: int = 1
+    padded_length: int = 0
+    marks_first: bool = False
+    marked: int | None = None
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch of texts.
+
+        Returns:
+            `input_ids`, `attention_mask` and, if tokens are marked, `global_attention_mask` [B, L]; if rows have
+            labels, `labels` [B, T] and `unit_mask` [B, 1, L], which the trainer counts.
+        """
+        units = super().__call__(rows)
+        length = max(units["input_ids"].shape[-1], self.padded_length)
+        missing = (0, -(-length // self.multiple) * self.multiple - units["input_ids"].shape[-1])
+        input_ids = F.pad(units["input_ids"][:, 0], missing, value=self.pad_token_id)
+        unit_mask = F.pad(units["unit_mask"], missing)
+        batch = {"input_ids": input_ids, "attention_mask": unit_mask[:, 0].long()}
+        if self.marks_first:
+            batch["global_attention_mask"] = torch.zeros_like(input_ids)
+            batch["global_attention_mask"][:, 0] = 1
+            if self.marked is not None:
+                batch["global_attention_mask"][input_ids == self.marked] = 1
+        return batch | ({"labels": units["labels"], "unit_mask": unit_mask} if "labels" in units else {})
+
+
+class TextReader(UnitReader):
+    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer.
+
+    Attributes:
+        builder: knows how much the checkpoint can read; set by the system.
+    """
+
+    config: Seq2SeqConfig
+    builder: Seq2SeqBuilder
+
+    def identity(self) -> dict[str, Any]:
+        """Return the longest input, which the checkpoint decides if no setting does."""
+        return {**super().identity(), "input_length": self.builder.input_length}
+
+    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
+        if self.tokenizer.is_fast:
+            self.tokenizer.backend_tokenizer.encode_special_tokens = True
+        return super().encode(sentences)
+
+    @cached_property
+    def special_tokens(self) -> tuple[list[int], list[int]]:
+        """The tokens that the tokenizer adds before and after a text."""
+        return special_tokens(self.tokenizer)
+
+    def encode_target(self, text: str) -> EncodedSentence:
+        """Tokenize a target; Marian has another vocabulary for it."""
+        ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        return EncodedSentence(ids["input_ids"], len(text.split()))
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """Add the special tokens to a target; the end token is always there."""
+        start_ids, end_ids = special_tokens(self.tokenizer, "text_target")
+        end = self.tokenizer.eos_token_id
+        return [*start_ids, *ids, *end_ids, *([] if end in end_ids else [end])]
+
+    def check(self) -> None:
+        """Check the settings that need the tokenizer.
+
+        Raises:
+            UsageError: the separator is not one token; the input has no room for text.
+        """
+        _, room = self.separator_id, self.room
+        if room < 2:
+            length = f"model.input_length={self.builder.input_length}"
+            raise UsageError(f"{length} leaves no room for text after the prefix and special tokens: choose more")
+
+    @cached_property
+    def separator_id(self) -> int | None:
+        """The token between documents; None if there is none.
+
+        Raises:
+            UsageError: the tokenizer does not have it.
+        """
+        separator = self.config.separator
+        if separator is None:
+            return None
+        token_id = self.tokenizer.convert_tokens_to_ids(separator)
+        if token_id is None or (token_id == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token):
+            unknown = f"model.separator={separator} is no token of model.checkpoint={self.config.checkpoint}"
+            raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
+        return int(token_id)
+
+    def units(self, example: core.Example) -> Units:
+        """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
+
+        With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
+        special token.
+        """
+        prefix, query, documents = self._encoded(example)
+        room = self.room
+        query_head = Query.within(query, room)
+        shares, cuts = self._shares(documents, room - len(query_head))
+        sentences = self._with_separators(shares)
+        counts = tokens_and_words(self._with_separators(documents))
+        zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
+        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts))
+        units = prepend_query(join_units(units, room - len(query_head)), query_head)
+        start_ids, end_ids = self.special_tokens
+        text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
+        words = units.words or (0,)
+        return replace(units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words)
+
+    @cached_property
+    def room(self) -> int:
+        """The most tokens of query and text."""
+        prefix = self.encode([self.config.prefix.rstrip()])[0]
+        return self.builder.input_length - sum(map(len, self.special_tokens)) - len(prefix.ids)
+
+    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[core.Cut, ...]]:
+        """Return the start of each document that the setting `share` keeps, and what it cuts.
+
+        Each of n documents has a part of 1/n of the tokens, in which the special tokens count, as in PRIMERA's script.
+        """
+        if self.config.share == "text" or not documents:
+            return documents, ()
+        special = sum(map(len, self.special_tokens))
+        share = max(0, (room + special) // len(documents) - special)
+        shares = [_document_start(document, share) for document in documents]
+        counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
+        cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
+        return shares, (cut,) if cut.tokens else ()
+
+    def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
+        """Return all sentences, with the separator between documents; with `share=documents`, after each."""
+        separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
+        mark = [] if separator is None else [EncodedSentence([separator], 0)]
+        marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
+        return list(chain.from_iterable(marked))
+
+    def _encoded(self, example: core.Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
+        """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
+        documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
+        if self.separator_id is None:
+            documents = [list(chain.from_iterable(documents))]
+        prefix, query = self.config.prefix.rstrip(), example.query or ""
+        first, *later_documents = documents or [[]]
+        head = self.encode([text for text in (prefix, query) if text] + first)
+        starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
+        return starts[0], starts[1], [document for document in (head, *map(self.encode, later_documents)) if document]
+
+    def collator(self) -> TextCollator:
+        """Return the collator of rows.
+
+        The last block of tokens of BigBird-PEGASUS attends to all others, so other padding would change the output: all
+        inputs have the same length.
+        """
+        described, length, padded_length = self.builder.described, self.builder.input_length, 0
+        attention = self.config.global_attention or ("first" if described.model_type == "led" else "none")
+        window = getattr(described, "attention_window", 1)  # of LED
+        multiple = self.config.pad_to_multiple_of or (window if isinstance(window, int) else max(window))
+        if described.model_type == "bigbird_pegasus":
+            block = described.block_size
+            padded_length = min(-(-length // block) * block, described.max_position_embeddings)
+        marked = self.separator_id if attention == "separator" else None
+        return TextCollator(self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked)
+
+
+def _document_start(sentences: _Sentences, length: int) -> _Sentences:
+    """Return the first `length` tokens of sentences."""
+    head = []
+    for sentence in sentences:
+        head.append(sentence.head(length))
+        length -= len(head[-1].ids)
+    return head
 
 
 class Seq2Seq(NeuralSystem):
     """An encoder-decoder of transformers: it reads the start of all text, and is used as it is or trained further."""
 
-    runs_untrained = True
-    Config, Reader, Network = Seq2SeqConfig, TextReader, Seq2SeqNetwork
+    Config, Reader, Model, Builder = Seq2SeqConfig, TextReader, AutoModelForSeq2SeqLM, Seq2SeqBuilder
+    capabilities = core.Capabilities(runs_untrained=True)
     config: Seq2SeqConfig
     reader: TextReader
-    network: Seq2SeqNetwork
+    builder: Seq2SeqBuilder
 
     def __init__(self, config: Seq2SeqConfig) -> None:
         super().__init__(config)
-        self.reader.network = self.network
+        self.reader.builder = self.builder
 
-    def fit(self, context: FitContext) -> FitReport:
+    def fit(self, context: core.FitContext) -> core.FitReport:
         """Train the checkpoint further; with `train.max_steps=0` load it, which needs no training split."""
         if context.recipe.max_steps:
             return super().fit(context)
         if self.config.init == "random":
             raise UsageError("model.init=random needs training: set train.max_steps, or choose model.init=checkpoint")
         with first_process_first():
-            self.ready_to_read(context)
-            self.model = self.network.writer(self.tokenizer)
-        return FitReport(parameters=parameters(self.model), precision=self.config.dtype)
+            self.prepare(context)
+            self.model = self.builder.writer(self.tokenizer)
+        return core.FitReport(parameters=parameters(self.model), precision=self.config.dtype)
 
-    def ready_to_read(self, context: FitContext) -> None:
-        """Load the tokenizer, and check the settings.
-
-        Raises:
-            UsageError: the checkpoint is not as the settings need it.
-            DataError: it is to be trained, and there is no training split.
-        """
+    def prepare(self, context: core.FitContext) -> None:
+        """Load the tokenizer, and check the settings."""
         if context.recipe.max_steps:
-            super().ready_to_read(context)
+            super().prepare(context)
         else:
-            self.reader.tokenizer = self.network.tokenizer(context)
+            self.reader.tokenizer = self.builder.tokenizer(context)
         self.reader.check()
 
-    def objective(self, recipe: Recipe) -> Objective:
+    def objective(self, recipe: core.Recipe) -> Objective:
         """Return the cross-entropy of the targets, as all systems are trained."""
         return Objective(partial(self._output, recipe.label_smoothing))
 
@@ -73,14 +266,17 @@ class Seq2Seq(NeuralSystem):
         loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
         return Seq2SeqLMOutput(loss=loss, logits=logits)
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Decode one batch; what the checkpoint writes for a line break becomes one."""
-        mark = self.network.line_break
         for summary in super().summarize(examples, decoding):
-            text = summary.text if mark is None else re.sub(rf"\s*{mark}\s*", "\n", summary.text).strip()
-            yield replace(summary, text=text)
+            if self.builder.described.model_type in _LINE_BREAKERS:
+                summary = replace(summary, text=re.sub(r"\s*<n>\s*", "\n", summary.text).strip())
+            yield summary
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
-        sizes = {"parameters": parameters(self.model), "context": self.network.input_length}
-        return {**super().facts(), **self.network.facts(), **sizes}
+        facts = checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
+        if folder := adapter_folder(self.config.adapter):
+            facts["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
+        sizes = {"parameters": parameters(self.model), "context": self.builder.input_length}
+        return {"released": self.config.released, **facts, **sizes}

@@ -17,7 +17,7 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.folded_attention import FoldedCache
-from longsumbench.modeling.nn.initialization import SelfStarting
+from longsumbench.modeling.nn.initialization import OwnInitialization
 
 
 class CompressedWindows(NamedTuple):
@@ -77,7 +77,7 @@ class Past:
     cache: TdmcaCache | None = None
 
 
-class Compression(nn.Conv1d, SelfStarting):
+class Compression(nn.Conv1d, OwnInitialization):
     """As Conv1d, except: the stride equals the kernel size w; [R, L, D] → [R, L // w, D], empty for L < w."""
 
     def __init__(self, width: int, window: int) -> None:

@@ -17,10 +17,12 @@ class TdmcaConfig(RankedConfig):
     input_length: TokenCount = setting(3000, "longest input", "tokens", "as in Liu and Lapata 2019", decides="units")
     d_model: Width = setting(512, "width", source="Hierarchical Transformer §4")
     d_ff: Width = setting(2048, "width of the feed-forward layers", source="Hierarchical Transformer §4")
-    num_heads: Heads = setting(8, "of every attention", "heads")
+    num_heads: Heads = setting(8, "heads of every attention", "heads")
     num_layers: StackDepth = setting(5, "alternately local and memory-compressed", "layers", "Liu et al. 2018")
-    block_length: TokenCount = setting(256, "that local attention sees", "tokens", "Liu et al. 2018")
-    compression: TokenCount = setting(3, "that compressed attention merges into one", "tokens", "Liu et al. 2018")
+    block_length: TokenCount = setting(256, "width of a block of local attention", "tokens", "Liu et al. 2018")
+    compression: TokenCount = setting(
+        3, "number of tokens that compressed attention merges into one", "tokens", "Liu et al. 2018"
+    )
     source_loss: bool = setting(True, "also train to predict the source", source="Liu et al. 2018", decides="use")
 
     def dimension(self, name: Text) -> int:

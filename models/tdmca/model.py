@@ -37,11 +37,10 @@ from transformers import GenerationMixin, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
 from longsumbench.modeling.collate import UnitCollator
-from longsumbench.modeling.nn.dropout import dropout
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
-from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
 
 _PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
@@ -180,7 +179,7 @@ class TdmcaStack(nn.Module):
         return dropout(self.embed_tokens(ids) * scale + positions, self.config.dropout, self.training)
 
 
-class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedModel, GenerationMixin):
+class TdmcaForConditionalGeneration(InitializesModules, UnitsToText, PegasusPreTrainedModel, GenerationMixin):
     """T-DMCA: reads one unit, the whole source; its output is tied to the embeddings.
 
     With `source_loss`, training also predicts the source's next tokens, as Liu et al. do. Choice: the mean

@@ -1,8 +1,10 @@
-"""The system T-DMCA."""
+"""The system T-DMCA. The separator between source and summary is the start token.
 
-from longsumbench.modeling.best_paragraphs import BestParagraphs
-from longsumbench.modeling.network import Network
+The separator is not the end token: an untrained output, tied to the embeddings, would predict it again at once.
+"""
+
 from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.unit_reader import BestParagraphs
 from longsumbench.models.tdmca.config import TdmcaConfig
 from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration
 
@@ -13,16 +15,7 @@ class TdmcaReader(BestParagraphs):
     Collator = SourceCountingCollator
 
 
-class TdmcaNetwork(Network):
-    """The network; the separator between source and summary is the start token.
-
-    The separator is not the end token: an untrained output, tied to the embeddings, would predict it again at once.
-    """
-
-    Model = TdmcaForConditionalGeneration
-
-
 class Tdmca(NeuralSystem):
     """T-DMCA: a decoder-only Transformer over the best paragraphs and the summary."""
 
-    Config, Reader, Network = TdmcaConfig, TdmcaReader, TdmcaNetwork
+    Config, Reader, Model = TdmcaConfig, TdmcaReader, TdmcaForConditionalGeneration

@@ -116,16 +116,6 @@ def test_words_that_cannot_be_meant(
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_no_such_split(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A split that the files do not have is a problem of the data, and those there are get named."""
-    only = tmp_path / "only"
-    only.mkdir()
-    (only / "test.jsonl").write_bytes((folder / "test.jsonl").read_bytes())
-    words = ["analyze", "fusion", "dataset=jsonl", f"dataset.path={only}", "dataset.split=train"]
-    assert main([*words, "--output", str(tmp_path / "out")]) == 3
-    assert "has no split 'train'; dataset.split can be: test" in capsys.readouterr().err
-
-
 def test_an_id_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
     """Ids such as 12345678 and 80176e73 are not read as numbers, typed or as arguments."""
     for run in ("12345678", "80176e73", "007"):

@@ -65,13 +65,6 @@ def test_price_goes_before_time() -> None:
     assert sentences([paid], scores)[2] == "prompt takes 0.013 s a text, and US$ 5.00 for 1,000 texts."
 
 
-def test_few_examples_tell_nothing_apart() -> None:
-    """However large the difference is, ten examples are too few, and the sentence says so."""
-    scores = {name: one[:10] for name, one in table(ea=0.3, lead=0.0).items()}
-    runs = [finished("ea", scores["ea"], 40), finished("lead", scores["lead"], 1)]
-    assert sentences(runs, scores)[0] == "Choose lead for now: 10 examples cannot tell the systems apart."
-
-
 def test_the_second_sentence_says_what_is_never_read() -> None:
     """40 of 100 tokens that a limit cut are 40 %; a system without cuts reads to the end."""
     scores = table(ea=0.1)

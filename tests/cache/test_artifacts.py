@@ -77,7 +77,7 @@ def test_a_failed_build_is_continued_or_cleared(tmp_path: Path) -> None:
         store.get("corpus", {}, fails)
     assert not store.folders
     folder = store.get("corpus", {}, clears)
-    assert {item.name for item in folder.iterdir()} == {"whole", "inputs.json", "checksums"}
+    assert {item.name for item in folder.iterdir()} == {"whole", "inputs.json", "checksums.json"}
     assert not list(tmp_path.rglob("*.partial"))
 
 

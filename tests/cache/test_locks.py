@@ -66,14 +66,6 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     process.communicate(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("note", ["", '{"pid": 1', "[1]", '{"other": 1}'])
-def test_a_damaged_note(note: str, tmp_path: Path) -> None:
-    """A holder whose note cannot be read is "another process"."""
-    with exclusive_lock(tmp_path / "lock"):
-        (tmp_path / "lock").write_text(note)
-        assert f"{lock_holder(tmp_path / 'lock')}" == "another process"
-
-
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_a_file_system_without_locks(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line names the folder and how to choose another one; nothing runs unlocked."""

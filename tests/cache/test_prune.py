@@ -57,7 +57,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_tables(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_and_stages_are_listed_with_their_sizes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind has a row with number, size and last use; `list` describes each stage by its inputs."""
     assert printed(capsys) == printed(capsys, "list") == [f"{root}: no stages"]
     make(root, "units", 3_000_000, system="seal", split="ab")
@@ -125,29 +125,6 @@ def test_what_is_being_built_stays(root: Path, capsys: pytest.CaptureFixture[str
     assert not list((root / "checkpoint").iterdir())
 
 
-def test_an_interrupted_deletion(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ctrl-C leaves every stage complete or gone; the same command deletes the rest."""
-    make(root, "units")
-    process = start_python(BUILDS, root, "checkpoint")
-    next_line(process)
-    process.kill()
-    process.communicate(timeout=PATIENCE)
-    for _ in range(2):
-        with monkeypatch.context() as interrupted:
-            interrupted.setattr("shutil.rmtree", raise_interrupt)
-            assert main(["cache", "prune", "--all"]) == 130
-    assert [stage.state for stage in artifacts_in(root)] == ["left over", "finished"]
-    assert printed(capsys, "prune", "--all") == ["freed < 0.1 MB (1 left over, 1 units)"]
-    assert not [path for path in root.rglob("*") if path.is_file()]
-
-
-def raise_interrupt(*arguments: object, **options: object) -> None:
-    """Stand in for a function during which the user types Ctrl-C."""
-    raise KeyboardInterrupt
-
-
 def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A stage that a process asks for after it was listed as unused is kept."""
     make(root, "units", days_ago=40)
@@ -171,7 +148,9 @@ def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.Capture
         (["prun"], "longsumbench cache prun: write list, verify or prune before the key"),
     ],
 )
-def test_wrong_usage(words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_word_is_one_line_and_deletes_nothing(
+    words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line with exit code 2, and nothing is deleted."""
     make(root, "units")
     make(root, "labels")

@@ -11,7 +11,7 @@ from support.toys import write_jsonl
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.cli.parser import Parser
 from longsumbench.cli.run import FIRST_COMPARISON
-from longsumbench.runs.typed_overrides import as_hydra
+from longsumbench.runs.overrides import as_hydra
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -81,13 +81,6 @@ def test_lists_fit_the_terminal(kind: str, monkeypatch: pytest.MonkeyPatch, caps
     whole = capsys.readouterr().out.splitlines()
     names = {line.split()[0] for line in whole}
     assert names - {line.split()[0] for line in lines if not line.startswith(" ")} == set()
-
-
-def test_settings_are_listed_with_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    """False is listed as False."""
-    assert main(["list", "settings"]) == 0
-    defaults = dict(line.split()[:2] for line in capsys.readouterr().out.splitlines())
-    assert (defaults["overwrite"], defaults["baselines"], defaults["seed"]) == ("False", "True", "1")
 
 
 def test_screens_of_a_sweep_fit_the_terminal(
@@ -196,9 +189,7 @@ def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
     """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
-    code = (
-        "import sys; from longsumbench.runs.typed_overrides import unknown_setting as u; print(u('num_snippets', []))"
-    )
+    code = "import sys; from longsumbench.runs.overrides import unknown_setting as u; print(u('num_snippets', []))"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
     )
@@ -304,17 +295,6 @@ def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, capsys: pytest
     assert re.match(r"model=lead +model.length=train needs a train split", message[-1])
 
 
-def test_a_table_is_printed_of_what_was_finished_before_a_failure(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a baseline fails without memory, the run's own numbers are shown, and the failure after them."""
-    monkeypatch.setattr("longsumbench.models.baselines.system.Oracle.summarize", lambda *_: exhausted())
-    assert main(["run", *words]) == 4
-    output = capsys.readouterr()
-    assert "lead" in output.out
-    assert "out of memory" in output.err
-
-
 def test_a_torn_record_of_others_ends_no_sweep(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,11 +308,6 @@ def test_a_torn_record_of_others_ends_no_sweep(
     assert re.search(r"model.length=5 +done", said)
     assert said.count(str(torn)) == 1
     assert "length=5" in table
-
-
-def exhausted() -> None:
-    """Fail without memory."""
-    raise MemoryError
 
 
 def test_what_would_be_run_is_shown(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def test_no_run_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (["toy-table1", "--norun"], 2, "unknown flag '--norun' (did you mean '--no-run'?)"),
     ],
 )
-def test_wrong_usage(
+def test_a_wrong_word_is_one_line_and_writes_nothing(
     words: list[str], code: int, problem: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line says what is wrong and what to write; nothing is written."""
@@ -59,7 +59,9 @@ def test_wrong_usage(
     assert not list(folder.glob("results/papers/*"))
 
 
-def test_an_interrupt(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_shows_the_finished_runs_and_how_to_continue(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page is printed, the last line says how to continue, and the exit code is that of all interrupts."""
 
     def interrupted(*_: object) -> None:
@@ -73,7 +75,7 @@ def test_an_interrupt(folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
     assert said.err.splitlines()[-1].endswith("the page shows the finished runs, and the same command continues")
 
 
-def test_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_name_is_one_line_that_says_where_names_are(capsys: pytest.CaptureFixture[str]) -> None:
     """One line says where the names are."""
     assert main(["paper"]) == 2
     assert capsys.readouterr().err == "longsumbench: name a table or figure: `longsumbench paper list` shows all\n"

@@ -99,7 +99,7 @@ def test_its_settings_are_listed(installed: Path) -> None:
     assert "words: how many are kept" in suite(installed, "list", "settings", "last").stdout
 
 
-def test_it_runs(installed: Path, tmp_path: Path) -> None:
+def test_it_runs_and_is_tabled_next_to_the_baselines(installed: Path, tmp_path: Path) -> None:
     """It is run, scored and tabled next to the baselines, with the settings of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)
     (tmp_path / "conf" / "model" / "last.yaml").write_text("# Six.\nname: last\nwords: 6\n", encoding="utf-8")

@@ -27,6 +27,13 @@ class Mine:
     plain: str | None = None
 
 
+@dataclass
+class NamedSettings:
+    """Settings of a made-up system with a name."""
+
+    name: str = setting("mine", "name of the system")
+
+
 def test_worked_settings() -> None:
     """The rows of a list; a plain field decides everything; a list is not shared."""
     assert setting_rows(Mine, "model.") == [
@@ -36,9 +43,21 @@ def test_worked_settings() -> None:
         ["model.plain", "", ""],
     ]
     assert names_deciding(Mine, "units", "nothing") == {"unit_length", "threads", "plain"}
-    assert settings_deciding(Mine(unit_length=8), "units") == {"unit_length": 8, "plain": None}
-    assert outcome_settings(Mine()) == {"unit_length": 64, "layers": [1], "plain": None}
+    assert settings_deciding(Mine(unit_length=8), "units") == {"unit_length": 8}
+    assert outcome_settings(Mine()) == {}
+    assert outcome_settings(Mine(layers=[2], threads=1)) == {"layers": [2]}
     assert Mine().layers is not Mine().layers
+
+
+def test_a_setting_that_is_added_changes_no_id() -> None:
+    """Only settings that differ from their default are part of an id; the name of the system always is."""
+
+    @dataclass
+    class Wider(NamedSettings):
+        width: int = 7
+
+    assert outcome_settings(NamedSettings()) == outcome_settings(Wider()) == {"name": "mine"}
+    assert outcome_settings(Wider(width=8)) == {"name": "mine", "width": 8}
 
 
 @pytest.mark.parametrize("schema", [*SECTIONS.values(), RunConfig])
@@ -61,6 +80,6 @@ def test_where_and_what_is_kept_changes_no_run() -> None:
         (["model.size=223m", "decode.max_length=null"], "size=223m"),
     ],
 )
-def test_variants(words: list[str], variant: str) -> None:
+def test_a_variant_has_the_settings_that_change_summaries(words: list[str], variant: str) -> None:
     """A variant has the typed settings of model and search that depart from the recipe and change summaries."""
     assert plan(["model=trunc", "dataset=jsonl", "dataset.path=x", *words])[0].variant == variant

@@ -1,27 +1,21 @@
 """CNN/DailyMail: the released stories and their url lists, the hub's rows, and JSON lines with the hub's fields."""
 
-import gzip
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import datasets
 import huggingface_hub
 import pytest
-from hypothesis import given, strategies as st
-from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
-from longsumbench.corpora.formats.cnn_stories import from_story
-from longsumbench.corpora.reading import hub, load as loading
+from longsumbench.corpora.cnn_dailymail import from_story
+from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
 
-SHARED = SHARED_ROOT / "data" / "cnndm_sample"
 STORY = (
     "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
 )
@@ -70,7 +64,7 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_a_story() -> None:
+def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:
     """Blank lines separate paragraphs, a highlight is one sentence however many full stops it has, text is kept."""
     text = (
         "By . Associated Press . PUBLISHED: . 14:11 EST, 25 October 2013 . | .\r\n\r\n"
@@ -101,22 +95,7 @@ def test_a_story() -> None:
     )
 
 
-WORDS = st.lists(st.text("aB.! ", min_size=1, max_size=12).map(str.strip).filter(bool), min_size=1, max_size=5)
-
-
-@given(WORDS, WORDS)
-def test_nothing_of_a_story_is_lost(paragraphs: list[str], highlights: list[str]) -> None:
-    """The reference is the highlights, one sentence each in their order, and every paragraph is there, whole."""
-    text = "\n\n".join([*paragraphs, *(f"@highlight\n\n{highlight}" for highlight in highlights)])
-    example = from_story(text, "x", "http://x")
-    (section,) = example.documents[0].sections
-    assert ["".join(" ".join(kept).split()) for kept in section.paragraphs] == [
-        "".join(paragraph.split()) for paragraph in paragraphs
-    ]
-    assert example.references == (tuple(" ".join(highlight.split()) for highlight in highlights),)
-
-
-def test_a_release(release: Path, stages: ArtifactCache) -> None:
+def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
     """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -133,17 +112,7 @@ def test_a_release(release: Path, stages: ArtifactCache) -> None:
     assert not texts.multi_document
 
 
-def test_a_changed_story_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unchanged files are read once; a story changed in place makes other texts."""
-    first = read(release, stages)
-    monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
-    assert read(release, stages).fingerprint == first.fingerprint
-    monkeypatch.undo()
-    os.utime(write_story(release / "cnn" / "stories", 1, STORY.replace("late", "dark")), ns=(1, 1))
-    assert read(release, stages).fingerprint != first.fingerprint
-
-
-def test_the_limit(release: Path, stages: ArtifactCache) -> None:
+def test_the_limit_reads_nothing_beyond_it(release: Path, stages: ArtifactCache) -> None:
     """The first of every list are read, and what stands behind them is not looked at."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
@@ -176,7 +145,7 @@ def test_a_bad_story_is_named(name: str, release: Path, stages: ArtifactCache) -
     assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
-def test_a_missing_story(release: Path, stages: ArtifactCache) -> None:
+def test_a_missing_story_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and line that name it; not strict, it is counted."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     message = problem(release, stages)
@@ -186,29 +155,12 @@ def test_a_missing_story(release: Path, stages: ArtifactCache) -> None:
     assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the story is missing": 1}}
 
 
-@pytest.mark.parametrize(("split", "numbers", "line"), [("train", [1, 1], 2), ("test", [4, 1], 2)])
-def test_a_story_named_twice(split: str, numbers: list[int], line: int, release: Path, stages: ArtifactCache) -> None:
-    """Once more in one list, or in two splits, is an error; not strict, the first mention counts."""
-    path = write_list(release / "url_lists" / f"all_{split}.txt", numbers)
-    message = problem(release, stages)
-    assert message.startswith(f"{path}:{line}: the story is named twice: {url(1)} is already in all_train.txt")
-    texts = read(release, stages, strict=False)
-    assert digest(1) in texts.splits["train"].ids
-    assert texts.facts["skipped"] == {split: {"the story is named twice": 1}}
-
-
-def test_what_is_no_release(release: Path, stages: ArtifactCache) -> None:
-    """Two files for a story, no lists, an empty list, no stories, and nothing at all are each said plainly."""
-    path = write_story(release / "cnn_stories_tokenized", 1)
-    message = problem(release, stages)
-    assert "two files for one story" in message
-    assert all(word in message for word in ("cnn/stories", "cnn_stories_tokenized", digest(1)))
-    path.unlink()
+def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
+    """No lists, an empty list, no stories, and nothing at all are each said plainly."""
     assert "none of the url lists" in problem(release / "cnn", stages)
     empty = write_list(release / "url_lists" / "all_val.txt", [])
     assert problem(release, stages) == f"{empty}: the file is empty"
-    for folder in (release / "url_lists", empty.parent.parent / "cnn_stories_tokenized"):
-        assert problem(folder, stages).startswith(f"{folder}: no .story files")
+    assert problem(release / "url_lists", stages).startswith(f"{release / 'url_lists'}: no .story files")
     assert "no such file or folder" in problem(release / "absent", stages)
 
 
@@ -228,7 +180,7 @@ ROW = Example(
 
 
 def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They come from version 3.0.0, keep their ids, and a line of highlights is a sentence of the reference."""
+    """They come from version 3.0.0, keep their ids, and are read from JSON lines, too; a highlight is a sentence."""
     asked: list[tuple[str, str | None]] = []
 
     def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
@@ -248,27 +200,5 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["test"].ids == ["x1", "x2"]
     assert texts.splits["test"][0] == ROW
-
-
-def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
-    """A folder with split files, or one file, is read by the hub's fields; columns beyond them are ignored."""
     (tmp_path / "train.jsonl").write_text(json.dumps(row(1, **{"": "0"})) + "\n")
-    for path, split in ((tmp_path, "train"), (tmp_path / "train.jsonl", "test")):
-        assert list(read(path, stages).splits[split]) == [ROW]
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_sample(stages: ArtifactCache) -> None:
-    """All 100 stories are read, whole; the one file can be dealt into splits."""
-    texts = load_texts(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"train": 100}
-    with gzip.open(SHARED / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    for example, one in zip(texts.splits["train"], rows, strict=True):
-        assert example.id == one["id"]
-        assert " ".join(example.sentences()).split() == one["article"].split()
-        assert list(example.references[0]) == [" ".join(line.split()) for line in one["highlights"].split("\n")]
-    file = str(SHARED / "train.jsonl.gz")
-    dealt = load_texts(DatasetSettings(name="cnndm_sample", path=file, split_by_hash=True), stages)
-    assert sum(dealt.facts["examples"].values()) == 100
-    assert list(dealt.splits) == ["train", "validation", "test"]
+    assert list(read(tmp_path, stages).splits["train"]) == [ROW]

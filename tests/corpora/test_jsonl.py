@@ -9,7 +9,7 @@ from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.fields import BadRow
 
 
-def test_plain_text() -> None:
+def test_blank_lines_separate_paragraphs() -> None:
     """Blank lines separate paragraphs, soft line breaks do not, a number may be the id."""
     example = jsonl_example(
         {"id": 7, "document": "One. Two\nlines.\n \n\nThree.", "summary": "Good. Bad.", "title": "", "query": "Q"}
@@ -19,7 +19,7 @@ def test_plain_text() -> None:
     assert example.references == (("Good.", "Bad."),)
 
 
-def test_structured_documents() -> None:
+def test_documents_keep_sources_names_and_paragraphs() -> None:
     """Documents keep sources, section names and paragraphs; references are split unless given as sentences."""
     documents = [
         {"source": "s", "sections": [{"name": "n", "paragraphs": ["One. Two.", "", "Three."]}, {"text": "D.\n\nE."}]},
@@ -31,7 +31,7 @@ def test_structured_documents() -> None:
     assert example.references == (("Good.", "Bad."), ("Good. Bad.", "C"))
 
 
-def test_empty_references() -> None:
+def test_empty_references_are_dropped_next_to_others() -> None:
     """Empty ones next to others are dropped, lest the first of all be empty; an example without any keeps one."""
     for given, expected in (
         (["", "Real."], (("Real.",),)),

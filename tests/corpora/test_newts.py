@@ -1,21 +1,16 @@
 """NEWTS: a row is two examples, a topic each."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.newts import newts_example
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-
-SHARED = SHARED_ROOT / "data" / "newts"
 
 
 def story(number: int = 1, **changes: Any) -> dict[str, Any]:
@@ -78,18 +73,3 @@ def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: Artifa
     texts = load_texts(DatasetSettings(name="newts", path=path, strict=False), stages)
     assert texts.splits["test"].ids == ["A1-218", "A1-62", "A1-63"]
     assert texts.facts["skipped"] == {"test": {"the id is used twice in this split": 1}}
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_stories(stages: ArtifactCache) -> None:
-    """All 600 stories become 1,200 examples of 50 queries, whose texts are whole."""
-    texts = load_texts(DatasetSettings(name="newts", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"test": 1200}
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    expected = [(row["article"], row[f"summary{number}"]) for row in rows for number in (1, 2)]
-    for example, (article, summary) in zip(texts.splits["test"], expected, strict=True):
-        assert " ".join(example.sentences()).split() == article.split()
-        assert " ".join(example.references[0]).split() == summary.split()
-        assert len(example.references) == 1
-    assert len({example.query for example in texts.splits["test"]}) == 50

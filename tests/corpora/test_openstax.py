@@ -50,7 +50,7 @@ def test_its_modules_by_hand() -> None:
     assert openstax_modules.openstax_modules_example(ROW) == ((first, {BARE: 1}), (second, {BARE: 0}))
 
 
-def test_an_empty_module() -> None:
+def test_an_empty_module_is_no_document() -> None:
     """In a chapter it is no document, though its summary is wanted; a chapter of nothing else is an error."""
     read = openstax.openstax_example(chapter(module(1, "# Heading", " "), module(2, "Text.")))
     assert [document.source for document in read.example.documents] == ["Part 2"]
@@ -61,7 +61,7 @@ def test_an_empty_module() -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 @pytest.mark.slow
-def test_the_real_chapters(stages: ArtifactCache) -> None:
+def test_real_chapters_and_modules_keep_every_word(stages: ArtifactCache) -> None:
     """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
     texts = load_texts(DatasetSettings(name="openstax", path=str(SHARED)), stages)
     modules = load_texts(DatasetSettings(name="openstax_modules", path=str(SHARED)), stages)

@@ -1,21 +1,12 @@
 """Peer reviews as documents: the form's fields as sections, the reviewers' own words untouched."""
 
-import gzip
-import json
-from itertools import islice
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
-from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
-from longsumbench.corpora.reading.load import load_texts
 
-SHARED = SHARED_ROOT / "data" / "neurips_metareview"
 HEADINGS = tuple(f"{field}:" for field in FIELDS)
 
 FIRST = """SUMMARY:
@@ -52,7 +43,7 @@ def without_headings(text: str) -> str:
     return "".join("".join(line for line in text.split("\n") if line.rstrip() not in HEADINGS).split())
 
 
-def test_a_paper() -> None:
+def test_a_field_of_the_form_is_a_section() -> None:
     """A field of the form is a section, blank lines separate paragraphs, an empty field is none, an edit is text."""
     sections = (
         Section("SUMMARY", (("The paper counts sheep.", "It does so fast."), ("It sleeps well.",))),
@@ -71,7 +62,7 @@ def test_a_paper() -> None:
     )
 
 
-def test_empty_reviews() -> None:
+def test_empty_reviews_are_left_out_and_others_keep_their_numbers() -> None:
     """One without text is left out, headings or none, and the others keep their numbers."""
     example = peer_reviews_example(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
     assert [document.source for document in example.documents] == ["review 2", "review 4"]
@@ -88,26 +79,3 @@ def test_nothing_is_lost(comments: str) -> None:
     asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]
     rest = iter(asked)
     assert all((section.name or "") in rest for section in document.sections[1:])
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_reviews(stages: ArtifactCache) -> None:
-    """Every review is a document whose sections are the form's and whose text is whole."""
-    texts = load_texts(DatasetSettings(name="peer_reviews", path=str(SHARED), limit=200), stages)
-    assert texts.facts["examples"] == {"train": 200, "validation": 200, "test": 200}
-    assert texts.multi_document
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in islice(lines, 200)]
-    for example, row in zip(texts.splits["test"], rows, strict=True):
-        for document, review in zip(example.documents, row["reviews"], strict=True):
-            assert {section.name for section in document.sections} <= set(FIELDS)
-            assert "".join("".join(document.sentences()).split()) == without_headings(review["comments"])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_all_the_real_reviews(stages: ArtifactCache) -> None:
-    """All 7,658 papers are read, none left out."""
-    texts = load_texts(DatasetSettings(name="peer_reviews", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"train": 6081, "validation": 782, "test": 795}
-    assert texts.facts["skipped"] == {}

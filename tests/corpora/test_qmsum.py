@@ -1,14 +1,11 @@
 """QMSum: a question is an example, a turn a paragraph, and topics are sections that hold every turn once."""
 
-import gzip
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
@@ -16,9 +13,6 @@ from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
-from longsumbench.sentences import split_sentences
-
-SHARED = SHARED_ROOT / "data" / "qmsum"
 
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
@@ -99,7 +93,7 @@ def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
         qmsum_example(meeting(**{**topics, **changes}))
 
 
-def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -123,31 +117,3 @@ def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
         (tmp_path / "dev" / "V2.json").write_bytes(content)
         with pytest.raises(DataError, match=rf"V2\.json: {message}"):
             load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-@pytest.mark.slow
-def test_the_real_meetings(stages: ArtifactCache) -> None:
-    """1,810 questions about 232 meetings; every word of every turn but the marks is in the document, in its order."""
-    texts = load_texts(DatasetSettings(name="qmsum", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"train": 1257, "validation": 272, "test": 281}
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = {row["meeting_id"]: row for row in map(json.loads, lines)}
-    answers = [
-        (f"{name}-{kind}-{place}", item["query"], item["answer"])
-        for name, row in rows.items()
-        for kind in ("general", "specific")
-        for place, item in enumerate(row[f"{kind}_query_list"])
-    ]
-    for example, (identity, query, answer) in zip(texts.splits["test"], answers, strict=True):
-        assert (example.id, example.query) == (identity, query.strip())
-        assert example.references == (split_sentences(answer),)
-        if not identity.endswith("general-0"):
-            continue
-        (document,) = example.documents
-        spoken = []
-        for turn in rows[document.source]["meeting_transcripts"]:
-            words = re.sub(r"\{(vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\}", " ", turn["content"]).split()
-            spoken += [*f"{turn['speaker']}:".split(), *words] if words else []
-        assert " ".join(document.sentences()).split() == spoken
-        assert len(document.sections) > 1

@@ -52,7 +52,7 @@ def test_a_group_by_hand() -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "opinosis").is_dir(), reason=SHARED_FOLDER)
-def test_the_real_topics(stages: ArtifactCache) -> None:
+def test_real_topics_keep_all_sentences_and_summaries(stages: ArtifactCache) -> None:
     """51 topics, whose sentences and summaries are whole and as many as in the file."""
     texts = load_texts(DatasetSettings(name="opinosis", path=str(SHARED / "opinosis")), stages)
     assert texts.facts["examples"] == {"test": 51}
@@ -62,7 +62,7 @@ def test_the_real_topics(stages: ArtifactCache) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "fewsum").is_dir(), reason=SHARED_FOLDER)
-def test_the_real_groups(stages: ArtifactCache) -> None:
+def test_real_groups_keep_all_reviews_and_summaries(stages: ArtifactCache) -> None:
     """160 groups of eight reviews and three summaries, no word of which is lost."""
     texts = load_texts(DatasetSettings(name="fewsum", path=str(SHARED / "fewsum")), stages)
     assert texts.facts["examples"] == {"train": 58, "validation": 42, "test": 60}

@@ -1,14 +1,10 @@
 """Search2Wiki: articles with their search results, as JSON lines, and which pages are clones."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
-from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -17,7 +13,6 @@ from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
 
-SHARED = SHARED_ROOT / "data" / "wiki_sections"
 LEAD = "Sheep are kept for wool by many people."
 HISTORY = "They were wild once upon a time. Then they were tamed."
 COPY = f"Buy now! {HISTORY} Sale."
@@ -48,7 +43,7 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_an_article() -> None:
+def test_the_whole_article_is_the_reference_and_a_result_a_document() -> None:
     """The whole article is the reference, a result a document with its address, its title and its paragraphs."""
     row = article(page("One. Two.\n\nThree."), {"source": "s", "paragraphs": ["Four.\n\nFive.", " "]}, {"text": "Six."})
     documents = (
@@ -63,14 +58,6 @@ def test_an_article() -> None:
     )
 
 
-def test_an_article_in_other_forms() -> None:
-    """A lead alone, sections alone, or sections of running text are an article."""
-    assert search2wiki_example(article(page("A."), sections=None)).example.references == ((LEAD,),)
-    row = article(page("A."), lead=None, sections=[{"text": "One. Two.\n\nThree."}], title=" ")
-    assert search2wiki_example(row).example.references == (("One.", "Two.", "Three."),)
-    assert search2wiki_example(row).example.title is None
-
-
 def test_the_first_75_are_used() -> None:
     """They stay in their order; what is beyond, and what is empty, is counted."""
     results = [page(" " if number == 3 else f"Word {number}.", number) for number in range(80)]
@@ -79,13 +66,6 @@ def test_the_first_75_are_used() -> None:
         f"https://{number}.org" for number in range(MOST_RESULTS) if number != 3
     ]
     assert left_out == dict(zip(LEFT_OUT, (5, 1, 0), strict=True))
-
-
-def test_clones_are_left_out_and_counted() -> None:
-    """A page that has a section of the article is left out, and the others keep their order."""
-    results = page("Grass is green.", 1), page(COPY, 2), page("Wool is warm.", 3)
-    assert kept(*results) == ["https://1.org", "https://3.org"]
-    assert search2wiki_example(article(*results)).left_out["clone search results"] == 1
 
 
 def test_the_row_chooses_the_rule() -> None:
@@ -142,11 +122,11 @@ def test_section_recall_equals_a_plain_count(text: list[str], sections: list[lis
         grams = [words[at : at + length] for at in range(len(words) - length + 1)]
         distinct = [gram for at, gram in enumerate(grams) if gram not in grams[:at]]
         shares += [sum(map(stands, distinct)) / len(distinct)] if distinct else []
-    given_sections = [(" ".join(words),) for words in sections]
+    given_sections: list[tuple[str, ...]] = [(" ".join(words),) for words in sections]
     assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
 
 
-def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_the_record_counts_clones_and_a_row_of_clones_is_named(tmp_path: Path, stages: ArtifactCache) -> None:
     """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
     rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
     path = tmp_path / "test.jsonl"
@@ -156,19 +136,3 @@ def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     assert texts.multi_document
     assert texts.facts["left_out"] == {"test": dict(zip(LEFT_OUT, (0, 0, 1), strict=True))}
     assert texts.facts["skipped"] == {"test": {"all search results are clones of the article": 1}}
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_real_articles() -> None:
-    """Of each of 100 articles, its own copy and a copy of its longest section are clones, another's body is none."""
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line, _ in zip(lines, range(100), strict=False)]
-    rule = PageRule(6, 0.2)
-    for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
-        texts = [tuple(section["paragraphs"]) for section in row["sections"]]
-        longest = max(texts, key=lambda text: len(" ".join(text)))
-        elsewhere = tuple(text for section in other["sections"] for text in section["paragraphs"])
-        result = {"paragraphs": list(longest), "url": "copy"}
-        foreign = {"paragraphs": list(elsewhere), "url": "other"}
-        assert kept(result, foreign, lead=row["lead"], sections=row["sections"]) == ["other"]
-        assert rule.clones([tuple(row["lead"]), *texts], [longest]) == [True]

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import read_corpora
 from support.paths import ROOT
-from support.requirements import SHARED_FOLDER
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example
@@ -38,17 +37,6 @@ def test_a_real_corpus_keeps_its_structure(name: str, stages: ArtifactCache) -> 
         sections = [section for document in example.documents for section in document.sections]
         assert all(sentences for section in sections for sentences in section.paragraphs)
         assert any(section.name for section in sections) or name not in NAMED or len(sections) == 1
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_table_of_a_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The benchmark prints a row for a dataset, whose counts are those of the texts."""
-    monkeypatch.setattr("sys.argv", ["read_corpora.py", str(SHARED), "--only", "fewsum", "--limit", "2"])
-    read_corpora.main()
-    row = next(line for line in capsys.readouterr().out.splitlines() if "fewsum" in line)
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[:4] == ["fewsum", "6", "48", "48"]
-    assert cells[7] == "3"
 
 
 def test_counts_by_hand(stages: ArtifactCache, tmp_path: Path) -> None:

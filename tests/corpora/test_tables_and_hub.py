@@ -24,7 +24,7 @@ ROWS = [
 OTHER_NAMES = {"document": "article", "summary": "highlights"}
 
 
-def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, **names: str) -> Path:
+def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, /, **names: str) -> Path:
     """Write rows as a table, by the ending of its name; `names` are those of columns."""
     table = pd.DataFrame(rows).rename(columns=names)
     if path.suffix == ".csv":

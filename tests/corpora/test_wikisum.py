@@ -43,7 +43,7 @@ def read(path: Path, stages: ArtifactCache, rows: list[dict[str, Any]], **settin
     return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
 
 
-def test_an_article() -> None:
+def test_paragraphs_sources_and_reference_are_kept() -> None:
     """Title, paragraphs with their sentences, sources and the reference are kept."""
     sections = (Section(None, (("Wild once.", "Then kept."), ("They eat.",))),)
     assert wikisum_example(article(paragraph("Wild once. Then kept."), paragraph("They eat."))) == (
@@ -65,26 +65,11 @@ def test_a_document_is_a_stretch_of_one_page() -> None:
     assert documents(*given) == expected
 
 
-def test_a_blank_source_is_none() -> None:
-    """Paragraphs of it are no neighbours in a page, so each is alone."""
-    assert documents(paragraph("x", " "), paragraph("y", " ")) == [(None, ["x"]), (None, ["y"])]
-
-
 def test_neighbours_were_neighbours_in_the_page() -> None:
     """Where a clone is taken out of a page, what stood before and behind it are two documents; a blank one is none."""
     given = (paragraph("a1"), paragraph(SUMMARY), paragraph("a2"), paragraph(" "), paragraph("a3"))
     assert documents(*given) == [("a", ["a1"]), ("a", ["a2", "a3"])]
     assert wikisum_example(article(*given)).left_out == {"clone paragraphs": 1}
-
-
-def test_a_paragraph_stays_a_paragraph() -> None:
-    """Blank lines within one do not cut it."""
-    assert documents(paragraph("One.\n\nTwo."), paragraph("Three.")) == [("a", ["One. Two.", "Three."])]
-
-
-def test_duplicates_stay() -> None:
-    """The same paragraph twice is there twice."""
-    assert documents(paragraph("x y"), paragraph("x y"), "x y") == [("a", ["x y", "x y"]), (None, ["x y"])]
 
 
 def test_no_title_and_one_paragraph() -> None:

@@ -68,23 +68,6 @@ def test_words_of_the_table_are_explained(describe: Describe) -> None:
     assert "oracle: copies the sentences" in " ".join(describe([], [record("oracle", 40, oracle=True)]))
 
 
-def test_the_best_and_the_last(describe: Describe) -> None:
-    """At the ends of the ranking there is one neighbour; a lone run has none."""
-    alone = describe([], [seal(10)])
-    assert not any("compare" in line for line in alone)
-    best = describe([record("lead", 20)], [seal(30, 1)])
-    assert [line.split()[:2] for line in best if line.startswith("→")] == [["→", "1"]]
-    last = describe([], [record("random", 1)])
-    assert [line.split()[:2] for line in last if line.startswith("→")] == [["→", "4"]]
-
-
-def test_the_commands_name_the_run_just_done(describe: Describe) -> None:
-    """In a row of several seeds, they name the new run."""
-    earlier = seal(30, 1, seed=1)
-    lines = describe([earlier, record("lead", 20)], [replace(earlier, run_id="0002seal0030", seed=2)])
-    assert lines[-1].split()[:4] == ["longsumbench", "inspect", "0002seal", "0"]
-
-
 def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
     """What may not be compared is counted, with the reason."""
     others = [seal(40, number, n=7, examples="e2") for number in range(1, 4)]

@@ -1,7 +1,6 @@
 """Which runs form a curve, the values of its points, and the errors if there is no curve."""
 
 import math
-import random
 from typing import Any
 
 import pytest
@@ -50,15 +49,6 @@ def test_a_curve_by_hand() -> None:
     assert group.summary == ("test split, 20 examples", "Equal budget: 300 steps × 8 examples")
 
 
-@pytest.mark.parametrize("shuffle", range(3))
-def test_the_order_of_records_does_not_matter(shuffle: int) -> None:
-    """The same records make the same curves, whichever finished first."""
-    seeds = [trained("ea", 10 + seed, seed, page_size=128) for seed in range(3)]
-    records = [*PAGES, *seeds, *(trained("pagesum", 7, page_size=size, locality="x") for size in (1, 2)), *PAGES[:1]]
-    mixed = random.Random(shuffle).sample(records, len(records))
-    assert sweep(mixed, "page_size") == sweep(records, "page_size")
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -101,23 +91,6 @@ def test_seeds_are_averaged() -> None:
     assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
 
 
-def test_the_later_run_of_a_seed_counts() -> None:
-    """One that was made twice, by two versions, is not counted as two seeds; the earlier one is named."""
-    old = trained("pagesum", 3, page_size=128, finished="2025-01-01T00:00:00+00:00")
-    point = sweep([*PAGES, old], "page_size").groups[0].curves[0].points["128",]
-    assert (point.runs, point.repeated) == ((PAGES[1],), (old,))
-
-
-def test_the_largest_group_is_drawn() -> None:
-    """Runs with another budget are a separate group, after the one with more points."""
-    longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
-    lead = baseline("lead", 30)
-    first, second = sweep([*longer, *PAGES, lead], "page_size").groups
-    assert (len(first.curves[0].points), len(second.curves[0].points)) == (3, 2)
-    assert first.references == second.references
-    assert second.summary[-1] == "Equal budget: 300 steps × 8 examples"  # as their reports say
-
-
 def test_the_group_of_wanted_runs_is_drawn() -> None:
     """Though another is larger; not if nothing varies in it."""
     longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
@@ -126,12 +99,6 @@ def test_the_group_of_wanted_runs_is_drawn() -> None:
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
         found = sweep_of("arxiv", records, ["page_size"], run_ids=[record.run_id for record in wanted])
         assert [len(group.curves[0].points) for group in found.groups] == sizes
-
-
-def test_a_budget_that_is_swept_parts_no_runs() -> None:
-    """The steps of training can be swept over like anything else."""
-    records = [trained("ea", steps / 100, train={"max_steps": steps}) for steps in (100, 200, 400)]
-    assert curves(sweep(records, "train.max_steps")) == {"ea": {("100",): 1, ("200",): 2, ("400",): 4}}
 
 
 def test_two_settings() -> None:
@@ -168,14 +135,6 @@ def test_labels_tell_curves_apart() -> None:
         pages += [trained("ht", 9, page_size=4, **{**usual, **changed})]
     labels = [label for label in curves(sweep(pages, "page_size")) if label.startswith("ht")]
     assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
-
-
-def test_names_of_settings() -> None:
-    """With or without "model."; a name that two sections have is written in full."""
-    records = [trained("ea", beams, beams=beams, train={"beams": 3}) for beams in (1, 2)]
-    assert sweep(records, "num_beams").keys == sweep(records, "decode.num_beams").keys == ("decode.num_beams",)
-    both = [trained("ea", 1, beams=beams, train={"num_beams": 3}) for beams in (1, 2)]
-    assert "is ambiguous: write decode.num_beams or train.num_beams" in error(both, "num_beams")
 
 
 def test_errors_name_what_varies() -> None:

@@ -110,37 +110,9 @@ def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
     assert "trunc" not in " ".join(texts)
 
 
-def test_the_best_row_that_learned_counts() -> None:
-    """A row of the same model with a higher score that is still learning is passed over."""
-    runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 60.0), (2, 40.0))]
-    best, other = group_by_seed(runs, {})
-    texts = describe_facts_found([replace(best, learned=Learned(STILL_LEARNING)), other], {})
-    assert texts[0].endswith("(guesses: right in 4 %): ea 40 % (38 to 42).")
-
-
-def test_one_system_is_compared_with_nothing() -> None:
-    """A lone system has its numbers only."""
-    assert sentences([system("seal", 92)])[0].endswith("(guesses: right in 4 %): seal 92 % (90 to 94).")
-
-
-def test_without_facts_there_are_no_sentences() -> None:
-    """Texts without planted facts have none, and neither have oracles."""
-    run, table = system("oracle", 99)
-    assert sentences([(record("lead", 20), table)]) == []
-    assert sentences([(replace(run, oracle=True), table)]) == []
-
-
 def test_the_best_row_of_each_model_counts() -> None:
     """Further rows of a model are left out; the label then has the settings."""
     runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 40.0), (2, 60.0))]
     assert describe_facts_found(group_by_seed(runs, {}), {})[0].endswith(
         "(guesses: right in 4 %): ea x=2 60 % (58 to 62)."
     )
-
-
-def test_seeds_without_scores_have_no_interval() -> None:
-    """Where per-example scores are missing, single runs keep the intervals of their records; places have none."""
-    run, _ = system("seal", 92)
-    assert len(describe_facts_found(group_by_seed([run], {}), {})) == 2
-    more = [system("seal", 92, seed)[0] for seed in (1, 2)]
-    assert describe_facts_found(group_by_seed(more, {}), {}) == []

@@ -11,7 +11,6 @@ from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.figures.matrix import draw_ranks, update_matrix
 from longsumbench.leaderboards.matrix import (
     Matrix,
     MatrixColumn,
@@ -21,6 +20,7 @@ from longsumbench.leaderboards.matrix import (
     rank_test,
     ranked,
     read_matrix,
+    update_matrix,
 )
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.results import Results
@@ -54,14 +54,6 @@ def test_ranks_by_hand() -> None:
     ]
     assert matrix.empty == 2 + 3
     assert "5 of 16 cells are empty" in notes(matrix)
-
-
-def test_complete_systems_are_ranked_among_themselves() -> None:
-    """A system that lacks a dataset changes no rank of the test."""
-    without, beside = matrix_of(THREE), matrix_of([column("a", lead=30, ea=40, seal=40, trunc=35), *THREE[1:]])
-    assert without.tested == beside.tested
-    assert without.tested is not None
-    assert without.tested.mean_ranks == pytest.approx({"seal": 3.5 / 3, "ea": 6.5 / 3, "lead": 8 / 3})
 
 
 def test_what_has_no_diagram() -> None:
@@ -133,7 +125,7 @@ def test_the_best_system_of_each_dataset_is_shown() -> None:
     assert "Other systems with one dataset, only in leaderboard/matrix.md: 2." in block.footnotes
 
 
-def test_files(tmp_path: Path) -> None:
+def test_the_matrix_is_written_in_three_formats(tmp_path: Path) -> None:
     """The table as CSV, Markdown and LaTeX; the diagram exists while there is a rank test."""
     write_runs(tmp_path)
     folder = tmp_path / "leaderboard"
@@ -176,16 +168,7 @@ def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
     ]
 
 
-def test_checkpoints_alone_are_one_table(tmp_path: Path) -> None:
-    """Without trained systems there is no empty table above theirs."""
-    for name, facts in (("lead", {}), ("seq2seq", {"checkpoint": "tiny"})):
-        one = record(name, 30, system=facts)
-        one.write(Results(tmp_path).run_folder(one))
-    (block,) = matrix_blocks(read_matrix(Results(tmp_path)))
-    assert [row[0] for row in block.rows] == ["lead", "seq2seq"]
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_matrix_and_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints the table and the picture's path; a dataset next to --matrix is one line."""
     write_runs(tmp_path)
     main(["leaderboard", "--matrix", "facts", "--results-dir", str(tmp_path)])
@@ -194,13 +177,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert printed.rstrip().endswith("matrix.png")
     assert main(["leaderboard", "arxiv", "--matrix", "--results-dir", str(tmp_path)]) == 2
     assert "leave out DATASET" in capsys.readouterr().err
-
-
-def test_diagrams_are_drawn_alike() -> None:
-    """The same ranks give the same bytes; long labels and many systems can be drawn."""
-    labels = [f"system_{number} setting=long_{number}" for number in range(12)]
-    scores = {label: [place + 2.5 * (k * place % 3) for k in range(5)] for place, label in enumerate(labels)}
-    assert draw_ranks(rank_test(scores)) == draw_ranks(rank_test(scores))
 
 
 def test_systems_that_did_not_learn_have_no_rank() -> None:

@@ -17,7 +17,6 @@ from longsumbench.metrics.statistics import (
     approximate_randomization,
     holm,
     randomization_bound,
-    smallest_detectable_difference,
 )
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import RunRecord
@@ -85,22 +84,6 @@ def test_p_values_are_of_single_tests() -> None:
     assert list(tests.values()) == pytest.approx(corrected)
 
 
-def test_paired_by_id(tmp_path: Path) -> None:
-    """The order of the examples in a file does not matter."""
-    shuffled = {name: table.sample(frac=1, random_state=4) for name, table in SCORES.items()}
-    tables = [updated(tmp_path / str(number), RUNS, scores) for number, scores in enumerate((SCORES, shuffled))]
-    assert tables[0] == tables[1]
-
-
-def test_what_could_have_been_found() -> None:
-    """Each test has its smallest detectable difference, 0–100, at the level of a column of two tests."""
-    gaps = [100 * (SCORES["best"] - SCORES[run])[f"{kind}_f"] for run in ("near", "far") for kind in ROUGE_HEADINGS]
-    seen = [smallest_detectable_difference(gap.to_numpy(), 0.05 / 2) for gap in gaps]
-    tests = against_best_of(RUNS, SCORES)
-    assert sorted(tests.detectable.values()) == pytest.approx(sorted(seen))
-    assert not tests.over_seeds
-
-
 @pytest.mark.parametrize(("examples", "rivals", "tested"), [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True)])
 def test_too_few_examples_are_no_tie(tmp_path: Path, examples: int, rivals: int, tested: bool) -> None:
     """Of n examples and m tests, p is at least m · 2¹⁻ⁿ: above 0.05 a line says so, and no row is marked."""
@@ -130,24 +113,6 @@ def test_without_scores(tmp_path: Path) -> None:
         text = updated(tmp_path / str(number), RUNS, none).markdown()
         assert "is missing: near (near), far (far)." in text
         assert "≈" not in text
-
-
-def test_nothing_to_test(tmp_path: Path) -> None:
-    """A single run, equal runs and oracles are not tested."""
-    twin, oracle = finished("twin", SCORES["best"]), finished("oracle", SCORES["far"], oracle=True)
-    assert updated(tmp_path, [RUNS[0], twin, oracle], {}).comparable[0].tests == AgainstBest()
-    scores = {"best": SCORES["best"], "oracle": SCORES["far"]}
-    assert against_best_of([RUNS[0], oracle], scores) == AgainstBest()
-
-
-def test_tests_stay_in_their_block(tmp_path: Path) -> None:
-    """Runs under another signature are tested among themselves."""
-    others = [finished(f"{name} 2", scores, signature="v:2") for name, scores in SCORES.items()]
-    scores = SCORES | {f"{name} 2": table for name, table in SCORES.items()}
-    table = updated(tmp_path, [*RUNS, *others], scores)
-    tested_rows = [block.tests.p_values for block in table.comparable]
-    assert [{run for run, _ in tests} for tests in tested_rows] == [{"near", "far"}, {"near 2", "far 2"}]
-    assert [len(tests) for tests in tested_rows] == [8, 8]
 
 
 def test_measures_that_do_not_apply_everywhere() -> None:

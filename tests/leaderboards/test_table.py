@@ -4,18 +4,16 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.formatting import format_duration
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.notes import (
@@ -23,7 +21,6 @@ from longsumbench.leaderboards.notes import (
     describe_budget,
     describe_starts,
     describe_training_differences,
-    describe_unlearned,
 )
 from longsumbench.leaderboards.published import (
     COLUMNS as PUBLISHED_COLUMNS,
@@ -32,13 +29,13 @@ from longsumbench.leaderboards.published import (
     published_blocks,
     read_published,
 )
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, group_by_seed
+from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import AgainstBest
 from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.aggregate import MeasureMean, aggregate, write_scores
+from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.tables import Block, Stressed, Tied
-from longsumbench.runs.record import RunRecord, run_label
+from longsumbench.render.tables import Block, Stressed
+from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
 HEADER = (
@@ -72,7 +69,7 @@ def cells(block: Block, heading: str) -> list[str]:
     return [row[block.columns.index(heading)] for row in block.rows]
 
 
-def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
+def test_the_csv_has_exactly_the_columns_that_others_rely_on(update: Callable[..., Table], tmp_path: Path) -> None:
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
     lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
@@ -80,7 +77,7 @@ def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
     assert len(lines) == 2
 
 
-def test_row(update: Callable[..., Table]) -> None:
+def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., Table]) -> None:
     """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
     ledger = Truncation(200, 100, (Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
     (row,) = rows(update(record("trunc", 30.123456, fit=TRAINED, source=ledger, seed=4)))
@@ -102,14 +99,6 @@ def precise(model: str, f: float, precision: float, **changes: object) -> RunRec
     return replace(made, scores={kind: replace(score, p=precision) for kind, score in made.scores.items()})
 
 
-def write_scores_of(root: Path, run: RunRecord, precision: Sequence[float], dataset: str = "arxiv") -> pd.DataFrame:
-    """Write a run's `scores.csv`, every type of ROUGE with these values of precision, 0–1; return it."""
-    columns = {f"{kind}_{part}": precision if part == "p" else 0.5 for kind in ROUGE_HEADINGS for part in "prf"}
-    table = pd.DataFrame(columns, index=pd.Index([f"e{i}" for i in range(len(precision))], name="id"))
-    write_scores(root / "runs" / dataset / run.model / run.run_id / "scores.csv", table)
-    return table
-
-
 def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
     """By precision, runs are ranked by it, which every cell shows; the files, which hold F1, stay as they are."""
     by_f1 = update(precise("a", 30, 20), precise("b", 20, 40), precise("c", 10, 30), record("lead", 5))
@@ -128,63 +117,6 @@ def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
     assert "F1" not in table.render() + table.latex()
     assert all("precision, not ranked" in one.footnotes[0] for one in published)
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
-
-
-def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) -> None:
-    """With scores.csv, precision has the interval that F1 would have of the same values, and is tested."""
-    chance = random.Random(1)
-    values = [chance.random() / 2 for _ in range(40)]
-    runs = {
-        "a": [value + 0.3 for value in values],
-        "b": [value + 0.3 + 0.02 * (-1) ** i for i, value in enumerate(values)],  # the same mean, nearly
-        "c": values,
-    }
-    records = {
-        name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"score": {"resamples": 200}})
-        for name, precision in runs.items()
-    }
-    records["a"] = replace(records["a"], scores={k: replace(v, p=v.p + 0.01) for k, v in records["a"].scores.items()})
-    update(*records.values(), record("old", 2, n=40))
-    tables = {name: write_scores_of(tmp_path, records[name], precision) for name, precision in runs.items()}
-    (block, *_) = leaderboard.read_table(Results(tmp_path), "arxiv", "p").blocks()
-    as_f1 = aggregate(tables["a"].assign(rouge1_f=tables["a"]["rouge1_p"])[["rouge1_p", "rouge1_r", "rouge1_f"]], 200)
-    half = (as_f1["rouge1"].f_hi - as_f1["rouge1"].f_lo) / 2
-    column = cells(block, "R-1")
-    assert column[0] == f"{records['a'].scores['rouge1'].p:.1f} ±{half:.1f}"
-    assert [type(cell) for cell in column] == [Stressed, Tied, str, str]
-    assert "±" in column[2]
-    assert "±" not in column[3]
-    assert (
-        "Not tested, because its scores.csv or that of the best row is missing: old (old00000)." in block.footnotes[0]
-    )
-
-
-def test_recall_and_precision_in_print() -> None:
-    """Published precision and recall are shown with ours of the same kind: ETADS's Tables 5 and 6."""
-    found = {}
-    for part in "pr":
-        (block,) = published_blocks("cnn_dailymail", [], part=part)
-        sources = cells(block, "source")
-        found[part] = [cell for cell, key in zip(cells(block, "R-1"), sources, strict=True) if "you2019" in key]
-    assert sorted(found["p"]) == ["40.87", "41.91", "42.81", "43.06"]
-    assert sorted(found["r"]) == ["40.57", "40.92", "41.10", "41.31"]
-    assert published_blocks("wikisum", [], part="p") == []
-
-
-def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
-    """The commas of a list part no settings, neither in the table nor in the CSV."""
-    one = record("etads", 30, variant="decoder_layers=4,focus_layers=[],saliency_layers=[1,2]")
-    table = update(one)
-    assert rows(table)[0]["variant"] == one.variant
-    assert cells(table.blocks()[0], "settings")[0] == "decoder_layers=4, focus_layers=[], saliency_layers=[1,2]"
-    assert run_label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
-
-
-def test_best_first_and_ties(update: Callable[..., Table]) -> None:
-    """Runs are ranked by ROUGE-Lsum; equal ones by name."""
-    table = update(record("random", 20), record("b", 30), record("lead", 25), record("a", 30))
-    assert [row["model"] for row in rows(table)] == ["a", "b", "lead", "random"]
-    assert table.markdown().count("**30.0 ±0.8**") == 2
 
 
 def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> None:
@@ -209,7 +141,9 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
         ({"split": "validation"}, "validation instead of test split"),
     ],
 )
-def test_set_apart(update: Callable[..., Table], changes: dict[str, object], difference: str) -> None:
+def test_a_run_under_another_condition_is_in_a_separate_block(
+    update: Callable[..., Table], changes: dict[str, object], difference: str
+) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
     assert [[row.first.model for row in block.rows] for block in table.comparable] == [["lead", "random"], ["winner"]]
@@ -232,7 +166,9 @@ def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
     assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 5, 5, 5, 5]
 
 
-def test_one_block(update: Callable[..., Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_block_is_printed_by_its_number(
+    update: Callable[..., Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """--block prints one block, by the number in its heading and in the CSV; a number without a block is refused."""
     update(record("lead", 30), record("trial", 90, n=5, examples="e5"))
     command = ["leaderboard", "arxiv", "--results-dir", str(tmp_path)]
@@ -250,7 +186,7 @@ def test_one_block(update: Callable[..., Table], tmp_path: Path, capsys: pytest.
     assert "--block=3" in capsys.readouterr().err
 
 
-def test_oracles(update: Callable[..., Table]) -> None:
+def test_oracles_are_labelled_last_and_never_best(update: Callable[..., Table]) -> None:
     """A run that its record calls an oracle is labelled, last, and never the best."""
     best = record("lead", 50, oracle=True, run_id="best")
     recipe = record("random", 45, oracle=True, run_id="recipe")
@@ -261,13 +197,6 @@ def test_oracles(update: Callable[..., Table]) -> None:
     assert cells(block, "system") == ["lead", "random", "oracle", "lead (oracle)", "random (oracle)"]
     assert [type(cell) for cell in cells(block, "R-Lsum")] == [Stressed, str, str, str, str]
     assert "Oracles, in rows without a place, saw the references or their lengths." in block.footnotes
-
-
-def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
-    """Without ranked runs, the table has oracles only."""
-    table = update(record("oracle", 60, oracle=True))
-    assert table.render().count("test split") == 1
-    assert cells(table.blocks()[0], "R-Lsum") == ["60.0 ±0.8"]
 
 
 def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMean]:
@@ -306,16 +235,7 @@ def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
     assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9.0")
 
 
-def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> None:
-    """Of a metric that the table does not know, the first measure is shown, named, and ranked by."""
-    update(record("a", 90, measures=measured({"words": 10, "rare": 9})))
-    table = update(record("b", 10, measures=measured({"words": 20, "rare": 9})))
-    assert [row["model"] for row in rows(table)] == ["b", "a"]
-    assert "Ranked by words, 0–100." in table.render()
-    assert table.blocks()[0].columns[2:4] == ("words", "R-Lsum")
-
-
-def test_budget() -> None:
+def test_one_note_compares_the_budgets_of_trained_runs() -> None:
     """One note compares the steps × examples per step of all trained runs."""
     one = record("a", 1, fit=TRAINED)
     assert describe_budget([one, record("b", 1, fit=TRAINED), record("lead", 1)]) == (
@@ -370,14 +290,6 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
     assert all(note.replace("_", r"\_") in text for text in (table.markdown(), table.latex()))
 
 
-@pytest.mark.parametrize(
-    "folder", ["/models/bart", "../bart", "./bart", "~/bart", "a/b/bart", "bart/", "bart", "/my models/bart/"]
-)
-def test_a_checkpoint_in_a_folder(folder: str) -> None:
-    """A table has the name of the checkpoint's folder, without its path."""
-    assert describe_starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
-
-
 @pytest.mark.parametrize(("f", "warned"), [(20, True), (31, True), (32, False), (40, False)])
 def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
     """The table says so where no trained run's interval, f - 1 to f + 0.6, lies above Lead's, 29 to 30.6.
@@ -388,25 +300,6 @@ def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
     runs = [group_by_seed([run], {})[0] for run in made]
     assert caution(runs) == ("No trained system's 95 % interval of R-Lsum lies above Lead's." if warned else "")
     assert caution(runs[:2]) == caution(runs[2:]) == ""
-
-
-def test_each_unranked_row_has_its_own_reason() -> None:
-    """Rows with the same label, as with --by-run, keep their own words."""
-    runs = group_by_seed([record("seal", f, run_id=f"{f}") for f in (30, 20)], {}, by_run=True)
-    words = (Learned(NOT_LEARNED, "nearly identical outputs"), Learned(STILL_LEARNING, "9 % of the fall"))
-    rows = [replace(row, learned=word) for row, word in zip(runs, words, strict=True)]
-    assert describe_unlearned(rows) == (
-        "Not ranked: seal (not learned: nearly identical outputs); seal (still learning: 9 % of the fall)."
-    )
-
-
-def test_ahead_of_lead_in_what_decides_the_rank() -> None:
-    """Where facts are planted, the measure that ranks is looked at and not ROUGE."""
-    lead = record("lead", 30, measures=recall(10, 10))
-    ahead = record("trunc", 1, fit=TRAINED, measures=recall(90, 90))
-    behind = record("trunc", 90, fit=TRAINED, measures=recall(9, 9))
-    assert caution(group_by_seed([ahead, lead], {})) == ""
-    assert "interval of facts lies above" in caution(group_by_seed([behind, lead], {}))
 
 
 def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
@@ -427,23 +320,7 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
     ]
 
 
-def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
-    """A table with a best number has a legend of its mark; a table of a single run has none."""
-    assert "best of its column" not in update(record("a", 30)).render()
-    table = update(record("b", 20))
-    assert table.render().splitlines().count("* best of its column.") == 1
-    assert "\n**Bold** best of its column.\n" in table.markdown()
-    assert "Bold: best of its column." in table.latex()
-
-
-def test_what_was_empty(update: Callable[..., Table]) -> None:
-    """Empty predictions and references that could not be scored are counted in view of the reader."""
-    text = update(record("trunc", 30, empty_references=("x", "y"), empty_predictions=4)).markdown()
-    assert "Left out because they have no reference: 2 examples." in text
-    assert "Empty predictions, which score 0: trunc trunc000: 4." in text
-
-
-def test_published(update: Callable[..., Table]) -> None:
+def test_published_numbers_are_a_separate_block(update: Callable[..., Table]) -> None:
     """Published numbers are a separate block, with source, input and ROUGE-L by kind."""
     ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
     assert "liu2022pagesum" not in ours
@@ -452,15 +329,6 @@ def test_published(update: Callable[..., Table]) -> None:
     spatial = {(row["R-L sentence"], row["R-L summary"], row["input tokens"]) for row in table if row["R-1"] == "49.72"}
     assert spatial == {("", "44.69", "7168")}
     assert [(row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"] == [("26.3", "39.3")]
-
-
-def test_contradictions_in_print() -> None:
-    """Where one paper prints two numbers for one thing, both rows stay and are marked."""
-    (block,) = published_blocks("arxiv", [])
-    rows = [row for row in block.rows if row[-1].startswith("liu2022pagesum") and "47.65" in row]
-    assert [row[-1] for row in rows] == ["liu2022pagesum Table 2 (re-run) †", "liu2022pagesum Table 3 (re-run) †"]
-    assert [cell for row in rows for cell in row if cell.startswith("43.")] == ["43.19", "43.15"]
-    assert "† Another publication or table contradicts this row" in block.footnotes[0]
 
 
 def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
@@ -473,12 +341,6 @@ def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
     assert f"{len(read_published(['arXiv'])) - len(published.rows)} more rows" in published.footnotes[0]
 
 
-def test_local_texts(update: Callable[..., Table]) -> None:
-    """The published block warns that runs on local files may not be on the official texts."""
-    local = record("lead", 30, config={"dataset": {"name": "arxiv", "path": "somewhere"}})
-    assert "nothing shows that they are the official ones" in update(local).markdown()
-
-
 def test_every_published_dataset_has_a_name() -> None:
     """Every dataset of published.csv is one of ours, so that no published number is lost; pydoc has none."""
     everything = read_published(PUBLISHED_AS)
@@ -488,7 +350,9 @@ def test_every_published_dataset_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_width(update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
     """No line is wider than the terminal, with all measures at their widest, best and tied; a wide one shows all."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
@@ -505,16 +369,6 @@ def test_width(update: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, wi
     assert ("relayed" in text.partition("*")[0]) == (width == 200)
 
 
-def test_latex(update: Callable[..., Table]) -> None:
-    """LaTeX comes with booktabs rules, escaped, with the best in bold."""
-    text = update(record("lead_3", 30), record("random", 20)).latex()
-    assert r"lead\_3" in text
-    assert r"\toprule" in text
-    assert r"\bfseries 30.0 +- 0.8" in text
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
-    assert not {"±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
-
-
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
     """Special characters of Markdown and LaTeX are escaped, and the table keeps its columns."""
     table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
@@ -525,14 +379,8 @@ def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -
     assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()
 
 
-def test_no_runs(tmp_path: Path) -> None:
+def test_a_dataset_without_runs_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
     """A dataset without finished runs is an error that names the nearest one with runs."""
     record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
     with pytest.raises(UsageError, match=r"unknown dataset with results 'arxv'.*did you mean 'arxiv'"):
         leaderboard.update_table(Results(tmp_path), "arxv")
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (450, "7.5 min"), (11_520, "3.2 h")])
-def test_duration(seconds: float, text: str) -> None:
-    """Times are in the unit that people would choose."""
-    assert format_duration(seconds) == text

@@ -2,13 +2,11 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 from support.run_records import TRAINED, record
 
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
@@ -81,27 +79,10 @@ def test_a_block_of_checkpoints_says_so() -> None:
     assert text.index("Nothing was trained for these rows.") > text.index("Their training texts may include these.")
 
 
-@pytest.mark.parametrize("others", [[LEAD, ORACLE], [SEAL, LEAD], [LEAD, SEAL, record("ea", 20, fit=TRAINED)]])
-def test_runs_of_one_kind_share_a_block(others: list[RunRecord]) -> None:
-    """With baselines alone, checkpoints are one block; so are trained systems, a trained checkpoint included."""
-    fit = TRAINED if SEAL in others else record("lead", 1).fit
-    assert len(table_of(*others, bart(fit=fit)).comparable) == 1
-
-
 def test_imported_outputs_stay_with_the_trained_systems() -> None:
     """How they were trained is unknown: they are in one block only."""
     theirs = record("theirs", 33, imported=ImportedOutputs("theirs.txt", "0"))
     assert systems(table_of(SEAL, theirs, bart())) == [["theirs", "seal"], ["seq2seq"]]
-
-
-def test_other_texts_come_after_both_blocks() -> None:
-    """The blocks of the same texts follow each other."""
-    validation = [record(name, 20, split="validation") for name in ("lead", "random", "seal")]
-    assert systems(table_of(*validation, SEAL, LEAD, bart(), chat())) == [
-        ["seal", "lead"],
-        ["seq2seq", "prompt", "lead"],
-        ["lead", "random", "seal"],
-    ]
 
 
 def test_a_row_says_what_it_is() -> None:
@@ -114,16 +95,6 @@ def test_a_row_says_what_it_is() -> None:
         ["not trained here", "", "32,768", "document@01234567", "1.25"],
         ["", "", "", "", ""],
     ]
-
-
-def test_a_trained_checkpoint_has_the_columns_too() -> None:
-    """Beside other trained systems it shows its context, and a line below names where it began."""
-    trained = bart(fit=TRAINED, config={"model": {"init": "checkpoint", "checkpoint": "facebook/bart-large-cnn"}})
-    (block,) = table_of(SEAL, trained).blocks()[:1]
-    context, settings = block.columns.index("context"), block.rows[0][2]
-    assert [row[context] for row in block.rows] == ["1,024", ""]
-    assert "not trained" not in settings
-    assert any("From a checkpoint: seq2seq (facebook/bart-large-cnn)." in line for line in block.footnotes)
 
 
 @pytest.mark.parametrize(
@@ -172,19 +143,3 @@ def test_the_csv_has_what_records_know() -> None:
     assert (first["parameters"], first["revision"]) == ("406290432", BART["revision"])
     assert (second["prompt_hash"], second["requests"], second["price"]) == ("0123456789abcdef", "20", "0.0123")
     assert "trained" not in table_of(LEAD, SEAL).csv().splitlines()[0].split(",")
-
-
-def test_training_settings_do_not_part_checkpoints_as_they_are() -> None:
-    """Of a checkpoint that is not trained, settings of the search make another row, those of training do not."""
-    recipe = {"batch_size": 16, "accumulation": 1}
-    slow, fast = (bart(config={"train": {**recipe, "learning_rate": rate}}) for rate in (0.1, 0.2))
-    beams = chat(config={"decode": {"num_beams": 4}})
-    assert settings_of(slow) == settings_of(fast)
-    assert settings_of(beams) == {**settings_of(chat()), "decode.num_beams": "4"}
-
-
-def test_the_files_show_both_blocks(tmp_path: Path) -> None:
-    """Markdown, LaTeX and the terminal have the sentence."""
-    table = table_of(SEAL, LEAD, bart())
-    for text in (table.markdown(), table.latex(), table.render()):
-        assert "Their training texts may include these." in " ".join(text.split())

@@ -1,6 +1,6 @@
 """Scores per example, their means and intervals, and the file they are in."""
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,10 @@ from longsumbench.metrics.aggregate import (
     aggregate_measures,
     estimate_mean,
     read_scores,
-    score_all,
     write_scores,
 )
-from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.metrics.statistics import bootstrap_interval, perl_intervals
+from longsumbench.metrics.evaluate import score_all
+from longsumbench.metrics.statistics import bootstrap_interval
 
 CAT: Sentences = ("the cat sat", "it slept")
 TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))
@@ -46,12 +45,6 @@ def test_metrics_stand_side_by_side() -> None:
     assert all(set(metric.units) <= set(metric.columns) for metric in classes.values())
 
 
-def test_columns(rouge: Metric) -> None:
-    """A score has precision, recall and F of all four types, in the order of the file."""
-    expected = [f"{kind}_{part}" for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum") for part in "prf"]
-    assert list(rouge.columns) == expected == list(rouge.score("the cat", example(CAT)))
-
-
 def test_prediction_is_split_as_the_suite_splits(rouge: Metric) -> None:
     """Sentences in another order lose ROUGE-L and keep ROUGE-Lsum: the prediction was split, the reference kept."""
     score = rouge.score("It slept. The cat sat.", example(CAT))
@@ -73,16 +66,6 @@ def test_empty_reference_is_left_out(rouge: Metric) -> None:
     scored = score_all([rouge], [("x", example(("",), ())), usable, ("y", example(name="c"))])
     assert scored.empty_references == ("a", "c")
     assert list(scored.per_example.index) == ["b"]
-
-
-def test_empty_reference_scores_zero_where_asked() -> None:
-    """With `score.empty_references=zero` a wordless reference gives 0 and its example counts; none at all does not."""
-    metric = metrics.load("rouge")(Scoring(empty_references="zero"))
-    items = [("the cat", example(CAT)), ("the cat", example(("…",), name="b")), ("the cat", example(name="c"))]
-    scored = score_all([metric], items)
-    assert (list(scored.per_example.index), scored.empty_references) == (["a", "b"], ("c",))
-    assert not scored.per_example.loc["b"].any()
-    assert metric.signature(2).removesuffix("|empty_references:zero") == metrics.load("rouge")(Scoring()).signature(2)
 
 
 def test_nothing_to_score(rouge: Metric) -> None:
@@ -114,17 +97,7 @@ def test_mean_of_few_values() -> None:
     assert estimate_mean(np.full(5, 4.0)) == (4.0, 4.0, 4.0)
 
 
-def test_perl_resampling() -> None:
-    """Perl's resampling changes the interval alone: it is that of ROUGE-1.5.5 over the rows sorted by id."""
-    values = np.random.default_rng(2).random((30, 3)).round(5)
-    table = pd.DataFrame(values, columns=["x_p", "x_r", "x_f"], index=[f"e{number:02d}" for number in range(30)])
-    plain, perl = (aggregate(table.iloc[::-1], perl_resampling=asked)["x"] for asked in (False, True))
-    _, low, high = 100 * perl_intervals(values[:, 2:])[0]
-    assert (perl.f_lo, perl.f_hi) == pytest.approx((low, high))
-    assert perl == replace(plain, f_lo=perl.f_lo, f_hi=perl.f_hi) != plain
-
-
-def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
+def test_a_table_of_scores_is_read_back_to_the_last_bit(tmp_path: Path, rouge: Metric) -> None:
     """A table of scores is read back to the last bit, whatever its ids look like."""
     items = [("the cat is one third of it", example(CAT, name=name)) for name in ("007", "NA", "a,b", 'say "x"', "")]
     table = score_all([rouge], items).per_example
@@ -134,34 +107,13 @@ def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "name,x\na,1\n", "id,x\na,high\n"])
-def test_no_scores_file(tmp_path: Path, content: str | None) -> None:
+def test_a_missing_or_wrong_table_of_scores_is_named(tmp_path: Path, content: str | None) -> None:
     """A missing file, or one that is no table of scores, is an error that names it."""
     path = tmp_path / "scores.csv"
     if content is not None:
         path.write_text(content)
     with pytest.raises(DataError, match=r"scores\.csv"):
         read_scores(path)
-
-
-def test_line_breaks_of_a_prediction_end_its_sentences() -> None:
-    """Two lines in the other order than the reference's sentences: the union LCS finds both, so Lsum is 1, L is 1/2."""
-    reference = ("epsilon zeta eta theta", "alpha beta gamma delta")
-    scores = metrics.load("rouge")(Scoring()).score(
-        "alpha beta gamma delta\nepsilon zeta eta theta", example(reference)
-    )
-    assert (scores["rougeLsum_f"], scores["rougeL_f"]) == (1.0, 0.5)
-
-
-def test_what_does_not_apply_survives_its_file(tmp_path: Path, rouge: Metric) -> None:
-    """A cell that does not apply to an example is written and read as one."""
-    fact = Fact("single", "bridge", "adler", ("adler", "york"), 0.5, 0)
-    items = [("x", example(CAT)), ("the bridge goes to adler", example(CAT, name="b", facts=(fact,)))]
-    table = score_all([rouge, FactRecall(Scoring())], items).per_example
-    write_scores(tmp_path / "scores.csv", table)
-    read = read_scores(tmp_path / "scores.csv")
-    assert np.isnan(read.loc["a", "fact_recall"])
-    assert read.loc["b", "fact_recall"] == 1.0
-    pd.testing.assert_frame_equal(read, table, check_exact=True, check_index_type=False)
 
 
 def test_a_measure_is_averaged_where_it_applies() -> None:

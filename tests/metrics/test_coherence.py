@@ -10,10 +10,9 @@ from support.tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
 from longsumbench.core import Document, Example, Scoring, Section
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
-from longsumbench.modeling import checkpoints as pretrained
 
 EXAMPLE = Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), (("x",),))
 SUMMARY = "The cat sat. It slept. The dog ran. A dog slept."
@@ -96,12 +95,3 @@ def test_which_models_cannot_be_meant(tmp_path: Path) -> None:
         with pytest.raises(kind, match=message) as caught:
             Coherence(Scoring(coherence_model=str(name) if name else None)).check()
         assert "\n" not in str(caught.value)
-
-
-def test_a_model_on_the_hub_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is no folder is looked for on the hub; where that cannot be reached, the machine is to blame."""
-    monkeypatch.setattr(pretrained, "unreachable", lambda: "offline mode is set")
-    with pytest.raises(EnvironmentProblem, match=r"no copy of it is on this machine.*offline mode is set"):
-        Coherence(Scoring(coherence_model="nobody/has-this-one")).check()
-    with pytest.raises(UsageError, match="neither a folder nor a model"):
-        Coherence(Scoring(coherence_model="no/such/folder")).check()

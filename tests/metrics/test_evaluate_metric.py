@@ -7,7 +7,8 @@ import evaluate
 import pytest
 
 from longsumbench.core import Document, Example, Scoring, Section
-from longsumbench.metrics.aggregate import aggregate, score_all
+from longsumbench.metrics.aggregate import aggregate
+from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_sentences
@@ -41,24 +42,8 @@ def test_several_references(metric: RougeMetric) -> None:
     assert metric.compute(predictions=PREDICTIONS, references=several)["rouge1"] == pytest.approx(200 / 3)
 
 
-def test_combine(tmp_path: Path) -> None:
+def test_the_metric_works_in_evaluate_combine(tmp_path: Path) -> None:
     """It works in `evaluate.combine`, without the hub."""
     both = {"stemmed": RougeMetric(cache_dir=str(tmp_path / "a")), "again": RougeMetric(cache_dir=str(tmp_path / "b"))}
     scores = evaluate.combine(both).compute(predictions=PREDICTIONS, references=REFERENCES)
     assert scores["stemmed_rougeLsum"] == scores["again_rougeLsum"] > 0
-
-
-def test_batches_and_stemming(metric: RougeMetric) -> None:
-    """Batches add up, and stemming can be switched off."""
-    for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True):
-        metric.add(prediction=prediction, reference=reference)
-    scores = metric.compute(stem=False)
-    assert "stemmer:none" in scores["signature"]
-    assert scores["signature"].endswith("|v:1")
-
-
-def test_perl_mode(metric: RougeMetric) -> None:
-    """The mode can be chosen, and the signature says it."""
-    scores = metric.compute(predictions=PREDICTIONS, references=REFERENCES, mode="perl", wordnet="none")
-    assert scores["rouge1"] > 0
-    assert "|mode:perl|stemmer:perl-porter+wordnet-none|" in scores["signature"]

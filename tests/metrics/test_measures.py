@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from support.tiny_bert import write_bert
 
-from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.cli.main import main
 from longsumbench.core import (
     BuiltIn,
@@ -25,13 +23,11 @@ from longsumbench.core import (
     build_settings,
     registry,
 )
-from longsumbench.corpora.reading.load import load_texts
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import run_spec
 
 FIRMS = ("adler", "york", "wells", "dahl")
 NUM_REPORTS = 12  # in a split
@@ -135,17 +131,6 @@ def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
     assert list(read_scores(folder / "scores.csv").columns[12:]) == ["rougeLsum_floor"]
 
 
-def test_another_version_of_a_metric_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run whose facts were counted in another way is not taken for finished."""
-    config = configured(tmp_path)
-    texts = load_texts(config.dataset, ArtifactCache(cache_folder()))
-    system = registry.systems.load("lead")(config.model)
-    before = run_spec(config, system, texts).run_id
-    monkeypatch.setattr(registry.metrics.load("fact_recall"), "version", 2)
-    assert run_spec(config, system, texts).run_id != before
-    assert run_spec(config, system, replace(texts, metrics=())).run_id != before
-
-
 def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Table and picture are next to each other, and `leaderboard` names the picture, though not among LaTeX."""
     for length in ("13", "reference"):
@@ -174,16 +159,6 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     assert list(record.measured_by) == ["extractive", "length_ratio", "novel_ngrams"]
     assert (record.run_id, record.scores, record.signature) == (before.run_id, before.scores, before.signature)
     assert record.ranked_by == "rougeLsum"
-
-
-def test_oracle_recall_is_measured_with_other_metrics(tmp_path: Path) -> None:
-    """Lead's thirteen words hold two whole sentences, from the first half of each report; its row has both metrics."""
-    record = run_point(Point(asking(configured(tmp_path, "plain_reports"), "oracle_recall", "repetition")))
-    assert list(record.measured_by) == ["oracle_recall", "repetition"]
-    places = {name: measure.mean for name, measure in record.measures.items() if name.startswith("extracted_position")}
-    assert sum(places.values()) == pytest.approx(100)
-    assert places["extracted_position_0"] == 50
-    assert 0 < record.measures["oracle_recall"].mean < 100
 
 
 def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
@@ -227,18 +202,6 @@ def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: p
     (record,) = Results(tmp_path / "results").records("plain_reports")
     assert list(record.measured_by) == ["extractive", "repetition"]
     assert "already finished, except for repetition" in capsys.readouterr().err
-
-
-def test_what_was_measured_stays(tmp_path: Path, log_lines: list[str]) -> None:
-    """Asked for something else, or for nothing, a run keeps what it has; asked again, it says that it is finished."""
-    plain = configured(tmp_path, "plain_reports")
-    run_point(Point(asking(plain, "extractive")))
-    both = run_point(Point(asking(plain, "repetition")))
-    assert list(both.measured_by) == ["extractive", "repetition"]
-    log_lines.clear()
-    for config in (plain, asking(plain, "repetition", "extractive")):
-        assert run_point(Point(config)) == both
-    assert [line.partition(":")[0] for line in log_lines] == ["already finished"] * 2
 
 
 def test_another_model_measures_anew(tmp_path: Path) -> None:
@@ -285,27 +248,3 @@ def test_what_is_missing_is_said_before_the_run(
     assert message in said
     assert "\n" not in said
     assert not results.exists()
-
-
-def test_a_table_is_ranked_by_rouge_whatever_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The CSV has the requested measures in their units, and a line below the table names them."""
-    best, worst = (asking(configured(tmp_path, "plain_reports", length=length), "extractive") for length in ("13", "5"))
-    for config in (worst, best):
-        run_point(Point(config))
-    assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
-    said = capsys.readouterr().out
-    assert "Also measured: extractive (see --columns help, and the CSV)." in " ".join(said.split())
-    assert "R-Lsum" in said
-    rows = pd.read_csv(tmp_path / "results" / "leaderboard" / "plain_reports.csv")
-    assert list(rows["rougeLsum"]) == sorted(rows["rougeLsum"], reverse=True)
-    assert list(rows["extractive_density"]) == sorted(rows["extractive_density"], reverse=True)
-    assert rows["extractive_density"][1] == 5.0
-
-
-def test_the_catalogue_has_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every metric is listed with a line about it, without its model, and the settings say how to ask."""
-    assert main(["list", "metrics"]) == 0
-    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert {name for name, _ in lines} >= set(registry.metrics.built_in)
-    assert main(["list", "settings"]) == 0
-    assert {"score.metrics", "score.coherence_model", "score.bertscore_model"} <= set(capsys.readouterr().out.split())

@@ -162,23 +162,7 @@ def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["[1]", "{", '{"num_beams": 2'])
-def test_a_damaged_card(text: str, tmp_path: Path) -> None:
-    """A file that is no JSON object is bad data, with its path."""
-    name = write_card(tmp_path)
-    (tmp_path / "generation_config.json").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"generation_config\.json.*not a JSON object"):
-        card_decoding(name, "model.checkpoint")
-
-
-def test_an_enormous_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file beyond the size of any card is refused before it is read."""
-    monkeypatch.setattr(checkpoints, "_LARGEST_CONFIG", 9)
-    with pytest.raises(DataError, match=r"config\.json.*larger than 9 bytes"):
-        card_decoding(write_card(tmp_path), "model.checkpoint")
-
-
-def test_a_card_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_files_of_the_card_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a name on the hub the two JSON files are fetched, at the revision, and nothing else."""
     asked: list[Any] = []
 

@@ -35,16 +35,16 @@ def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyP
     """A network needs the bytes of its weights, no more and no less, and counting changes no random number."""
     system = tiny(name)
     torch.manual_seed(1)
-    expected = system.network.build(system.reader)
+    expected = system.builder.build(system.reader)
     tensors = {id(one): one for one in (*expected.parameters(), *expected.buffers())}
     size = sum(one.nbytes for one in tensors.values())
     torch.manual_seed(1)
     free(size, monkeypatch)
-    built = system.network.initial_model(system.reader)
+    built = system.builder.initial_model(system.reader)
     assert all(torch.equal(one, two) for one, two in zip(built.parameters(), expected.parameters(), strict=True))
     free(size - 1, monkeypatch)
     with pytest.raises(EnvironmentProblem, match=f"the weights of model={name} need .* GB of memory, .* are free"):
-        system.network.initial_model(system.reader)
+        system.builder.initial_model(system.reader)
 
 
 @pytest.mark.parametrize("name", NEURAL)
@@ -54,7 +54,7 @@ def test_a_network_beyond_any_memory(name: str, width: int) -> None:
     system = tiny(name)
     system.config.d_model = width
     with pytest.raises(EnvironmentProblem, match=f"model={name}"):
-        system.network.initial_model(system.reader)
+        system.builder.initial_model(system.reader)
 
 
 def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Section, Truncation
-from longsumbench.modeling.extraction import ScoredSpans, extract, score_spans
+from longsumbench.modeling.extraction import ScoredSpans, chosen_sentences, score_spans
 from longsumbench.modeling.ranking import similarities
 
 SENTENCES = ("Red foxes dig.", "Hens hide well.", "red  foxes DIG.", "Snow fell.", "Foxes dig dens.", "Cars pass by.")
@@ -59,14 +59,16 @@ def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundanc
 def test_extract_is_its_definition(texts: list[str], length: int, redundancy: float, seed: int) -> None:
     """What is extracted equals a search that tries all spans for every choice."""
     spans = scored(texts, np.random.default_rng(seed))
-    assert extract(source(*texts), spans, length, redundancy) == by_hand(texts, spans, length, redundancy)
+    assert list(chosen_sentences(source(*texts), spans, length, redundancy).values()) == by_hand(
+        texts, spans, length, redundancy
+    )
 
 
 @given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
 def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redundancy: float, seed: int) -> None:
     """Its lines are distinct source sentences in their order, one at most cut, of `length` words if there are any."""
     spans = scored(texts, np.random.default_rng(seed))
-    taken = extract(source(*texts), spans, length, redundancy)
+    taken = list(chosen_sentences(source(*texts), spans, length, redundancy).values())
     left = iter(texts)
     assert all(any(sentence.startswith(line) for sentence in left) for line in taken)
     whole = [line.lower() for line in taken if line in texts]
@@ -88,27 +90,7 @@ def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redun
 def test_worked_extracts(length: int, redundancy: float, expected: list[str]) -> None:
     """Best first are the first sentence, its copy, the dens, then the snow; snow is new, dens are not."""
     spans = ScoredSpans([(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0]))
-    assert extract(source(*SENTENCES), spans, length, redundancy) == expected
-
-
-def test_a_span_of_several_sentences_is_taken_whole() -> None:
-    """Its sentences are separate lines; what no span has is never taken."""
-    spans = ScoredSpans([(0, 2), (4, 6)], np.array([0.0, 1.0]))
-    assert extract(source(*SENTENCES), spans, 8) == ["Red foxes", "Foxes dig dens.", "Cars pass by."]
-    assert extract(source(*SENTENCES), ScoredSpans([(3, 4)], np.array([-2.0])), 9, redundancy=0.3) == ["Snow fell."]
-
-
-def test_a_source_without_sentences_gives_nothing() -> None:
-    """There is nothing to take, with and without a weight of redundancy."""
-    for redundancy in (0.0, 0.5):
-        assert extract(source(), ScoredSpans([], np.zeros(0)), 9, redundancy) == []
-
-
-@pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [1.0, np.inf]])
-def test_scores_that_are_refused(scores: list[float]) -> None:
-    """There is one finite score for each span."""
-    with pytest.raises(ValueError, match=r"2 spans, but 1 scores|not finite"):
-        ScoredSpans([(0, 1), (1, 2)], np.array(scores))
+    assert list(chosen_sentences(source(*SENTENCES), spans, length, redundancy).values()) == expected
 
 
 def test_scores_of_steps() -> None:

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,29 +81,6 @@ def test_the_first_token_can_be_the_models_own(beams: int, model: Any, monkeypat
     assert len({tuple(ids) for ids in forced}) > 1
 
 
-def test_no_repeated_ngrams(model: Any) -> None:
-    """With no_repeat_ngram=2 no pair of tokens comes twice."""
-    outputs, _ = decode(model, inputs(), Decoding(no_repeat_ngram=2, min_length=20, max_length=25), limit=60)
-    for ids in outputs:
-        pairs = list(pairwise(ids))
-        assert len(pairs) == len(set(pairs))
-
-
-def test_beams_find_a_likelier_summary(model: Any) -> None:
-    """Four beams never end with a less likely output of the same length than greedy search."""
-    fixed = {"min_length": 8, "max_length": 8}
-    greedy, _ = decode(model, inputs(), Decoding(**fixed), limit=60)
-    beams, _ = decode(model, inputs(), Decoding(**fixed, num_beams=4), limit=60)
-    for i, ids in enumerate(inputs()["input_ids"]):
-        assert log_probability(model, ids, beams[i]) >= log_probability(model, ids, greedy[i]) - 1e-4
-
-
-def log_probability(model: Any, ids: torch.Tensor, output: list[int]) -> float:
-    logits = model(input_ids=ids[None], decoder_input_ids=torch.tensor([[1, *output[:-1]]])).logits
-    logits[..., 2] = -torch.inf  # neither search may end early
-    return float(logits.log_softmax(-1)[0, range(len(output)), output].sum().detach())
-
-
 ORACLES = {  # settings, and the library's arguments that mean the same
     "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
     "n-grams of the source": ({"encoder_no_repeat_ngram": 1}, {"encoder_no_repeat_ngram_size": 1}),
@@ -155,15 +131,6 @@ def test_settings_are_those_of_the_library(kind: str, ending: Any, monkeypatch: 
     assert ending.generation_config.to_dict() == before
 
 
-@pytest.mark.parametrize("kind", ["repetition penalty", "n-grams of the source", "n-grams in beams", "early stopping"])
-def test_settings_change_what_is_written(kind: str, ending: Any) -> None:
-    """The settings above have an effect on this model, so the comparison says something."""
-    ours, _ = ORACLES[kind]
-    plain = {"num_beams": ours.get("num_beams", 1), "length_penalty": ours.get("length_penalty", 1.0)}
-    changed, usual = (decode(ending, inputs(), Decoding(**some), limit=12)[0] for some in (ours, plain))
-    assert changed != usual
-
-
 def test_an_output_that_is_cut_is_not_complete(model: Any) -> None:
     """A forced end token does not make a summary complete; one that the model ends before is."""
     for length in range(1, 12):
@@ -182,14 +149,6 @@ def test_n_grams_of_units() -> None:
     assert allowed.isneginf().nonzero().tolist() == [[0, 4], [1, 6], [2, 3]]
 
 
-def test_a_token_that_must_come_comes() -> None:
-    """Where only one token is left, it stays, although the source has it."""
-    scores = torch.full((1, 8), -torch.inf)
-    scores[0, 4] = 0
-    ids = torch.tensor([[3, 4, 5]])
-    assert torch.equal(SourceNgrams(1, ids, torch.ones_like(ids))(torch.tensor([[1]]), scores), scores)
-
-
 def test_padding_does_not_change_what_is_written(model: Any) -> None:
     """A text alone and padded next to a longer one give the same output with n-grams of the source forbidden."""
     asked = Decoding(encoder_no_repeat_ngram=1, num_beams=2, min_length=6)
@@ -198,15 +157,6 @@ def test_padding_does_not_change_what_is_written(model: Any) -> None:
     together, _ = decode(model, batch, asked, limit=12)
     alone, _ = decode(model, {name: rows[:1, :5] for name, rows in batch.items()}, asked, limit=12)
     assert together[0] == alone[0]
-
-
-def test_a_model_that_was_placed_stays_there(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model with a device map is not moved."""
-    monkeypatch.setattr(model, "hf_device_map", {"": "cpu"}, raising=False)
-    moved: list[Any] = []
-    monkeypatch.setattr(model, "to", moved.append)
-    decode(model, inputs(), Decoding(max_length=2), limit=12)
-    assert moved == []
 
 
 @pytest.mark.parametrize(
@@ -220,9 +170,3 @@ def test_sampling_is_not_a_search(settings: dict[str, Any], message: str) -> Non
     """Sampling with beams, and a setting of sampling without it, are errors that say what to do."""
     with pytest.raises(UsageError, match=message):
         Decoding(**settings)
-
-
-def test_seeds_of_examples() -> None:
-    """An example's seed depends on the seed and its id, and on nothing else."""
-    assert Decoding(seed=1).seed_of("a") == Decoding(seed=1, num_beams=4, batch_size=2).seed_of("a")
-    assert len({Decoding(seed=seed).seed_of(name) for seed in (1, 2) for name in "abc"}) == 6

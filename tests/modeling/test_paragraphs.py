@@ -1,8 +1,12 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
 from longsumbench.core import Cut, Document, Example, Section
-from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
-from longsumbench.modeling.units import EncodedSentence
+from longsumbench.modeling.units import (
+    EncodedSentence,
+    Limits,
+    best_paragraphs,
+    paragraphs_of,
+)
 
 EXAMPLE = Example(
     "1",
@@ -42,12 +46,6 @@ def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
     assert [one.sentences for one in paragraphs_of(EXAMPLE, "sentence")][:2] == [("A a.",), ("B b.",)]
 
 
-def test_joined_sentences_are_a_paragraph() -> None:
-    """Tokens follow each other, words add up."""
-    assert join_sentences([sentence(2, 1, 3), sentence(1, 1, 4)]) == EncodedSentence([3, 3, 4], 2)
-    assert join_sentences([]) == EncodedSentence([], 0)
-
-
 def test_the_best_fit_by_hand() -> None:
     """Title 2; of four paragraphs the best three, cut to 4 tokens, in 9 altogether: 2 + 4 + 1 + 2."""
     ranked = [sentence(6), sentence(1), sentence(3), sentence(5)]
@@ -68,28 +66,3 @@ def test_ranks_keep_their_numbers() -> None:
     )
     assert [len(ids) for ids in units.ids] == [0, 2, 0, 1]
     assert units.truncation.cuts == ()
-
-
-def test_a_title_can_fill_all_that_is_read() -> None:
-    """A title longer than the input leaves no room, and the ledger says so."""
-    units = best_paragraphs(sentence(5), [sentence(2)], [0], Limits(24, 10, 3))
-    assert [len(ids) for ids in units.ids] == [3]
-    assert units.truncation.cuts == (Cut("input_length", 4, 4),)
-
-
-def test_nothing_at_all() -> None:
-    """Without title and paragraphs there is one empty unit."""
-    units = best_paragraphs(None, [], [], Limits(24, 10, 3))
-    assert (units.ids, units.documents, units.truncation.tokens) == (([],), (0,), 0)
-
-
-def test_one_paragraph_of_fifty_thousand_words_is_cut() -> None:
-    """It is read up to the length of a paragraph; the rest is counted."""
-    units = best_paragraphs(sentence(3), [sentence(50_000)], [0], Limits(24, 500, 1600))
-    assert [len(ids) for ids in units.ids] == [3, 500]
-    assert units.truncation.cuts == (Cut("paragraph_length", 49_500, 49_500),)
-
-
-def test_a_paragraph_is_a_place_and_a_text() -> None:
-    """Its sentences are joined by spaces."""
-    assert Paragraph((0, 1), ("A b.", "C."), (2, 4)).text == "A b. C."

@@ -89,13 +89,6 @@ def test_the_ledger_counts_the_query_once(system: Any) -> None:
         assert cut == len(whole.ids) - units.query_length
 
 
-def test_another_query_is_another_input(system: Any) -> None:
-    """Two questions about one text are distinguished, and no question is a third thing."""
-    example = toys("test", 1, 44).examples[0]
-    read = [system.reader.units(replace(example, query=query)).ids for query in (QUESTION, "word2", None)]
-    assert read[0] != read[1] != read[2] != read[0]
-
-
 def test_texts_with_and_without_queries_are_trained_apart(tmp_path: Path) -> None:
     """A checkpoint of texts with queries is not taken for one of the same texts without."""
     asked, plain = fitted("trunc", tmp_path), fitted("trunc", tmp_path, query=None)

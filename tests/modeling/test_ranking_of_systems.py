@@ -1,12 +1,10 @@
 """Systems whose units a ranker orders: what is learned, kept, and part of which key."""
 
 import json
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
@@ -18,14 +16,11 @@ from longsumbench.core import (
     LearnedRanker,
     RankerSettings,
     Section,
-    build_settings,
     learned_ranker,
-    registry,
     texts_to_rank,
 )
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.modeling import ranking
-from longsumbench.modeling.ranking import Ranking, find_ranker, order_by, tfidf_with_title
+from longsumbench.modeling.ranking import Ranking, find_ranker, tfidf_with_title
 from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
@@ -67,17 +62,6 @@ def test_rankers_are_found_by_name(stages: ArtifactCache) -> None:
         learned_ranker("lsmt")
 
 
-@pytest.mark.parametrize("name", sorted(registry.rankers.targets()))
-def test_every_ranker_orders_alike_whatever_the_order(name: str, stages: ArtifactCache) -> None:
-    """A text scores the same when the texts are turned around, and all of them are in the order."""
-    settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
-    ranker = find_ranker(name, TRAIN, None, settings, stages)
-    texts = ["kadan hit a toy", "lofel toy gorhit", "midan", "a lone word toy toy kadan midan"]
-    scores = ranker("a toy", texts)
-    assert np.asarray(ranker("a toy", texts[::-1])) == pytest.approx(np.asarray(scores)[::-1])
-    assert sorted(order_by(ranker, example(1), texts, "rank=x")) == [0, 1, 2, 3]
-
-
 def test_a_missing_title_names_the_example() -> None:
     """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
     untitled = replace(example(3), title=None)
@@ -98,16 +82,6 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
         system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
 
 
-def test_a_failure_for_another_reason_keeps_its_message() -> None:
-    """What a ranker says of an example that has a title is not taken for a missing one."""
-
-    def fails(title: str | None, paragraphs: Sequence[str]) -> np.ndarray:
-        raise UsageError("something else")
-
-    with pytest.raises(UsageError, match=r"^something else$"):
-        order_by(fails, example(1), ["a"], "rank=x")
-
-
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
@@ -120,12 +94,6 @@ def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) ->
     assert len(list(stages.root.glob("units/*/inputs.json"))) == before
     fitted(stages, seed=2)
     assert len(list(stages.root.glob("units/*/inputs.json"))) == 2 * before
-
-
-def test_its_tokenizer_is_the_systems(stages: ArtifactCache) -> None:
-    """System and ranker, with as many entries, share one tokenizer stage."""
-    fitted(stages)
-    assert len(list(stages.root.glob("tokenizer/*/inputs.json"))) == 1
 
 
 def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) -> None:
@@ -142,24 +110,3 @@ def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) ->
     assert list(again.summarize(tests, decoding)) == list(system.summarize(tests, decoding))
     assert isinstance(again.reader.ranking.ranker, LearnedRanker)
     assert again.reader.ranking.ranker.device == "cpu"
-
-
-def test_an_unfitted_system_cannot_order_by_what_it_has_not_learned() -> None:
-    """A learned ranker is there after `fit` or `load` only."""
-    with pytest.raises(RuntimeError, match="fit or load"):
-        Trunc(TruncConfig(**TINY, rank="lstm")).reader.ranking.order(example(1), ["a"])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"dimension": 0}, "ranker.dimension=0"), ({"vocabulary_size": 9}, "260"), ({"unit": "page"}, "ranker.unit=page")],
-)
-def test_invalid_settings_are_refused(change: dict[str, object], message: str) -> None:
-    """Messages about invalid settings of a ranker have their full names."""
-    with pytest.raises(UsageError, match=message):
-        build_settings(RankerSettings, change, "ranker.")
-
-
-def test_the_contract_needs_no_torch() -> None:
-    """The module of the contract names no torch; only a learned ranker itself does."""
-    assert "torch" not in vars(ranking)

@@ -1,17 +1,11 @@
 """`decode.length_norm` and `decode.coverage`: what is refused, what reaches the search, what keeps its id."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
-from support.toys import build_tiny
-from transformers import PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.core import Decoding, System, build_settings, check_search, registry
 from longsumbench.errors import UsageError
-from longsumbench.modeling.generation import decode, ranked_search
-from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.runs.plan import plan
 from longsumbench.runs.summarize import settle_decoding, summarize_inputs
 
@@ -59,7 +53,7 @@ def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str)
 def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -> None:
     """Coverage is refused where the memory is not one and the same; systems that do not search ignore it."""
     one = system(name, **settings)
-    assert one.gives_attention == gives
+    assert one.capabilities.gives_attention == gives
     check_search(one, Decoding())
     if gives or name == "lead":
         check_search(one, Decoding(**COVERING))
@@ -111,54 +105,8 @@ def test_summarize_refuses_extracts_as_long_as_a_reference() -> None:
         next(summarize_inputs(one, [], settle_decoding([], {})))
 
 
-def test_summarize_refuses_too() -> None:
-    """`summarize CHECKPOINT` takes the settings, and refuses coverage where it cannot be had, before it writes."""
-    decoding = settle_decoding(["decode.coverage=summary", "decode.num_beams=2"], {})
-    assert (decoding.coverage, decoding.coverage_penalty) == ("summary", 5.0)
-    with pytest.raises(UsageError, match=r"decode\.coverage=summary: model=seal"):
-        next(summarize_inputs(system("seal"), [], decoding))
-
-
 def test_one_search_for_all() -> None:
     """The scales whose tables compare systems set the search's rule, whatever a system's own recipe is."""
     for scale in ("tiny", "small", "probe"):
         decoding = plan(["model=trunc", f"scale={scale}", "dataset=pydoc"])[0].config.decode
         assert (decoding.num_beams, decoding.length_norm, decoding.coverage) == (1, "power", "none")
-
-
-def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`decode` hands its penalties to the model for one search, also a failing one, and none to the library's own."""
-    torch.manual_seed(0)
-    network = build_tiny("trunc").network
-    model = network.Model(network.model_config(40, (0, 1, 2))).eval()
-    ids = torch.randint(3, 40, (2, 1, 6))
-    inputs = {"input_ids": ids, "unit_mask": torch.ones_like(ids, dtype=torch.bool), "unit_documents": ids[..., 0] * 0}
-    seen: list[Penalties | None] = []
-    generate = type(model).generate
-
-    def spying(self: Any, **options: Any) -> Any:
-        seen.append(self._ranking and self._ranking.penalties)
-        if options["unit_documents"].any():
-            raise KeyboardInterrupt
-        return generate(self, **options)
-
-    monkeypatch.setattr(type(model), "generate", spying)
-    wanted = Decoding(**COVERING, length_norm="wu", length_penalty=0.9, coverage_penalty=2.0)
-    for decoding in (wanted, Decoding(num_beams=4), Decoding(length_norm="wu")):
-        decode(model, inputs, decoding, limit=8)
-        assert model._ranking is None
-    with pytest.raises(KeyboardInterrupt):
-        decode(model, {**inputs, "unit_documents": inputs["unit_documents"] + 1}, wanted, limit=8)
-    assert model._ranking is None
-    penalties = Penalties("wu", 0.9, "summary", 2.0)
-    assert seen == [penalties, None, None, penalties]
-
-
-def test_a_network_with_the_librarys_search_alone_says_so() -> None:
-    """A plug-in's network that is a plain one of the library's is refused Wu's rule in one line."""
-    sizes = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
-    model = PegasusForConditionalGeneration(PegasusConfig(**sizes))
-    with pytest.raises(UsageError, match=r"length_norm=wu decode\.coverage=none: PegasusForConditionalGeneration"):
-        ranked_search(model, Decoding(num_beams=2, length_norm="wu"))
-    with ranked_search(model, replace(Decoding(), num_beams=2)):
-        pass

@@ -3,7 +3,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 from support.toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 
@@ -14,10 +13,8 @@ from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.tokenizer import (
     encode_sentences,
     load_tokenizer,
-    token_texts,
     tokenizer_identity,
     train_tokenizer,
-    training_sample,
 )
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
@@ -77,13 +74,6 @@ def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
     )
 
 
-def test_no_such_tokenizer(tmp_path: Path) -> None:
-    """A folder without a tokenizer ends in one line that says what to give."""
-    with pytest.raises(UsageError, match=r"no tokenizer|cannot be read") as raised:
-        load_tokenizer(tmp_path)
-    assert "\n" not in str(raised.value)
-
-
 def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
     """A model's folder without tokenizer files is refused, for which the library makes one up that knows no text."""
     BartConfig().save_pretrained(tmp_path)
@@ -101,14 +91,6 @@ def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
         load_tokenizer("nobody/nothing", of_system=False)
 
 
-def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit every n-th example is taken, from the whole split; below it all of them."""
-    split = ToySplit.of("train", 20)
-    assert training_sample(split) == list(range(20))
-    monkeypatch.setattr(tokenization, "_TRAINING_WORDS", sum(split.source_words) // 4)
-    assert training_sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
-
-
 def test_words_and_signs() -> None:
     """What is one word and what is split, worked out by hand."""
     text = """The U.S. said: "Apple's dogs' don't", 3.5% of $1,000 (e.g. 10:30) well-known... a_b Größe</s>"""
@@ -118,14 +100,6 @@ def test_words_and_signs() -> None:
     tokenizer = WORDS.backend_tokenizer
     normalized = tokenizer.normalizer.normalize_str(text)
     assert [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)] == words.split("|")
-
-
-def test_lower_cased_prose_comes_back() -> None:
-    """Where all words are known, lower-cased prose is decoded to the letter, and cased prose in lower case."""
-    ids = [token for one in encode_sentences(WORDS, [PROSE]) for token in one.ids]
-    assert WORDS.unk_token_id not in ids
-    assert WORDS.decode(ids, skip_special_tokens=True) == PROSE
-    assert encode_sentences(WORDS, [PROSE.upper().replace("GRÖSSE", "GRÖßE")])[0].ids == ids
 
 
 @pytest.mark.parametrize("size", [9, 20, 24])
@@ -160,21 +134,6 @@ def test_what_reads_like_a_special_token_is_text(tmp_path: Path) -> None:
         assert min(token for sentence in ids for token in sentence.ids) > one.unk_token_id
         assert [sentence.words for sentence in ids] == [2, 2]
     assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(tokenizer)
-
-
-def test_unknown_words() -> None:
-    """A word that is not in the vocabulary is unknown: left out of a summary, shown where it is asked for."""
-    ids = encode_sentences(WORDS, ["The zebra's tails.", "日本"])
-    assert [WORDS.decode(one.ids, skip_special_tokens=True) for one in ids] == ["the's tails.", ""]
-    assert list(token_texts(WORDS, ids[0].ids)) == ["the", "", "'s", " tails", "."]
-    assert list(token_texts(WORDS, ids[0].ids, skip_special_tokens=False)) == ["the", " <unk>", "'s", " tails", "."]
-
-
-@given(st.lists(st.integers(0, len(WORDS) - 1), max_size=12), st.booleans())
-def test_the_texts_of_any_words_joined_are_the_text(ids: list[int], skip: bool) -> None:
-    """What each word adds, spaces included, makes the whole text."""
-    joined = "".join(token_texts(WORDS, ids, skip_special_tokens=skip))
-    assert joined == WORDS.decode(ids, skip_special_tokens=skip)
 
 
 def test_a_system_writes_with_words(stages: ArtifactCache) -> None:

@@ -1,9 +1,8 @@
 """Packing sentences into units."""
 
-from itertools import chain, count
+from itertools import count
 
 from hypothesis import given, strategies as st
-from support.waiting import assert_linear
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, join_units, reorder, split_snippets
@@ -54,14 +53,6 @@ def test_snippets_keep_the_limits(encoded: list[list[EncodedSentence]], length: 
 
 
 @given(texts(), limits)
-def test_unlimited_snippets_keep_everything_in_order(encoded: list[list[EncodedSentence]], length: int) -> None:
-    """With room for all snippets, what is kept is every sentence's first `length` tokens, in reading order."""
-    units = split_snippets(encoded, length, 10_000)
-    expected = [token for document in encoded for s in document for token in s.ids[:length]]
-    assert list(chain.from_iterable(units.ids)) == expected
-
-
-@given(texts(), limits)
 def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) -> None:
     """A snippet is closed only when the next sentence of its document would not fit."""
     units = split_snippets(encoded, length, 10_000)
@@ -69,15 +60,6 @@ def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) ->
     for before, after in zip(zip(units.ids, units.documents, strict=True), units.ids[1:], strict=False):
         same_document = units.documents[units.ids.index(after)] == before[1]
         assert not same_document or len(before[0]) + sizes[after[0]] > length
-
-
-@given(texts(), limits, limits)
-def test_joining_keeps_the_leading_tokens(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
-    """A joined input is the first tokens of the snippets in a row."""
-    units = split_snippets(encoded, length, 10_000)
-    joined = join_units(units, most)
-    assert list(chain.from_iterable(joined.ids)) == list(chain.from_iterable(units.ids))[:most]
-    assert len(joined.ids) == min(1, len(units.ids))
 
 
 def test_worked_reordering() -> None:
@@ -98,14 +80,6 @@ def test_worked_example() -> None:
     assert units.truncation == Truncation(29, 21, (Cut("snippet_length", 5, 3),))
 
 
-def test_worked_example_with_too_few_snippets() -> None:
-    """With two snippets, the second document is left out whole; its long sentence is not counted as cut."""
-    encoded = [[sentence(3, 2), sentence(3, 3), sentence(12, 6)], [sentence(2, 2), sentence(9, 8)]]
-    units = split_snippets(encoded, snippet_length=8, num_snippets=2)
-    assert units.truncation.cuts == (Cut("snippet_length", 4, 2), Cut("num_snippets", 11, 10))
-    assert units.truncation.tokens_seen == 14
-
-
 def test_worked_join() -> None:
     """Snippets of 6 and 8 tokens (6 and 4 words) cut at 9: 5 tokens go, and ⌈4 · 5 / 8⌉ = 3 words."""
     units = split_snippets([[sentence(6, 6), sentence(8, 4)]], snippet_length=8, num_snippets=4)
@@ -113,27 +87,3 @@ def test_worked_join() -> None:
     assert joined.ids == ([0, 1, 2, 3, 4, 5, 0, 1, 2],)
     assert (joined.words, joined.documents) == ((7,), (0,))
     assert joined.truncation == Truncation(14, 10, (Cut("input_length", 5, 3),))
-
-
-def test_a_sentence_without_tokens_cuts_nothing() -> None:
-    """A sentence that the tokenizer drops takes no room, makes no snippet and no entry in the ledger."""
-    units = split_snippets([[sentence(0, 1), sentence(3, 2)], [sentence(0, 2)]], snippet_length=3, num_snippets=9)
-    assert (units.ids, units.documents) == (([0, 1, 2],), (0,))
-    assert units.truncation == Truncation(3, 5)
-
-
-def test_no_text_makes_no_units() -> None:
-    """An example without text has no snippet, and joining none gives none."""
-    units = split_snippets([[], []], snippet_length=8, num_snippets=4)
-    assert units == join_units(units, 5) == Units((), (), (), Truncation(0, 0))
-
-
-def test_a_long_document_takes_linear_time() -> None:
-    """A document of up to 400,000 tokens is packed and joined in time that grows as its length does."""
-
-    def joined(sentences: int) -> Units:
-        encoded = [[sentence(25, 20) for _ in range(sentences)]]
-        return join_units(split_snippets(encoded, 128, 10_000), 400_000)
-
-    assert joined(16_000).truncation == Truncation(400_000, 320_000)
-    assert_linear(joined, 16_000)

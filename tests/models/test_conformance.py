@@ -30,6 +30,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling.generation import generate_texts
 from longsumbench.modeling.neural_system import NeuralSystem
 
 NAMES = sorted(registry.systems.targets())
@@ -158,7 +159,7 @@ def test_an_example_alone_is_summarized_as_in_a_batch(system: System) -> None:
 @pytest.mark.parametrize("decoding", [SEARCH, SAMPLING], ids=["search", "sampling"])
 def test_alone_as_in_a_batch_with_other_settings(decoding: Decoding, system: System) -> None:
     """Searched and sampled summaries do not depend on the other examples of a batch, or on their order."""
-    if system.supports_length_norms and decoding.num_beams > 1:
+    if system.capabilities.supports_length_norms and decoding.num_beams > 1:
         decoding = replace(decoding, length_norm="wu")
     together = [one.text for one in system.summarize(TEST, decoding)]
     assert [next(iter(system.summarize([example], decoding))).text for example in TEST] == together
@@ -167,7 +168,7 @@ def test_alone_as_in_a_batch_with_other_settings(decoding: Decoding, system: Sys
 
 def test_other_seeds_sample_other_summaries(system: System) -> None:
     """Systems that write sample other summaries under another seed, and for another id."""
-    if not system.shares_work:
+    if not system.capabilities.shares_work:
         pytest.skip("does not write")
     renamed = [replace(example, id=f"{example.id} again") for example in TEST]
     sampled = [
@@ -181,7 +182,7 @@ def test_nothing_is_copied_where_no_token_may_be(system: System) -> None:
     """With encoder_no_repeat_ngram=1 a system that writes uses no token of what it read."""
     if not isinstance(system, NeuralSystem):
         pytest.skip("does not write")
-    for written in system.write_batch(TEST, replace(SEARCH, min_length=4)):
+    for written in generate_texts(system.model, system.reader, TEST, replace(SEARCH, min_length=4)):
         read = {token for unit in written.units.ids for token in unit} - set(system.tokenizer.all_special_ids)
         assert read.isdisjoint(written.ids)
 
@@ -217,7 +218,7 @@ EXTRACTORS = {"ea", "seal", "etads", "pagesum", "hierarchical_transformer"}
 
 def test_who_extracts() -> None:
     """These systems extract, as the guide says, and no other neural one."""
-    assert {name for name in NAMES if registry.systems.load(name).extracts} == EXTRACTORS
+    assert {name for name in NAMES if registry.systems.load(name).capabilities.extracts} == EXTRACTORS
 
 
 def check_extract(example: Example, text: str, length: int) -> None:
@@ -232,7 +233,7 @@ def check_extract(example: Example, text: str, length: int) -> None:
 
 def skip_unless_it_extracts(system: System) -> None:
     """Skip a system that does not extract, and is not meant to."""
-    if not system.extracts:
+    if not system.capabilities.extracts:
         assert system.config.name not in EXTRACTORS
         pytest.skip("does not extract")
 
@@ -287,7 +288,7 @@ def test_odd_examples_are_learned_from(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns(name: str, tmp_path: Path) -> None:
     """In forty steps the loss of a neural system falls by a third."""
-    if not registry.systems.load(name).shares_work:
+    if not issubclass(registry.systems.load(name), NeuralSystem):
         return
     plain = {"rank": "none", "source_loss": False, "dropout": 0.0}
     known = registry.systems.load(name).Config.__dataclass_fields__
@@ -311,14 +312,14 @@ def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_fa
     """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
     name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
     unfitted, train = build_tiny(name), ToySplit.of("train", 24)
-    unfitted.ready_to_read(
+    unfitted.prepare(
         FitContext(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder))
     )
     for example in [*TEST, *ODD.values()]:
         (summary,) = summarize(system, [example])
-        assert unfitted.source_ledger(example) == system.source_ledger(example)
-        assert unfitted.source_ledger(example) in (summary.truncation, None)
-    targets = [ledger for ledger in map(unfitted.reference_ledger, train) if ledger is not None]
+        assert unfitted.ledgers(example) == system.ledgers(example)
+        assert unfitted.ledgers(example)[0] in (summary.truncation, None)
+    targets = [ledger for _, ledger in map(unfitted.ledgers, train) if ledger is not None]
     assert all(0 <= ledger.tokens_seen <= ledger.tokens for ledger in targets)
 
 
@@ -326,13 +327,13 @@ def test_only_an_oracle_sees_the_references(system: System) -> None:
     """Other references change a summary only where the system says that it is an oracle."""
     changed = [replace(example, references=(("entirely", "other words"),)) for example in TEST]
     same = [one.text for one in summarize(system, changed)] == [one.text for one in summarize(system, TEST)]
-    assert same or system.oracle
+    assert same or system.capabilities.oracle
 
 
 def test_evidence_is_whole(system: System) -> None:
     """Evidence is there where it is asked for and kept, alone as in a batch, and its axes fit its arrays and texts."""
     together = [one.evidence for one in summarize(system, TEST)]
-    assert [one is not None for one in together] == [system.keeps_evidence] * len(TEST)
+    assert [one is not None for one in together] == [system.capabilities.keeps_evidence] * len(TEST)
     assert all(one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none")))
     for example, evidence in zip(TEST, together, strict=True):
         if evidence is None:
@@ -357,5 +358,5 @@ def test_evidence_of_the_reference_is_there_where_it_is_asked_for(system: System
     for summary in asked:
         axes = summary.evidence.axes.values() if summary.evidence is not None else ()
         assert any(REFERENCE_AXIS in of_array for of_array in axes) == (
-            system.keeps_evidence and system.keeps_reference_evidence
+            system.capabilities.keeps_evidence and system.capabilities.keeps_reference_evidence
         )

@@ -14,7 +14,7 @@ from support.run_records import record
 from longsumbench.core import Sentences
 from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair
 from longsumbench.outputs.compare_page import comparison_page, verdict, write_comparison
-from longsumbench.render.html_parts import transparent_svg
+from longsumbench.render.figures import transparent_svg
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 
@@ -80,16 +80,6 @@ def texts(text: str) -> list[str]:
     return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
 
 
-def test_what_is_not_there_is_told() -> None:
-    """Without references their column is missing and the page says why; without examples there is none of them."""
-    runs = two().runs
-    text = comparison_page(comparison(runs))
-    assert "The references are not shown" in text
-    assert len(texts(text)) == 4
-    assert "Marked:" not in text
-    assert texts(comparison_page(comparison(runs, shown=0))) == []
-
-
 def test_the_verdict_by_hand() -> None:
     """A difference that holds is reported with its direction; one that does not, with what could have been seen."""
     lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
@@ -122,19 +112,6 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 13}
     assert "<img" not in table
     assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
-
-
-def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes, whatever matplotlibrc a machine has; other scores give another picture."""
-    import matplotlib as mpl
-
-    first = comparison_page(two())
-    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
-    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    assert comparison_page(two()) == first
-    higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
-    pictures = [transparent_svg(pair.picture_size, pair.draw) for pair in (*higher.pairs, *two().pairs)]
-    assert pictures[0] != pictures[1]
 
 
 @pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])

@@ -104,7 +104,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     assert (page.open, [one for one in page.loaded if not one.startswith("#")]) == ([], [])
 
 
-def test_the_record(imported: Typed, toy: Path, held_out: Path) -> None:
+def test_the_record_says_where_the_outputs_come_from(imported: Typed, toy: Path, held_out: Path) -> None:
     """The record says who wrote the outputs, where they come from and which file it was; costs are unknown."""
     words = ("--variant", "beam 5", "--seed", 3, "--from", "https://example.org", "score.metrics=[length_ratio]")
     assert imported(held_out, *words)[0] == 0
@@ -121,7 +121,7 @@ def test_the_record(imported: Typed, toy: Path, held_out: Path) -> None:
     assert [one["id"] for one in predictions] == [one["id"] for one in rows_of(toy)]
 
 
-def test_the_same_again(imported: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
+def test_the_same_outputs_are_one_run(imported: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
     """The same outputs and names are one run; metrics can be added; another variant is another run."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
@@ -154,7 +154,9 @@ def test_formats_give_the_same_run(imported: Typed, toy: Path, held_out: Path, t
         assert len(folders_of(toy)) == 1
 
 
-def test_some_examples(imported: Typed, typed: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
+def test_intersect_imports_examples_with_an_output(
+    imported: Typed, typed: Typed, toy: Path, held_out: Path, log_lines: list[str]
+) -> None:
     """With --intersect, only examples with an output are imported; a line counts the others, and pages fit."""
     rows = rows_of(toy)
     write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
@@ -171,7 +173,7 @@ def test_some_examples(imported: Typed, typed: Typed, toy: Path, held_out: Path,
     assert (code, out) == (0, "3 of 3 examples' scores are the same\n")
 
 
-def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
+def test_a_repeat_checks_only_the_scores(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
     """Facts and a check of the scores; it is no system that could run or summarize, in one line each."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
@@ -198,7 +200,7 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
         (lambda rows: [*rows, rows[0]], (), 3, "occurs twice; keep one of each"),
         (lambda rows: [*rows, {"id": "x", "prediction": ""}], (), 3, "1 output with an unknown id (ids 'x')"),
         (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
-        (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output has an id of the test split"),
+        (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output for 8 of 8 examples"),
         (lambda rows: rows, ("--model", "seal"), 2, "--model seal is a system of the suite"),
         (lambda rows: rows, ("--model", "../a"), 2, "--model=../a cannot name a folder"),
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
@@ -210,7 +212,7 @@ def test_repeating(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> 
         (lambda rows: rows, ("score.metrics=[nothing]",), 2, "unknown metric 'nothing'"),
     ],
 )  # fmt: skip
-def test_bad_input(
+def test_bad_input_is_one_line_and_writes_nothing(
     imported: Typed,
     toy: Path,
     held_out: Path,
@@ -245,7 +247,7 @@ def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) 
     assert (code, "the test split of jsonl has no references" in err) == (3, True)
 
 
-def test_in_python(toy: Path, held_out: Path) -> None:
+def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
     """The function returns the record, and its command does the same."""
     texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
     some = write_outputs(held_out, [output_of(row) for row in rows_of(toy)[:5]])

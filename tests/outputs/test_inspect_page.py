@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,14 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspec
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
-from longsumbench.outputs.inspect_page import write_inspection
-from longsumbench.render.evidence.heat_map import (
+from longsumbench.outputs.inspection import write_inspection
+from longsumbench.render.evidence.html_views import (
     HEAT_MAP_SCRIPT,
-    HINT,
     relations,
     selections,
+    source_text,
     weights,
 )
-from longsumbench.render.evidence.picture import draw_plane, draw_views
-from longsumbench.render.evidence.source_text import source_text
 from longsumbench.render.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,
@@ -35,7 +32,6 @@ from longsumbench.render.evidence.views import (
     Selections,
     SourceText,
     Weights,
-    scale_of,
     views,
 )
 
@@ -168,28 +164,6 @@ def test_a_plane_by_an_oracle() -> None:
     assert row.values.tolist() == [[0.0, 1.0, 2.0]]
 
 
-def test_the_strongest_by_hand() -> None:
-    """The first of the strongest units; a step without text of its own goes with the step before it."""
-    values = np.array([[0.5, 0.2, -0.1, 0.0], [0.5, 0.8, np.nan, 1.0]])
-    (view,) = views(weighed(values, ("One", " two", "", " three")))
-    assert isinstance(view, Weights)
-    assert view.strongest == [0, 1, 0, 1]
-    assert [tuple(run) for run in view.runs()] == [(0, [0]), (1, [1, 2, 3])]
-
-
-@given(st.lists(st.floats(width=32), min_size=1, max_size=9), st.booleans())
-def test_shades_follow_values(values: list[float], of_weights: bool) -> None:
-    """Shades are 0–1, a higher value is never shaded less, and what is no number is not shaded at all."""
-    array = np.array(values)
-    scale = Weights("", "", array[None], None).scale if of_weights else scale_of(array)
-    shades = scale.shades(array)
-    assert ((shades >= 0) & (shades <= 1)).all()
-    finite = np.isfinite(array)
-    assert not shades[~finite].any()
-    order = np.argsort(array[finite], kind="stable")
-    assert (np.diff(shades[finite][order]) >= 0).all()
-
-
 def test_weights_by_hand() -> None:
     """Three steps of two units: each cell with its value and shade, the strongest below, the tokens in its colours."""
     text = page_of(weighed(TWO_STEPS, ("A", " cat", "<s>")))
@@ -203,16 +177,6 @@ def test_weights_by_hand() -> None:
     runs = re.findall(r'<span class="(c\d)">( ?)<sup><a href="#(unit-\d)">\d</a></sup>', text)
     assert runs == [("c1", "", "unit-2"), ("c0", " ", "unit-1"), ("c1", "", "unit-2")]
     assert 'id="unit-2">Text of unit 2.</p>' in text
-
-
-def test_a_reference_and_steps_without_text() -> None:
-    """The reference's tokens are under its own map; without texts of the steps there is the map alone."""
-    text = page_of(weighed(TWO_STEPS, ("A", " cat", "."), REFERENCE_AXIS))
-    assert "weight: the units at each step of the reference" in text
-    assert len(tooltips(text, "span")) == 3
-    bare = page_of(weighed(TWO_STEPS))
-    assert tooltips(bare, "td")[1] == "step 2, unit 1: 0.9"
-    assert tooltips(bare, "span") == []
 
 
 def test_selections_by_hand() -> None:
@@ -313,62 +277,6 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
     other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
     changed = write_inspection(inspection(other), tmp_path / "three")
     assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
-
-
-@pytest.mark.parametrize(
-    "looked_at",
-    [
-        weighed(np.ones((1, 1)), ("a",)),
-        weighed(np.full((32, 900), 1 / 32), ("x",) * 900),
-        weighed(np.full((2, 3), np.nan), ("$a$", "\\frac{", "漢字\n\t")),
-        selected(np.zeros((1, 1), dtype=np.int32)),
-        selected(np.ones((32, 224), dtype=np.int32), np.zeros((32, 224)), segment=("a word " * 60,) * 32),
-        selected(np.ones((40, 5), dtype=bool), np.full((40, 5), -np.inf), segment=("$x_{",) * 40),
-        evidence({"a": np.zeros((0, 3)), "b": np.array(2.5)}, {"a": ("layer", "head"), "b": ()}),
-        evidence({}, {}),
-    ],
-    ids=["one", "many", "no-numbers", "nothing-selected", "wide", "no-scores", "empty", "no-array"],
-)
-def test_any_sizes_can_be_drawn(looked_at: Evidence) -> None:
-    """From one cell to very many, without a number, in any script and with what looks like formulas: no warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert draw_views("A title with $ and _", views(looked_at)).startswith(b"\x89PNG")
-        page_of(looked_at)
-
-
-def test_a_plane_stands_on_the_page_as_a_picture() -> None:
-    """What has no view of its own is reported in words and drawn; an empty array is reported alone."""
-    looked_at = evidence({"a": np.ones((2, 2, 3))}, {"a": ("layer", "head", "source_token")})
-    (view,) = views(looked_at)
-    assert isinstance(view, Plane)
-    text = page_of(looked_at)
-    assert base64.b64encode(draw_plane(view)).decode() in text
-    assert "a (2 layer × 2 head × 3 source_token): the mean over layer." in text
-    empty = page_of(evidence({"a": np.ones((2, 0))}, {"a": ("layer", "head")}))
-    assert "a is empty (2 layer × 0 head)." in empty
-    assert "<img" not in empty
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
-def test_in_a_browser(tmp_path: Path) -> None:
-    """Its cells, tokens and units are there, its own script runs, and no script in what was written does."""
-    (path, _) = write_inspection(
-        inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path
-    )
-    found = shown(path)
-    assert "<title>longsumbench: " in found
-    assert ": looker depth=2 width=3" in found
-    assert HINT in found
-    assert (found.count("<td"), found.count('class="t"'), found.count("<details")) == (2 * 3 + 3 + 2 * 3 + 2, 3, 3)
-    unprotected = path.with_name("unprotected.html")
-    policy = re.compile(r"<meta http-equiv=[^>]*>")
-    unprotected.write_text(policy.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
-    assert "<title>longsumbench: " in shown(unprotected)  # escaping alone suffices
-    injected = path.with_name("injected.html")
-    script = "<script>document.title = 'ran'</script></body>"
-    injected.write_text(path.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
-    assert "<title>longsumbench: " in shown(injected)  # and so does the policy
 
 
 ASK = """<script>

@@ -1,6 +1,5 @@
 """What a run looked at: which run and example are meant, what is gathered, what is reported when something lacks."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,12 +8,11 @@ import pandas as pd
 import pytest
 from support.pages import Reading
 from support.run_records import record
-from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.core import Evidence, Summary
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.outputs.inspect_run import inspect_example
+from longsumbench.outputs.inspection import inspect_example
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import append_inputs, write_evidence
 from longsumbench.runs.predictions import write_summaries
@@ -126,7 +124,9 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
         ("looker a b", "summarized no example 'b'"),
     ],
 )
-def test_wrong_usage(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
+def test_a_wrong_word_is_one_line_with_exit_code_2(
+    finished: Callable[..., Path], typed: Typed, words: str, message: str
+) -> None:
     """What cannot be meant ends with exit code 2 and one line."""
     finished()
     finished("lead", kept=0)
@@ -166,84 +166,3 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
         message = typed("blind", "d")[2]
         assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in message
         assert message.endswith("'dataset.path=my texts' decode.evidence=all\n")
-
-
-def damage_text(folder: Path) -> None:
-    (folder / "evidence" / "0.json").write_text("{", encoding="utf-8")
-
-
-def damage_arrays(folder: Path) -> None:
-    (folder / "evidence" / "0.safetensors").write_bytes(b"nothing")
-
-
-def lose_arrays(folder: Path) -> None:
-    (folder / "evidence" / "0.safetensors").unlink()
-
-
-def swap_examples(folder: Path) -> None:
-    for ending in ("json", "safetensors"):
-        (folder / "evidence" / f"1.{ending}").replace(folder / "evidence" / f"0.{ending}")
-
-
-def lose_predictions(folder: Path) -> None:
-    (folder / "predictions.jsonl").unlink()
-
-
-def lose_a_column(folder: Path) -> None:
-    (folder / "scores.csv").write_text("id,rouge1_f\na,0.5\n", encoding="utf-8")
-
-
-def score_twice(folder: Path) -> None:
-    header, first, *_ = (folder / "scores.csv").read_text(encoding="utf-8").splitlines()
-    (folder / "scores.csv").write_text("\n".join([header, first, first]) + "\n", encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (damage_text, "0.json: not the evidence of an example ("),
-        (damage_arrays, "0.json: not the evidence of an example ("),
-        (lose_arrays, "0.json: not the evidence of an example ("),
-        (swap_examples, "0.json: the evidence is of '2' instead of 'a'; run it again with overwrite=true"),
-        (lose_predictions, "predictions.jsonl missing; the same `longsumbench run` command makes the run again: "),
-        (lose_a_column, "scores.csv: not a table of ROUGE scores ("),
-        (score_twice, "scores.csv: not a table of ROUGE scores ("),
-    ],
-)
-def test_damaged_files(
-    finished: Callable[..., Path], typed: Typed, damage: Callable[[Path], None], message: str
-) -> None:
-    """A file that is not what it ought to be ends with exit code 3, one line that names it, and nothing written."""
-    folder = finished()
-    damage(folder)
-    code, out, err = typed("looker", "a")
-    assert (code, out, len(err.splitlines())) == (3, "", 1)
-    assert message in err
-    assert str(folder) in err
-    assert not (folder.parents[3] / "inspections").exists()
-
-
-def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A trained system's selections are shown next to its references; what was not kept is, after the command."""
-    toy = write_jsonl(tmp_path / "toy")
-    sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]
-    words = [word for word in tiny_overrides(toy) if word != "model=trunc" and "input_length" not in word]
-    words = ["run", "model=seal", *words, *sizes, f"results_dir={tmp_path}", "baselines=false"]
-    assert main([*words, "decode.evidence=2"]) == 0
-    capsys.readouterr()
-    (run,) = (tmp_path / "runs").glob("*/*/*")
-    (first, *_, last) = [json.loads(line) for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
-    code, out, err = typed(run, first["id"])
-    assert (code, err) == (0, "")
-    page = Path(out.split()[0]).read_text(encoding="utf-8")
-    assert "selected_tokens and scores: the units for each segment" in page
-    assert f"<h4>reference</h4><p>{first['summary']}</p>" in page
-    code, _, err = typed(run, last["id"])
-    assert (code, "has that of 2 examples, 0 to 1" in err) == (0, True)
-    assert main([*words, "decode.evidence=all"]) == 0
-    capsys.readouterr()
-    assert typed(run, last["id"])[0] == 0
-    (run / "work" / "corpus").unlink()
-    page = Path(typed(run, first["id"])[1].split()[0]).read_text(encoding="utf-8")
-    assert "The title and the references are not shown" in page
-    assert "<h4>reference</h4>" not in page

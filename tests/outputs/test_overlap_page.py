@@ -4,8 +4,7 @@ from support.pages import HOSTILE, Reading
 from support.run_records import record
 
 from longsumbench.core import Document, Example, Section, Summary
-from longsumbench.outputs.inspect_run import Inspection
-from longsumbench.outputs.overlap_page import NearestSentence, nearest_sentences, overlap_page
+from longsumbench.outputs.inspection import Inspection, nearest_sentences, overlap_page
 
 
 def page(output: str, source: tuple[str, ...], reference: str, read: str | None = None) -> str:
@@ -22,12 +21,12 @@ def test_nearest_sentences_by_hand() -> None:
     shared = 50 * (2 / 3 + 1 / 2)
     found = nearest_sentences(["Red cats sleep.", "Red cats run.", "Nothing."], source)
     assert found == [
-        NearestSentence(1, 100.0),
-        NearestSentence(1, shared),
-        NearestSentence(None, 0.0),
+        (1, 100.0),
+        (1, shared),
+        (None, 0.0),
     ]
     assert nearest_sentences([], source) == []
-    assert nearest_sentences(["A."], []) == [NearestSentence(None, 0.0)]
+    assert nearest_sentences(["A."], []) == [(None, 0.0)]
 
 
 def test_words_are_marked_by_who_shares_them() -> None:

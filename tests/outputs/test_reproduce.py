@@ -19,7 +19,7 @@ import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
-from longsumbench.outputs.repeat import compare_repeat
+from longsumbench.outputs.reproduce import compare_repeat
 from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
@@ -28,7 +28,7 @@ from longsumbench.runs.results import Results
 REFERENCE = Results(ROOT / "results" / "reference")
 INDICES = sorted((REFERENCE.root / "bundles").glob("*.csv"))
 COMMITTED = [row["run_id"] for path in INDICES for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
-SAMPLED = random.Random(9).sample(COMMITTED, min(10, len(COMMITTED)))
+SAMPLED = random.Random(9).sample(COMMITTED, min(4, len(COMMITTED)))
 UNSAMPLED = [run_id for run_id in COMMITTED if run_id not in SAMPLED]
 LEAD = ["model=lead", "model.length=9"]
 TRUNC = ["model=trunc", "scale=tiny", "seed=3", "decode.seed=4", "decode.num_beams=2", "train.max_steps=4"]
@@ -68,17 +68,6 @@ def run(root: Path, tmp_path: Path) -> Callable[..., Path]:
         return copy
 
     return finished
-
-
-def change_config(folder: Path, key: str, value: object) -> Path:
-    """Change or remove (None) a setting in a run's configuration."""
-    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    section, _, name = key.partition(".")
-    config[section].pop(name, None)
-    if value is not None:
-        config[section][name] = value
-    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    return folder / "config.yaml"
 
 
 @pytest.mark.parametrize("run_id", [*SAMPLED, *(pytest.param(run_id, marks=pytest.mark.slow) for run_id in UNSAMPLED)])
@@ -131,17 +120,22 @@ def test_settings_on_the_command_line_win(run: Callable[..., Path], tmp_path: Pa
     assert record.variant == "length=8"
 
 
-def test_a_configuration_of_another_version(run: Callable[..., Path], log_lines: list[str]) -> None:
-    """Settings that no longer exist and newer ones are named, and the others have their values."""
+def change_config(folder: Path, key: str, value: object) -> Path:
+    """Change or remove (None) a setting in a run's configuration."""
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    section, _, name = key.partition(".")
+    config[section].pop(name, None)
+    if value is not None:
+        config[section][name] = value
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder / "config.yaml"
+
+
+def test_a_setting_that_was_added_since_has_its_default(run: Callable[..., Path]) -> None:
+    """A configuration without it gives the same run."""
     folder = run(*LEAD)
-    change_config(folder, "score.stem", None)
-    path = change_config(folder, "model.old", 3)
-    config = plan(add_config_file(path, []))[0].config
+    config = plan(add_config_file(change_config(folder, "score.stem", None), []))[0].config
     assert (config.model.length, config.score.stem) == ("9", True)
-    assert log_lines == [
-        f"{path}: left out, because these settings no longer exist: model.old",
-        f"{path}: newer settings have their defaults: score.stem",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +143,7 @@ def test_a_configuration_of_another_version(run: Callable[..., Path], log_lines:
     [
         ("model.length", "-3", [], "model.length=-3; allowed: "),
         ("model.name", "sael", [], "unknown model 'sael'"),
+        ("model.old", 3, [], "unknown setting 'model.old'"),
         ("model.name", None, [], "is not the config.yaml of a run: model.name and dataset.name are missing"),
         ("model.length", "9", ["model=seal"], "model= cannot be combined with --config"),
     ],
@@ -191,14 +186,6 @@ def test_a_prediction_that_differs_is_found(
     assert f"  the run:    no such words\n  its repeat: {row['prediction']}\n" in output.out
     assert output.err.endswith(f"longsumbench: 2 of 8 predictions differ; the repeat is in {kept}\n")
     assert [path.name for path in kept.glob("results/runs/*/*/*")] == [folder.name]
-
-
-def test_weights_of_another_seed_are_found(run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """A configuration with another seed is not confirmed, and its run id differs."""
-    folder = run(*TRUNC)
-    change_config(folder, "train.seed", 7)
-    assert main(["repro", str(folder), "--check"]) == 1
-    assert "settings or the outcome of a step have changed since the run" in capsys.readouterr().err
 
 
 def test_what_is_compared_where_files_are_missing(run: Callable[..., Path], tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from paper_cost import (
     PaperTableCost,
-    estimate_paper_table,
     estimate_run,
     forward_of,
     read_costs,
@@ -18,7 +17,7 @@ from support.paths import ROOT
 
 from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.errors import DataError
-from longsumbench.papers.paper_tables import PAPER, find_paper_table, read_paper_tables
+from longsumbench.papers.paper_tables import PAPER, read_paper_tables
 from longsumbench.runs.estimate import RunCost, examples_in_batch
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results
@@ -40,22 +39,6 @@ def test_a_run_costs_its_steps_and_its_summaries() -> None:
     assert cost.training == pytest.approx(100 * 40.96 * flops * 3)
     assert cost.decoding == 11_490 * flops * 10
     assert cost.layer_steps == 11_490 / 16 * 100
-
-
-def test_hours_follow_the_rate() -> None:
-    """3.6 × 10¹⁵ FLOP at 40 % of 10¹² FLOP/s take 2.5 hours; a million layer steps of a millisecond, 0.28 hours."""
-    assert RunCost(training=3e15, decoding=6e14).hours(rate=1e12) == pytest.approx(2.5)
-    assert RunCost(layer_steps=1e6).hours() == pytest.approx(1_000 / 3_600)
-
-
-def test_gradient_checkpointing_costs_a_forward_pass_more() -> None:
-    """Four passes instead of three."""
-    usual, saving = (
-        estimate_run(config_of("train.max_steps=10", *more)) for more in ((), ["train.gradient_checkpointing=true"])
-    )
-    assert usual is not None
-    assert saving is not None
-    assert saving.training == pytest.approx(usual.training * 4 / 3)
 
 
 def test_batches_hold_as_many_texts_as_fit() -> None:
@@ -107,8 +90,3 @@ def test_every_table_at_paper_scale_has_a_published_estimate() -> None:
     """The committed file names exactly the tables with a paper scale, in their order."""
     costs = read_costs(Results(ROOT / "results/reference"))
     assert list(costs) == [name for name, paper_table in read_paper_tables().items() if PAPER in paper_table.scales]
-
-
-def test_a_table_of_settings_costs_nothing() -> None:
-    """SEAL's Table 4 is planned, not run."""
-    assert estimate_paper_table(find_paper_table("seal-table4")) == PaperTableCost(0, 0, 0)

@@ -6,9 +6,8 @@ import pytest
 from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
-from longsumbench.papers.make import describe_status, render_paper_tables
-from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, Verdict
-from longsumbench.papers.stored_pages import MadePage
+from longsumbench.papers.make import render_paper_tables
+from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, MadePage, Verdict
 from longsumbench.runs.results import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'
@@ -40,14 +39,11 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
 
 
-def test_an_unfinished_table(tmp_path: Path) -> None:
-    """The number of finished runs is said, and the outcomes in their order; planned settings have no runs."""
-    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ('["c"]', "[]"))
-    results = Results(tmp_path)
-    assert describe_status(results, toy_paper_table()) == "probe, 2 of 3 runs, 2.5 min"
-    outcomes = [UNDECIDED, REPRODUCED, ONE_SEED, REPRODUCED]
-    claims = tuple(Verdict("a > b", "rouge1", "Toys", outcome) for outcome in outcomes)
-    described = MadePage("x", "probe", claims=claims).describe_verdicts()
-    assert described == "2 reproduced, 1 undecided, 1 undecided (one seed)"
-    assert describe_status(results, toy_paper_table(kind="dimensions")) == "probe"
-    assert describe_status(results, toy_paper_table("toy-table2")) == ""
+def test_the_state_of_a_page() -> None:
+    """The number of finished runs is said, and the outcomes in their order."""
+    claims = tuple(
+        Verdict("a > b", "rouge1", "Toys", outcome) for outcome in (UNDECIDED, REPRODUCED, ONE_SEED, REPRODUCED)
+    )
+    page = MadePage("x", "probe", runs={"a": 60, "b": 90}, missing=("c",), claims=claims)
+    assert page.describe() == "probe, 2 of 3 runs, 2.5 min, 2 reproduced, 1 undecided, 1 undecided (one seed)"
+    assert MadePage("x", "probe").describe() == "probe"

@@ -8,13 +8,11 @@ import pytest
 from support.paper_tables import TOYS, offer, toy_paper_table
 from support.toys import write_jsonl
 
-from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem, PointsFailed, UnknownName, UsageError
 from longsumbench.papers.make import paper
-from longsumbench.papers.page import PAPER_TABLE_KINDS, make_page
+from longsumbench.papers.page import PAPER_TABLE_KINDS, MadePage, make_page, read_written
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.papers.stored_pages import MadePage, read_written
 from longsumbench.runs.results import Results
 
 RANDOM = "longsumbench.models.baselines.system.Random.summarize"
@@ -86,16 +84,6 @@ def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path:
     assert finish_times(tmp_path) == {}
     assert written(tmp_path).missing == ("Lead on Toys seed=1", "Random on Toys seed=1", "Random on Toys seed=2")
     assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text(encoding="utf-8")
-
-
-def test_runs_of_older_code_are_left_out(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the version of a system is raised, its run is missing, and the page names the old one."""
-    make(tmp_path, typed)
-    (lead,) = [path.parent.name for path in tmp_path.glob("r/runs/*/lead/*/record.json")]
-    monkeypatch.setattr(registry.systems.load("lead"), "version", 99)
-    (page, *_) = make(tmp_path, typed, run=False)
-    assert written(tmp_path).missing == ("Lead on Toys seed=1",)
-    assert f"Made by older code, and not used: lead {lead[:8]}." in page.read_text(encoding="utf-8")
 
 
 def test_a_failed_run_is_continued_by_the_same_command(
@@ -173,6 +161,6 @@ def test_kinds_have_a_page(tmp_path: Path) -> None:
     assert len(PAPER_TABLE_KINDS) == 11
     for kind, module in PAPER_TABLE_KINDS.items():
         assert callable(getattr(import_module(f"longsumbench.papers.{module}"), f"{kind}_page"))
-    job = plan_paper_table(toy_paper_table(kind="dimension"), "probe", [], Results(tmp_path))
+    job = plan_paper_table(toy_paper_table(kind="dimension"), [], Results(tmp_path))
     with pytest.raises(UnknownName, match="did you mean 'dimensions'"):
         make_page(job)

@@ -8,10 +8,8 @@ from paper_cost import PaperTableCost, write_costs
 from papers_page import papers_page
 from support.paths import ROOT
 
-from longsumbench.papers.make import describe_status
-from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, Verdict
-from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
-from longsumbench.papers.stored_pages import MadePage
+from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, MadePage, Verdict
+from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 
 TEXT = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
@@ -52,7 +50,7 @@ def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     assert (
         f"| A is \\_better\\_ | SEAL, Table 2 | a > b | R-1, arXiv | not learned | 3 | not learned | {link} |" in page
     )
-    status = describe_status(results, find_paper_table("seal-table2"))
+    status = found.describe()
     assert status == "probe, 2 runs, 10.0 min, 1 reproduced, 1 not learned"
     assert f"| {link} | Table 2: Trunc, CA, EA and SEAL on three datasets | probe, paper | 62 | {status} |" in page
     assert "| 12 runs, about 990 h (41 days) on one A100 |" in page

@@ -9,24 +9,25 @@ import pytest
 from support.paper_tables import TOYS, toy_paper_table
 from support.toys import write_jsonl
 
-from longsumbench.core import DatasetSettings
+from longsumbench.core import DatasetSettings, registry
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.papers.numbers.printed import decide_claims, read_row_means
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
+from longsumbench.papers.printed import decide_claims, read_row_means
 from longsumbench.papers.write import describe_state, missing_names
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import Planned, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_id import current_versions
 
 TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
 
 
 def planned(paper_table: PaperTable, folder: Path, *words: str, scale: str = "probe") -> Job:
     """Plan a paper table with the results folder `folder / "r"`."""
-    return plan_paper_table(paper_table, scale, words, Results(folder / "r"))
+    return find_finished(plan_paper_table(paper_table, [f"scale={scale}", *words], Results(folder / "r")))
 
 
 def run_all(job: Job) -> list[RunRecord]:
@@ -127,7 +128,7 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
         (["seed"], "'seed' is not an override: write key=value"),
     ],
 )
-def test_wrong_words(words: list[str], problem: str) -> None:
+def test_a_wrong_word_is_one_line_that_says_what_to_write(words: list[str], problem: str) -> None:
     """One line says what is wrong, and what to write."""
     with pytest.raises(UsageError) as caught:
         sort_words(toy_paper_table(datasets=TWO, options={"example": 0}), words)
@@ -163,11 +164,11 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
     results = Results(tmp_path / "s")
-    assert plan_paper_table(toy_paper_table(), "probe", words, results).missing == ()  # no files are named
-    moved = plan_paper_table(toy_paper_table(), "probe", ["path.toys=elsewhere", *words], results)
+    assert find_finished(plan_paper_table(toy_paper_table(), words, results)).missing == ()  # no files are named
+    moved = find_finished(plan_paper_table(toy_paper_table(), ["path.toys=elsewhere", *words], results))
     assert len(moved.missing) == 4
     assert find_finished(moved, results.records("toys")).missing == ()  # a sweep found the same texts there
-    other = plan_paper_table(toy_paper_table(), "probe", ["score.resamples=200"], Results(tmp_path / "s"))
+    other = find_finished(plan_paper_table(toy_paper_table(), ["score.resamples=200"], results))
     assert len(other.missing) == 4
 
 
@@ -184,6 +185,27 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
     later = replace(record, run_id="ccc", finished="2999-01-01T00:00:00+00:00")
     later.write(results.run_folder(later))
     assert planned(paper_table, tmp_path).rows[0].finished == (later,)
+
+
+@pytest.mark.parametrize(
+    "versions", [{}, {"system": 0}, {"score": 0}, {"gone": 1}, {"metric gone": 1}], ids=lambda changes: str(changes)
+)
+def test_a_page_uses_runs_of_the_current_versions_only(versions: dict[str, int], tmp_path: Path) -> None:
+    """A run is used while its versions are the current ones; with other versions, or none, its point is missing."""
+    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
+    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}"))
+    outdated = replace(record, versions={**record.versions, **versions} if versions else {})
+    outdated.write(Results(tmp_path / "r").run_folder(record))
+    assert planned(paper_table, tmp_path).rows[0].finished == ()
+
+
+def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They include those of a learned ranker and of the dataset's metrics."""
+    lead = registry.systems.load("lead")
+    monkeypatch.setattr(registry.rankers.load("lstm"), "version", 7)
+    plain, ranked = (current_versions(lead(lead.Config(rank=rank)), ["fact_recall"]) for rank in ("none", "lstm"))
+    assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
+    assert ranked == {**plain, "ranker": 7}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,10 @@ from support.run_records import record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
-from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, Page
+from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, MadePage, Page, read_written
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.papers.stored_pages import MadePage, read_written
-from longsumbench.papers.write import PaperReport, describe_machines, describe_state, write_page
+from longsumbench.papers.write import PaperReport, write_page
 from longsumbench.render.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
@@ -30,7 +29,7 @@ def job(tmp_path: Path) -> Job:
         not_given=("The paper does not give *the seed*.",),
         notes=("A note.",),
     )
-    planned = plan_paper_table(paper_table, "probe", ["seed=2"], Results(tmp_path))
+    planned = plan_paper_table(paper_table, ["seed=2"], Results(tmp_path))
     made = record("lead", 30.0, timings=StepSeconds(total=90.0))
     lead, random = planned.rows
     return replace(planned, rows=(lead._replace(records=(made,)), random))
@@ -38,7 +37,7 @@ def job(tmp_path: Path) -> Job:
 
 def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
     """Title, paper, command and state; verdicts, picture and tables; then what differs, the runs and other notes."""
-    path = write_page(job, runs_page(job), ["seed=2"])[0]
+    path = write_page(job, runs_page(job))[0]
     text = path.read_text(encoding="utf-8")
     expected = [
         "# TOY, Table 1: Lead and Random",
@@ -97,21 +96,6 @@ def test_outcomes_have_a_colour_and_rows_that_did_not_learn_are_grey(job: Job) -
     assert f'.reproduced::before {{ content: "●\\00a0"; color: {OUTCOMES[REPRODUCED]}; }}' in text
 
 
-def test_runs_of_older_code_are_named(job: Job) -> None:
-    """The page names the runs that it does not use."""
-    lead, random = job.rows
-    outdated = replace(job, rows=(lead, random._replace(outdated=(record("random", 20.0),))))
-    assert describe_state(outdated)[-1] == "Made by older code, and not used: random random00."
-    assert not any("older code" in line for line in describe_state(job))
-
-
-def test_only_measured_times_are_added(job: Job) -> None:
-    """If a run's time is unknown, the page has no sum."""
-    timed, unknown = job.rows[0].finished[0], record("random", 20.0)
-    assert "in 90 s" in describe_machines([timed])
-    assert describe_machines([timed, unknown]).startswith("Made on an unknown machine. ")
-
-
 def test_pages_of_the_suite_link_to_the_list(job: Job, tmp_path: Path) -> None:
     """The reference results of a clone are three folders below docs/papers.md."""
     moved = replace(job, results=Results(tmp_path / "results" / "reference"))
@@ -130,15 +114,15 @@ def test_html_tables_have_groups_and_bold_cells(job: Job) -> None:
 
 def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:
     """Byte for byte, also in another folder."""
-    first = {path.name: path.read_bytes() for path in write_page(job, runs_page(job), ["seed=2"])}
+    first = {path.name: path.read_bytes() for path in write_page(job, runs_page(job))}
     moved = replace(job, results=Results(tmp_path / "other"))
-    assert first == {path.name: path.read_bytes() for path in write_page(moved, runs_page(moved), ["seed=2"])}
+    assert first == {path.name: path.read_bytes() for path in write_page(moved, runs_page(moved))}
     assert set(first) == {f"toy-table1{end}" for end in (".md", ".csv", ".html", ".json", "-a.png")}
 
 
 def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> None:
     """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
-    write_page(job, runs_page(job), ["seed=2"])
+    write_page(job, runs_page(job))
     verdicts = runs_page(job).verdicts
     expected = MadePage("toy-table1", "probe", ("seed=2",), {"lead00000000": 90.0}, ("Random on Toys",), verdicts)
     assert read_written(Results(tmp_path), "toy-table1") == expected
@@ -161,7 +145,8 @@ def test_folders_of_this_machine_are_not_written(job: Job, tmp_path: Path) -> No
     """Paths of texts become FOLDER, other folders their last name; names of the hub stay."""
     model = tmp_path / "models" / "bert"
     model.mkdir(parents=True)
-    write_page(job, runs_page(job), [f"path.toys={tmp_path}", f"bert={model}", "encoder=google/bert"])
+    words = (f"path.toys={tmp_path}", f"bert={model}", "encoder=google/bert")
+    write_page(replace(job, words=words), runs_page(job))
     found = read_written(Results(tmp_path), "toy-table1")
     assert found is not None
     assert found.words == ("path.toys=FOLDER", "bert=bert", "encoder=google/bert")

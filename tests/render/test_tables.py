@@ -64,16 +64,6 @@ def test_the_most_important_columns_that_fit_are_kept(columns: Callable[[int], N
     assert list(found) == ["", "steps", "steps, source seen", "steps, R-2", "steps, source seen, R-2"]
 
 
-def test_a_wide_terminal_breaks_no_cell(columns: Callable[[int], None]) -> None:
-    """Where there is room, each row takes one line."""
-    columns(200)
-    lines = terminal("", [NUMBERS]).splitlines()
-    assert [sum(name in line for line in lines) for name in ("hierarchical_transformer", "b=x_y^z~\\{#$%}<|>")] == [
-        1,
-        1,
-    ]
-
-
 def test_marks_are_explained_below(columns: Callable[[int], None]) -> None:
     """A legend below each table names the marks that it has, and only these."""
     columns(100)
@@ -104,13 +94,6 @@ def test_latex_text() -> None:
     assert r"\caption{pubmed, pubmed\_small, test split}\label{tab:pubmed-1}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
     assert not {"±", "≈", "≥", "×"} & set(text.partition("\n")[2])
-
-
-def test_a_latex_caption_has_one_line() -> None:
-    """It names table and split; why the block cannot be compared with the first one is a note below the table."""
-    block = Block("test split, 20 examples; not comparable with the first block: other texts", (), ("a",), "l", [["1"]])
-    _, _, below = latex("mine", [block]).partition(r"\caption{mine, test split, 20 examples}")
-    assert r"\footnotesize not comparable with the first block: other texts." in below
 
 
 @pytest.mark.latex

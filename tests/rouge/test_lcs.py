@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from longsumbench.rouge.lcs import lengths_of_prefixes
+from longsumbench.rouge.overlap import lengths_of_prefixes
 
 IDS = st.lists(st.integers(0, 4), max_size=9)
 

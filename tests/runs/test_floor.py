@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 from support.toys import ToySplit, example
 
-from longsumbench.core import Scoring, Summary
+from longsumbench.core import Scoring
+from longsumbench.metrics.evaluate import score_floor
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.runs.scoring import score_floor
 from longsumbench.sentences import split_summary
 
 ROUGE = Rouge(Scoring())
@@ -15,9 +15,8 @@ ROUGE = Rouge(Scoring())
 
 def floor_of(split: ToySplit, texts: list[str]) -> pd.DataFrame:
     """The floor of these summaries."""
-    summaries = [Summary(one.id, text) for one, text in zip(split.examples, texts, strict=True)]
-    floor = score_floor([ROUGE], split, summaries)
-    return floor.reindex([summary.id for summary in summaries]) if len(floor) else floor
+    floor = score_floor([ROUGE], split, texts)
+    return floor.reindex(split.ids) if len(floor) else floor
 
 
 def test_each_summary_meets_one_other_example() -> None:

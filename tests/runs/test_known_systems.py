@@ -9,12 +9,10 @@ import pytest
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.core import registry
+from longsumbench.core import registry, system_versions
 from longsumbench.runs.known_systems import make_system
 
 NEURAL = ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca")
-FLAGS = ["oracle", "keeps_evidence", "keeps_reference_evidence", "gives_attention", "supports_length_norms"]
-FLAGS += ["shares_work", "extracts", "runs_untrained", "trains_scorer"]
 
 
 def small(model: str) -> Any:
@@ -37,17 +35,16 @@ def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
 def test_known_facts_are_those_of_the_system(model: str) -> None:
     """Another process gets the facts of the system itself, and loads torch only for anything else."""
     system = make_system(config := small(model))
-    facts = [system.versions(), system.identity(), sorted(system.decided_by)]
-    flags = [getattr(system, name) for name in FLAGS]
+    facts = [system_versions(system), system.identity(), sorted(system.decided_by), system.capabilities]
     asked = (
-        "import sys\nfrom longsumbench.core import registry\n"
+        "import sys\nfrom longsumbench.core import registry, system_versions\n"
         "from longsumbench.runs.known_systems import loaded_system, make_system\n"
         f"system = make_system(registry.config_of({model!r})(**{vars(config)!r}))\n"
-        "facts = [system.versions(), system.identity(), sorted(system.decided_by)]\n"
-        f"print((facts, [getattr(system, name) for name in {FLAGS}], system.state, 'torch' in sys.modules))\n"
+        "facts = [system_versions(system), system.identity(), sorted(system.decided_by), system.capabilities]\n"
+        "print((facts, system.state, 'torch' in sys.modules))\n"
         "print(type(loaded_system(system)).__name__, system.reader.config == system.config)"
     )
     done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
     known, loaded = done.stdout.splitlines()
-    assert known == repr((facts, flags, {}, False))
+    assert known == repr((facts, {}, False))
     assert loaded == f"{type(system).__name__} True"

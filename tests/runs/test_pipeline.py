@@ -25,7 +25,7 @@ from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
 from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, delete_run_files, read_run_config, write_run_config
+from longsumbench.runs.results import Results, read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, run_spec
 
 PREDICTIONS = "predictions.jsonl"
@@ -186,6 +186,14 @@ def test_the_record_is_complete(toy: Path) -> None:
     assert "n:8" in record.signature
 
 
+def test_copied_words_are_counted(toy: Path) -> None:
+    """Of a system without weights: Lead has seen only what it copies, LexRank all of the source; others write."""
+    lead, lexrank, trunc = (run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc"))
+    assert lead.words_copied == lead.source.words_seen < lead.source.words  # type: ignore[union-attr]
+    assert lexrank.words_copied == lexrank.outputs.words * lexrank.n < lexrank.source.words_seen  # type: ignore[union-attr]
+    assert trunc.words_copied is None
+
+
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
 def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
     """Only a run that depends on a seed has one in its record."""
@@ -224,25 +232,6 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     again = Point(replace(config, overwrite=True), since=began)
     run_point(again)
     assert not again.carried_out
-
-
-def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
-    config = configured(toy)
-    folder = folder_of(config, first := run_point(Point(config)))
-    looked: list[Path] = []
-
-    def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
-        if not looked:
-            delete_run_files(folder)
-        looked.append(where)
-        return False
-
-    monkeypatch.setattr(pipeline, "is_incomplete", emptied)
-    again = Point(config)
-    assert run_point(again).scores == first.scores
-    assert again.carried_out
-    assert looked
 
 
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from longsumbench.core import Decoding, registry
 from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import compose_overrides, offer_plugins, scale_models
+from longsumbench.runs.overrides import as_hydra, swept_settings
 from longsumbench.runs.plan import format_setting, plan, show_config
-from longsumbench.runs.typed_overrides import as_hydra, swept_settings
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
@@ -50,7 +50,7 @@ def test_seeds_are_no_swept_settings() -> None:
     assert swept_settings([*words, "decode.num_beams=1,4"]) == ["model.extractive_length", "decode.num_beams"]
 
 
-def test_precedence() -> None:
+def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
     """A dataclass's default gives way to the model × dataset recipe, that to the scale, all to the command line."""
     lengths = [
         plan(["model=trunc", *words])[0].config.model.num_snippets

@@ -11,7 +11,17 @@ from hypothesis import given, strategies as st
 from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
-from longsumbench.core import REFERENCE_AXIS, Cut, Decoding, Evidence, Example, Summary, System, Truncation
+from longsumbench.core import (
+    REFERENCE_AXIS,
+    Capabilities,
+    Cut,
+    Decoding,
+    Evidence,
+    Example,
+    Summary,
+    System,
+    Truncation,
+)
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (
@@ -76,11 +86,6 @@ def test_every_field_survives(tmp_path: Path) -> None:
     bare = Summary("b", "")
     (tmp_path / "p.jsonl").write_text(to_line(whole) + to_line(bare), encoding="utf-8")
     assert read_summaries(tmp_path / "p.jsonl") == [whole, bare]
-
-
-def test_a_line_without_counts_has_no_counts() -> None:
-    """Files of systems that count nothing are those of earlier versions, byte by byte."""
-    assert list(json.loads(to_line(Summary("a", "text")))) == ["id", "prediction", "complete", "tokens", "truncation"]
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
@@ -193,9 +198,9 @@ def test_evidence_is_asked_for_where_it_is_wanted(watching: Watching, tmp_path: 
 
 
 def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
+    """Without the capability `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
     monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.setattr(Watching, "keeps_evidence", False)
+    monkeypatch.setattr(Watching, "capabilities", Capabilities())
     summarize(Watching(WatchingConfig()), tmp_path, "all")
     assert {evidence for _, evidence in Watching.batches} == {"none"}
     assert not (tmp_path / "evidence").exists()
@@ -308,7 +313,7 @@ def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
     summarize_split(Counting(), SPLIT, how, tmp_path / "p.jsonl", inputs=inputs)
     assert not inputs.exists()
     silent = Counting()
-    silent.decided_by = frozenset({"decode"})  # type: ignore[misc]
+    silent.decided_by = frozenset({"decode"})
     summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
     assert inputs.read_text(encoding="utf-8") == '{"id": "toy-0", "input": null}\n'
 
@@ -333,7 +338,7 @@ def test_the_inputs_of_several_processes_are_merged(
 class WatchingReferences(Watching):
     """As Watching, and keeps on request how many letters a unit and each word of the reference have in common."""
 
-    keeps_reference_evidence = True
+    capabilities = Capabilities(keeps_evidence=True, keeps_reference_evidence=True)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Write a batch."""

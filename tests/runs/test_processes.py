@@ -24,6 +24,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling import processes
+from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker
 
@@ -80,10 +81,12 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_jsonl(tmp_path_factory.mktemp("texts"), train=25, validation=7, test=11)
 
 
-def by_some(points: dict[str, list[str]], texts: Path, folder: Path, count: int = 2) -> tuple[Path, str, str]:
-    """Run all points in some processes, the first one twice; return the results folder, stdout and stderr."""
+def by_some(
+    points: dict[str, list[str]], texts: Path, folder: Path, count: int = 2, *more: list[str]
+) -> tuple[Path, str, str]:
+    """Run all points in some processes, the first one twice, and more; return the results folder, stdout and stderr."""
     commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
-    script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0]])]
+    script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0], *more])]
     code, *said = in_processes(folder, script, count)
     assert code == 0, said
     return folder / "results", *said
@@ -91,8 +94,15 @@ def by_some(points: dict[str, list[str]], texts: Path, folder: Path, count: int 
 
 @pytest.fixture(scope="module")
 def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """What two processes make of all points."""
-    return by_some(POINTS, texts, tmp_path_factory.mktemp("two"))
+    """What two processes make of all points, and of the training that another test kills."""
+    folder = tmp_path_factory.mktemp("two")
+    return by_some(POINTS, texts, folder, 2, killed_words(texts, folder / "whole"))
+
+
+def killed_words(texts: Path, results: Path) -> list[str]:
+    """Return the command of the training that is killed."""
+    budget = ["train.max_steps=18", "train.eval_steps=3"]
+    return words("trunc", texts, *budget, f"results_dir={results}", dropout=0.2)
 
 
 def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, count: int = 2) -> None:
@@ -118,7 +128,7 @@ def test_two_processes_do_what_one_does(model: str, texts: Path, by_two: tuple[P
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_processes_do_what_one_does_with_every_system(count: int, texts: Path, tmp_path: Path) -> None:
     """The others that train, too; of three processes, two have none of the last batch."""
-    names = [name for name in registry.systems.targets() if registry.systems.load(name).shares_work]
+    names = [name for name in registry.systems.targets() if issubclass(registry.systems.load(name), NeuralSystem)]
     points = {**{name: [] for name in names if name not in POINTS}, **SLOW_POINTS, "trunc": POINTS["trunc"]}
     results, *_ = by_some(points, texts, tmp_path / "several", count)
     for model, others in points.items():
@@ -128,7 +138,7 @@ def test_several_processes_do_what_one_does_with_every_system(count: int, texts:
 def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
     """A table is printed once for each command, nobody warns, and no process leaves a file of its share."""
     results, out, err = by_two
-    assert out.count("test split, 11 examples") == len(POINTS) + 1
+    assert out.count("test split, 11 examples") == len(POINTS) + 2
     assert err.count("already finished: trunc") == 1
     said = [line for line in told_in(err) if line and "OMP_NUM_THREADS" not in line and "***" not in line]
     assert [line for line in said if "already finished" not in line] == []
@@ -146,31 +156,28 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
     assert record_of(tmp_path / "results", "trunc")[0].environment.processes == 2
 
 
-def test_a_killed_training_ends_with_the_same_bits(texts: Path, tmp_path: Path) -> None:
+def test_a_killed_training_ends_with_the_same_bits(texts: Path, by_two: tuple[Path, str, str], tmp_path: Path) -> None:
     """With one process killed, the other says why it ends; continued, the run has the outcome of no kill, to the bit.
 
     With dropout: every process's draws go on, too.
     """
-    budget = ["train.max_steps=18", "train.eval_steps=3"]
 
-    def script(folder: Path) -> list[str]:
-        return ["-m", "longsumbench", *words("trunc", texts, *budget, f"results_dir={folder / 'results'}", dropout=0.2)]
-
-    def outcome(folder: Path) -> tuple[Any, ...]:
-        """Run to the end; return what must not depend on kills: losses and counts, predictions, weights."""
-        code, *said = in_processes(folder, script(folder))
-        assert code == 0, said
-        record, predictions = record_of(folder / "results", "trunc")
-        (weights,) = (path.read_bytes() for path in folder.glob("cache/checkpoint/*/model.safetensors"))
+    def outcome(results: Path) -> tuple[Any, ...]:
+        """Return what must not depend on kills: losses and counts, predictions, weights."""
+        record, predictions = record_of(results, "trunc")
+        (weights,) = (path.read_bytes() for path in results.glob("runs/*/*/*/work/checkpoint/model.safetensors"))
         return replace(record.fit, seconds=0.0), predictions, weights
 
-    launcher = start(killed := tmp_path / "killed", script(killed))
-    wait_until(lambda: list(killed.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), launcher)
+    script = ["-m", "longsumbench", *killed_words(texts, tmp_path / "results")]
+    launcher = start(tmp_path, script)
+    wait_until(lambda: list(tmp_path.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), launcher)
     children = psutil.Process(launcher.pid).children(recursive=True)
     next(child for child in children if child.environ().get("RANK") == "1").kill()
     _, err = launcher.communicate(timeout=PATIENCE)
     assert (launcher.returncode, "another process failed: run the same command again" in err) == (1, True)
-    assert outcome(killed) == outcome(tmp_path / "whole")
+    code, *said = in_processes(tmp_path, script)
+    assert code == 0, said
+    assert outcome(tmp_path / "results") == outcome(by_two[0].parent / "whole")
 
 
 ALONE_AND_TOGETHER = """

@@ -18,7 +18,7 @@ from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import FORMAT, CheckpointMeans, RunRecord, RunSpec
+from longsumbench.runs.record import CheckpointMeans, RunRecord, RunSpec
 from longsumbench.runs.results import Results
 
 SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
@@ -70,15 +70,9 @@ def test_an_id_survives_json(settings: dict[str, Any]) -> None:
 
 
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
-    """What is read equals what was written; fields that old records lack have defaults."""
+    """What is read equals what was written."""
     RECORD.write(tmp_path)
     assert RunRecord.read(tmp_path) == RECORD
-    path = tmp_path / "record.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("measures", "outputs", "checkpoints"):
-        del content[name]
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert RunRecord.read(tmp_path) == replace(RECORD, measures={}, outputs=None, checkpoints=())
 
 
 @pytest.mark.parametrize(
@@ -88,9 +82,8 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
         ({"fit": {"steps": None}}, "Expected `int`, got `null` - at `$.fit.steps`"),
         ({"scores": {}}, "scores has no rouge1"),
         ({"ranked_by": "x"}, "ranked_by='x' was not measured"),
-        ({"run_id": "../x"}, "Expected `str` matching regex"),
         ({"config": {"model": {}}}, "Object missing required field `dataset`"),
-        ({"corpus": {"generated": {"test": {"lengths": [0]}}}}, "Expected `int` >= 1"),
+        ({"corpus": {"generated": {"test": {"lengths": ["a"]}}}}, "Expected `int`, got `str`"),
     ],
 )
 def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
@@ -115,7 +108,7 @@ def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None
     assert (found.settings.model["depth"], found.settings.train.batch_size) == (3, 16)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": "x"}', "\x00"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "\x00"])
 def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
     """A damaged record is named with its path."""
     (tmp_path / "record.json").write_text(text, encoding="utf-8")
@@ -138,13 +131,6 @@ def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsy
     assert [one.run_id for _ in range(2) for one in results.records("pydoc")] == ["a", "b", "a", "b"]
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"left out: {tmp_path}/runs/pydoc/lead/copy/record.json: the record of lead b on pydoc; ")
-
-
-def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
-    """A record written by a later version is refused, not misread."""
-    replace(RECORD, format=FORMAT + 1).write(tmp_path)
-    with pytest.raises(DataError, match="update longsumbench"):
-        RunRecord.read(tmp_path)
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

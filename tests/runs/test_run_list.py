@@ -69,7 +69,9 @@ def test_a_wide_terminal_shows_everything(results: Results, monkeypatch: pytest.
         ("state=running", set()),
     ],
 )
-def test_filters(words: str, models: set[str], results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_filtered_by_dataset_model_and_state(
+    words: str, models: set[str], results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Runs are chosen by dataset, model and state; nothing that fits is no error."""
     assert {run.model for run in list_runs(results, **dict(word.split("=") for word in words.split()))} == models
     assert main(["list", "runs", *words.split()]) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from longsumbench.cli.main import main
-from longsumbench.runs import summarize_many
+from longsumbench.runs import summarize
 
 Typed = Callable[..., tuple[int, str, list[str]]]
 
@@ -87,8 +87,8 @@ def test_processes_change_nothing(folder: Path, typed: Typed, monkeypatch: pytes
     """Several processes write the file that one process writes."""
     words = ["lexrank", folder, "model.length=4", "decode.batch_size=2", "--output"]
     for cores, file in ((1, "one.jsonl"), (2, "two.jsonl")):
-        monkeypatch.setattr(summarize_many, "num_cores", lambda cores=cores: cores)
-        monkeypatch.setattr(summarize_many, "_SERIAL_BATCHES", 1)
+        monkeypatch.setattr(summarize, "num_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(summarize, "_SERIAL_BATCHES", 1)
         assert typed(*words, file)[0] == 0
     assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
 

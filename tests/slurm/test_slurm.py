@@ -18,8 +18,7 @@ from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.locks import lock_holder
-from longsumbench.sweeps.state import PointState
-from longsumbench.sweeps.status import sweeps_in
+from longsumbench.sweeps.state import PointState, sweeps_in
 
 pytestmark = pytest.mark.slurm
 

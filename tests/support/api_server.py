@@ -36,8 +36,8 @@ class ApiServer:
     Attributes:
         base_url: its address, as in `model.base_url`.
         answer: messages → the text of the answer.
-        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), "trickle" (an
-            endless one), (status, body) or None.
+        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), (status, body)
+            or None.
         reply: what replaces parts of the JSON of a good answer.
         held: number of a request → True if its answer waits until `released` is set.
         bodies: the JSON of all requests.
@@ -130,17 +130,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, '{"choices": [{"message": {"content": "half of')
         elif fault == "slow":
             self.state.released.wait()
-        elif fault == "trickle":
-            self._send(200, "", {}, missing=10**6)
-            while not self.state.released.wait(0.05):
-                self.wfile.write(b" ")
-                self.wfile.flush()
         elif fault == "cut":
             self._send(200, '{"choices": ', {}, missing=100)
         else:
             assert fault == "reset", fault
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        if fault in ("slow", "trickle", "cut", "reset"):
+        if fault in ("slow", "cut", "reset"):
             self.close_connection = True
             self.connection.close()
 

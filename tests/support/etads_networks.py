@@ -8,7 +8,7 @@ from torch import Tensor
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 
 PAD, START, END = 0, 1, 2
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": 40,
     "d_model": 32,
     "encoder_ffn_dim": 24,
@@ -49,7 +49,7 @@ def network(**changes: Any) -> Any:
 def batch(*lengths: int) -> dict[str, Tensor]:
     """Return a batch of texts of so many tokens, one unit each."""
     generator = torch.Generator().manual_seed(7)
-    ids = torch.randint(3, SIZES["vocab_size"], (len(lengths), 1, max(lengths)), generator=generator)  # type: ignore[call-overload]
+    ids = torch.randint(3, SIZES["vocab_size"], (len(lengths), 1, max(lengths)), generator=generator)
     mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None])[:, None]
     return {"input_ids": ids.masked_fill(~mask, PAD), "unit_mask": mask}
 
@@ -57,5 +57,5 @@ def batch(*lengths: int) -> dict[str, Tensor]:
 def labels(*lengths: int) -> Tensor:
     """Return targets of so many tokens."""
     generator = torch.Generator().manual_seed(11)
-    ids = torch.randint(3, SIZES["vocab_size"], (len(lengths), max(lengths)), generator=generator)  # type: ignore[call-overload]
+    ids = torch.randint(3, SIZES["vocab_size"], (len(lengths), max(lengths)), generator=generator)
     return ids.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], -100)

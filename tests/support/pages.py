@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
-from longsumbench.outputs.inspect_page import inspection_page
-from longsumbench.outputs.inspect_run import Inspection
+from longsumbench.outputs.inspection import Inspection, inspection_page
 from longsumbench.render.evidence.views import views
 from support.run_records import record
 from support.waiting import PATIENCE

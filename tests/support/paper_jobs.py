@@ -1,15 +1,18 @@
-"""Jobs of `longsumbench paper`, made up for tests: rows with finished runs whose scores of each example are given."""
+"""Jobs of `longsumbench paper`, made by hand: of rows with finished runs or their files, and of analyses of texts."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.papers.paper_tables import PaperTable
+from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -67,3 +70,82 @@ def paper_job(
     )
     datasets = {dataset: settings or DatasetSettings("arxiv")}
     return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))
+
+
+def row_job(
+    kind: str,
+    results: Path,
+    runs: Mapping[str, Sequence[RunRecord | None]],
+    dataset: DatasetSettings | None = None,
+    **changes: Any,
+) -> Job:
+    """Return a job on the paper's dataset "Toys".
+
+    Args:
+        kind: of the paper table.
+        results: the results folder.
+        runs: label of a row → its runs; None: not finished.
+        dataset: settings of the texts that are read.
+        changes: fields of the paper table; `options` are also those of the job.
+    """
+    rows = {label: PaperRow(published={"system": label}) for label in runs}
+    facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
+    about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
+    orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
+    paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
+    config = RunConfig(model=None)  # type: ignore[arg-type] # the system is not built
+    config = replace(config, decode=replace(config.decode, reference_evidence=True))
+    point = Planned("a point", config, "", "")
+    found = tuple(
+        RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several)) for label, several in runs.items()
+    )
+    datasets = {"Toys": dataset or DatasetSettings("arxiv")}
+    return Job(paper_table, "probe", datasets, found, paper_table.options, (), Results(results))
+
+
+def run_row(results: Path, *words: object) -> RunRecord:
+    """Run a point as typed, without baselines; return the record of the run that finished last."""
+    assert main(["run", *map(str, words), f"results_dir={results}", "baselines=false"]) == 0
+    last = max(results.glob("runs/*/*/*/record.json"), key=lambda path: path.stat().st_mtime_ns)
+    return RunRecord.read(last.parent)
+
+
+SOURCES = {"seal": "zhao2020seal", "pagesum": "liu2022pagesum", "hierarchical": "liu2019hiersumm"}
+
+
+def analysis_job(
+    name: str,
+    datasets: Mapping[str, DatasetSettings],
+    options: Mapping[str, Any],
+    results: Path = Path("results"),
+    rows: Mapping[str, PaperRow] | None = None,
+    orderings: Sequence[Ordering] = (),
+    runs: Sequence[RowRuns] = (),
+    typed: Mapping[str, Any] | None = None,
+) -> Job:
+    """Return the job of the paper table "pagesum-table4" at scale "small"; typed options replace the defaults."""
+    paper, _, short = name.partition("-")
+    prints = f"{short[:-1].capitalize()} {short[-1]}"
+    paper_table = PaperTable(
+        kind="any",
+        title="any",
+        default="small",
+        scales={"small": "scale=small", "paper": "scale=paper"},
+        datasets={dataset: {"small": "dataset=jsonl"} for dataset in datasets},
+        rows=rows or {},
+        orderings=tuple(orderings),
+        options=options,
+        name=name,
+        prints=prints,
+        source=SOURCES[paper],
+    )
+    return Job(paper_table, "small", datasets, tuple(runs), {**options, **(typed or {})}, (), Results(results))
+
+
+def write_texts(folder: Path, splits: Mapping[str, Sequence[Mapping[str, object]]]) -> DatasetSettings:
+    """Write a dataset of JSON lines; return its settings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in splits.items():
+        lines = "".join(json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows))
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return DatasetSettings(name="jsonl", path=str(folder))

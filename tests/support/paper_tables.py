@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longsumbench.papers import make, paper_tables, stored_pages
+from longsumbench.papers import make, page, paper_tables
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.papers.paper_tables import PaperRow, PaperTable
 from longsumbench.render.tables import Block
@@ -35,9 +35,9 @@ def toy_paper_table(name: str = "toy-table1", **changes: Any) -> PaperTable:
 def offer(monkeypatch: pytest.MonkeyPatch, *offered: PaperTable) -> None:
     """Let the suite have these paper tables only, with a page that lists the runs."""
     found = {paper_table.name: paper_table for paper_table in offered}
-    for module in (paper_tables, make, stored_pages):
+    for module in (paper_tables, make, page):
         monkeypatch.setattr(module, "read_paper_tables", lambda: found)
-    kind = ModuleType("longsumbench.papers.numbers.scores")
+    kind = ModuleType("longsumbench.papers.scores")
     kind.scores_page = runs_page  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, kind.__name__, kind)
 

@@ -80,7 +80,7 @@ def rescored(model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: P
             score -= penalties.coverage_penalty * max(0.0, attended - 1)
         elif penalties.coverage == "wu":
             score += penalties.coverage_penalty * math.log(min(attended, 1))
-    return score
+    return float(score)
 
 
 def check_rescored(

@@ -1,9 +1,10 @@
 """Records of runs, made up for tests of tables."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
-from longsumbench.core import FitReport
+from longsumbench.core import SECTIONS, DatasetSettings, Decoding, FitReport, Recipe, Scoring
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import RunRecord, StepSeconds
@@ -26,6 +27,7 @@ def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0)
 
 def record(model: str, f: float, **changes: object) -> RunRecord:
     """A finished run on arxiv whose ROUGE-Lsum is `f`."""
+    measures: Any = changes.get("measures", {})
     made = RunRecord(
         run_id=f"{model}0000000000"[:12],
         model=model,
@@ -51,16 +53,34 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         peak_memory_gb=1.5,
         config={
             "model": {"name": model},
-            "dataset": {"name": "arxiv", "path": None},
-            "train": {"batch_size": 16, "accumulation": 1},
-            "decode": {},
-            "score": {},
+            "dataset": asdict(DatasetSettings("arxiv")),
+            "train": asdict(Recipe(accumulation=1)),
+            "decode": asdict(Decoding(evidence="none")),
+            "score": asdict(Scoring()),
             "scale": "tiny",
+            "name": None,
+            "results_dir": "results",
         },
         environment=Environment("0.1"),
         command=(),
         finished="2026-01-01T00:00:00+00:00",
+        repeatable=True,
+        measures={},
+        units={},
+        ranked_by="rougeLsum",
+        measured_by={},
+        checkpoints=(),
+        outputs=None,
+        words_copied=None,
+        floor={},
+        imported=None,
+        system={},
+        counts={},
+        versions={},
     )
-    config = {**made.config, **changes.pop("config", {})}  # type: ignore[dict-item]
+    given: Any = changes.pop("config", {})
+    sections = {name: {**made.config[name], **given[name]} for name in SECTIONS if name in given}
+    config = {**made.config, **given, **sections}
+    changes.setdefault("ranked_by", next(iter(measures), "rougeLsum"))
     config["model"] = {"name": model, **config["model"]}
     return replace(made, config=config, **changes)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from longsumbench.models.seal.model import (
 )
 
 VOCABULARY, PAD, START, END = 60, 0, 1, 2
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "d_model": 32,
     "encoder_ffn_dim": 24,

@@ -1,6 +1,6 @@
-"""A tiny sweep in processes of its own, started, killed and compared: twelve points, of which two are runs of others.
+"""A tiny sweep in processes of its own, started, killed and compared.
 
-Systems that train and that do not, points that share checkpoints, two seeds.
+Systems that train and that do not, and points that share checkpoints.
 """
 
 import csv
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import lock_holder
-from longsumbench.sweeps.status import render_status, sweeps_in
+from longsumbench.sweeps.state import render_status, sweeps_in
 from support.toys import TINY
 from support.waiting import PATIENCE
 
@@ -27,7 +27,7 @@ RECIPE = (
     "decode.batch_size=2",
 )
 SIZES = tuple(f"model.{key}={value}" for key, value in TINY.items() if key != "input_length")
-TWELVE = ("model=lead,random,trunc", "seed=1,2", "decode.limit=6,12", *RECIPE, *SIZES)
+POINTS = ("model=lead,random,trunc", "decode.limit=6,12", *RECIPE, *SIZES)
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
 OF_ITS_TIME = ("timings", "peak_memory_gb", "decode_tokens_per_second", "finished", "command", "environment", "config")

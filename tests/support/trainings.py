@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cache.checksums import CHECKSUMS
+from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache
 from longsumbench.core import FitContext, FitReport, Recipe
 from longsumbench.models.seal.system import Trunc
 from longsumbench.progress import Progress, watching_progress

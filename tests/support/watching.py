@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from longsumbench.core import (
+    Capabilities,
     Cut,
     Decoding,
     Evidence,
@@ -42,7 +43,7 @@ class Watching(System):
     """
 
     Config = WatchingConfig
-    keeps_evidence = True
+    capabilities = Capabilities(keeps_evidence=True)
     decided_by = frozenset({"decode"})
     config: WatchingConfig
     batches: ClassVar[list[tuple[list[str], str]]] = []

@@ -6,8 +6,7 @@ import pytest
 from support.sweeping import JOBLIB, Swept
 from support.toys import write_jsonl
 
-from longsumbench.sweeps.state import DONE, FAILED, PointState
-from longsumbench.sweeps.status import sweeps_in
+from longsumbench.sweeps.state import DONE, FAILED, PointState, sweeps_in
 
 METADATA = "Name: longsumbench-lost\nVersion: 1.0\n"
 POINTS = "[longsumbench.systems]\ndying = lost:Dying\nhanging = lost:Hanging\nstuck = lost:Stuck\n"

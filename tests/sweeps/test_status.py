@@ -12,8 +12,18 @@ import pytest
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, WAITING, PointState, Sweep
-from longsumbench.sweeps.status import render_status, seconds_left, sweeps_in
+from longsumbench.sweeps.state import (
+    DONE,
+    FAILED,
+    RUNNING,
+    SKIPPED,
+    WAITING,
+    PointState,
+    Sweep,
+    render_status,
+    seconds_left,
+    sweeps_in,
+)
 
 THREE = ["seed=1", "seed=2", "seed=3"]
 
@@ -103,7 +113,7 @@ def test_watching_ends_with_an_interrupt(
         assert seconds < 1e6
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longsumbench.cli.status.time.sleep", interrupt)
+    monkeypatch.setattr("longsumbench.cli.lists.time.sleep", interrupt)
     assert main(["status", "--watch=inf", "--results-dir", str(tmp_path)]) == 130
     assert capsys.readouterr().err == "longsumbench: interrupted; a running sweep continues\n"
 

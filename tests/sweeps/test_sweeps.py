@@ -23,10 +23,8 @@ from longsumbench.interrupts import time_limit
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps.launchers import choose_engine
 from longsumbench.sweeps.run import plan_launch
-from longsumbench.sweeps.state import FAILED, Sweep
-from longsumbench.sweeps.status import sweeps_in
+from longsumbench.sweeps.state import sweeps_in
 from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.worker import PointTask
 
 
 @pytest.fixture
@@ -120,15 +118,6 @@ def test_a_bug_fails_its_point_alone(
     reason = next(iter(launch.states.values())).reason
     assert reason.startswith("unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback")
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_a_point_whose_files_cannot_be_used_fails(words: list[str], tmp_path: Path) -> None:
-    """A lock that is a folder is the reason of that point's failure, and written to its file."""
-    sweep = Sweep(tmp_path / "sweeps" / "abcd1234")
-    sweep.file(1, "lock").mkdir(parents=True)
-    PointTask(sweep, 1, plan([*words, "model=lead"])[0], ("longsumbench",)).run()
-    assert sweep.state(1).state == FAILED
-    assert sweep.state(1).reason.startswith(f"cannot use {sweep.file(1, 'lock')} (Is a directory)")
 
 
 def test_a_sweep_draws_its_own_runs(words: list[str], tmp_path: Path) -> None:

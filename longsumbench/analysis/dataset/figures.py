@@ -2,55 +2,32 @@
 
 Writes them as CSV, Markdown and one self-contained HTML page.
 
-    DatasetStats --dataset_pictures--> heading of a table → Picture: a caption and an SVG
+    DatasetStats --dataset_pictures--> heading of a table → its picture
 
 The same numbers give the same bytes with the same release of matplotlib.
 """
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.dataset.readings import Reading
-from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats
-from longsumbench.analysis.dataset.tables import (
-    ROUGE,
-    describe_examples_read,
-    describe_sample,
-    format_number,
-    ledger_entries,
-)
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.render.figures import plain_axes
-from longsumbench.render.html_parts import transparent_svg
-from longsumbench.render.palette import COLOURS, GREY
+from longsumbench.analysis.dataset import tables
+from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, Reading
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
+from longsumbench.render.figures import COLOURS, GREY, plain_axes, transparent_svg, write_pictures
+from longsumbench.render.html import PAGE_STYLE, html_block, html_page, html_picture
+from longsumbench.render.tables import ShownInNotebooks, terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from html import escape
-from pathlib import Path
-
-import pandas as pd
-
-from longsumbench.analysis.dataset.tables import (
-    describe_texts,
-    number_rows,
-    stats_blocks,
-    stats_markdown,
-    stats_title,
-)
-from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import html_page, html_table
-from longsumbench.render.html_parts import PAGE_STYLE, html_picture
-from longsumbench.render.tables import ShownInNotebooks, terminal
 
 _COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
 _SEEN = COLOURS[0]
@@ -63,13 +40,6 @@ _FEW = 25  # range of whole numbers up to which each has its own bar
 _SMALLEST_LABELLED = 6.0  # percent; a smaller part of a bar has no room for its number
 
 Values = Mapping[str, NDArray[np.float64]]  # split → numbers
-
-
-class Picture(NamedTuple):
-    """A figure with its caption."""
-
-    caption: str
-    svg: bytes
 
 
 class _Panel(NamedTuple):
@@ -97,28 +67,31 @@ class _Panel(NamedTuple):
         return bool(not self.percent and len(every) and np.ptp(every) < _FEW and (every % 1 == 0).all())
 
 
-def dataset_pictures(stats: DatasetStats) -> dict[str, Picture]:
-    """Return heading of a table → its picture."""
+def dataset_pictures(stats: DatasetStats) -> dict[str, str]:
+    """Return heading of a table → the HTML of its picture."""
     share = "Vertical: percent of a split's examples in each bin; the last bin includes all greater values"
-    sample, pictures = describe_sample(stats), {}
-    pictures["Lengths"] = Picture(f"{share}. Numbers in legends are medians.", _histograms(_length_panels(stats)))
+    sample, pictures = tables.describe_sample(stats), dict[str, tuple[str, bytes]]()
+    targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
+    panels = [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
+    pictures["Lengths"] = f"{share}. Numbers in legends are medians.", _histograms(panels)
     panels = [_Panel(f"{name} an example", _count_values(stats, name)) for name in STRUCTURE[:-1]]
     if varied := [panel for panel in panels if len(np.unique(panel.joined)) > 1]:
-        pictures["What an example has"] = Picture(f"{share}; all examples.", _histograms(varied))
+        pictures["What an example has"] = f"{share}; all examples.", _histograms(varied)
     extractive_panels = _extractive_panels(stats)
     if any(len(panel.joined) for panel in extractive_panels):
         caption = f"{share}; novel n-grams: means, {sample}."
-        pictures["What the references keep of the source"] = Picture(caption, _histograms(extractive_panels, stats))
+        pictures["What the references keep of the source"] = caption, _histograms(extractive_panels, stats)
         scores = [
-            _Panel(f"{name} (0–100)", _sample_values(stats, f"{kind}_f", 100), True) for kind, name in ROUGE.items()
+            _Panel(f"{name} (0–100)", _sample_values(stats, f"{kind}_f", 100), percent=True)
+            for kind, name in tables.ROUGE.items()
         ]
         caption = f"ROUGE F1 of the sentences closest to the references. {share}, {sample}."
-        pictures["What the best extract scores"] = Picture(caption, _histograms(scores))
+        pictures["What the best extract scores"] = caption, _histograms(scores)
     if readings := [reading for reading in stats.readings if reading.num_whole is not None and reading.source.tokens]:
-        examples = describe_examples_read(stats, stats.read_split)
+        examples = tables.describe_examples_read(stats, stats.read_split)
         caption = f"{examples}: percent of all tokens. On the right: the share of examples read whole."
-        pictures["What each system would see"] = Picture(caption, _stacked(readings))
-    return pictures
+        pictures["What each system would see"] = caption, _stacked(readings)
+    return {heading: html_picture(caption, svg, caption) for heading, (caption, svg) in pictures.items()}
 
 
 def _count_values(stats: DatasetStats, name: str) -> Values:
@@ -127,11 +100,6 @@ def _count_values(stats: DatasetStats, name: str) -> Values:
 
 def _sample_values(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
     return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
-
-
-def _length_panels(stats: DatasetStats) -> list[_Panel]:
-    targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
-    return [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
 
 
 def _extractive_panels(stats: DatasetStats) -> list[_Panel]:
@@ -183,7 +151,7 @@ def _histogram(plot: "Axes", panel: _Panel) -> None:
     for split, values in panel.values.items():
         if len(values):
             shares = 100 * np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
-            label = f"{split}: {format_number(float(np.median(values)))}"
+            label = f"{split}: {tables.format_number(float(np.median(values)))}"
             plot.stairs(shares, edges, color=_COLOUR_OF_SPLIT.get(split, GREY), linewidth=1.6, label=label)
     if panel.log:
         plot.set_xscale("log")
@@ -212,7 +180,7 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
 
 def _stacked(readings: Sequence[Reading]) -> bytes:
     """Draw one bar per system: the share that it reads, and the share that each setting cuts."""
-    causes = dict.fromkeys(cause for reading in readings for cause, *_ in ledger_entries(reading.source)[1:])
+    causes = dict.fromkeys(cause for reading in readings for cause, *_ in tables.ledger_entries(reading.source)[1:])
     colours = {"seen": _SEEN, **{cause: _CUT[place % len(_CUT)] for place, cause in enumerate(causes)}}
 
     def draw(figure: "Figure") -> None:
@@ -233,7 +201,7 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
 
 def _draw_reading_bar(plot: "Axes", place: int, reading: Reading, colours: Mapping[str, str]) -> None:
     start, total = 0.0, reading.source.tokens
-    for cause, tokens, _ in ledger_entries(reading.source):
+    for cause, tokens, _ in tables.ledger_entries(reading.source):
         share = 100 * tokens / total
         plot.barh(place, share, 0.7, left=start, color=colours[cause], edgecolor="white", linewidth=0.8)
         if share >= _SMALLEST_LABELLED:
@@ -241,14 +209,6 @@ def _draw_reading_bar(plot: "Axes", place: int, reading: Reading, colours: Mappi
         start += share
     seen, whole_share = 100 * reading.source.tokens_seen / total, 100 * (reading.num_whole or 0) / reading.sources
     plot.text(101, place, f"{seen:.1f} % seen, {whole_share:.0f} % whole", va="center", fontsize=9, color=GREY)
-
-
-_STYLE = """
-.tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem 1rem; }
-.tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
-.tile span { color: var(--soft); font-size: .85rem; }
-"""
 
 
 @dataclass(frozen=True)
@@ -259,60 +219,27 @@ class DatasetReport(ShownInNotebooks):
 
     def render(self) -> str:
         """Return all tables for the terminal."""
-        return f"{terminal(stats_title(self.stats), stats_blocks(self.stats))}\n\n{self.stats.oracle_signature}"
+        text = terminal(tables.stats_title(self.stats), tables.stats_blocks(self.stats))
+        return f"{text}\n\n{self.stats.oracle_signature}"
 
     def table(self) -> pd.DataFrame:
         """Return one row per number: split, what, name, statistic, value, and the number of examples `n`."""
-        return number_rows(self.stats)
+        return tables.number_rows(self.stats)
 
     def csv(self) -> str:
         """Return `table` as CSV."""
         return self.table().to_csv(index=False, lineterminator="\n")
 
-
-def write_dataset_page(stats: DatasetStats, folder: Path) -> list[Path]:
-    """Write the three files; return their paths."""
-    files = {
-        "stats.csv": DatasetReport(stats).csv(),
-        "stats.md": stats_markdown(stats),
-        "stats.html": dataset_page(stats),
-    }
-    return write_pictures(folder, {**files})
+    def write(self, folder: Path) -> list[Path]:
+        """Write the numbers, the tables as Markdown, and the page; return their paths."""
+        files = {"csv": self.csv(), "md": tables.stats_markdown(self.stats), "html": dataset_page(self.stats)}
+        return write_pictures(folder, {f"stats.{kind}": content for kind, content in files.items()})
 
 
 def dataset_page(stats: DatasetStats) -> str:
     """Return the HTML page, with each picture before its table."""
-    parts = [
-        f"<h1>{escape(stats_title(stats))}</h1>",
-        *(f'<p class="soft">{escape(line)}</p>' for line in describe_texts(stats)),
-        _tiles(stats),
-        *_html_sections(stats),
-        f'<p class="soft">{escape(stats.oracle_signature)}</p>',
-    ]
-    return html_page(stats_title(stats), parts, PAGE_STYLE + _STYLE)
-
-
-def _html_sections(stats: DatasetStats) -> Iterator[str]:
-    pictures = dataset_pictures(stats)
-    above = set(describe_texts(stats))
-    for block in stats_blocks(stats):
-        yield f"<h2>{escape(block.heading)}</h2>"
-        yield from (f'<p class="soft">{escape(note)}</p>' for note in block.notes if note not in above)
-        if picture := pictures.get(block.heading):
-            yield html_picture(picture.svg, picture.caption)
-        if block.rows:
-            yield html_table([name.replace("\n", " ") for name in block.columns], block.align, block.rows)
-
-
-def _tiles(stats: DatasetStats) -> str:
-    """Return the key figures on top of the page."""
-    sizes = " / ".join(f"{len(split.counts):,}" for split in stats.splits)
-    pairs = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
-    largest = max(stats.splits, key=lambda split: len(split.counts))
-    for name, text_label in (("source_words", "source words"), ("target_words", "target words")):
-        pairs.append((format_number(float(largest.counts[name].median())), f"{text_label}, median of {largest.name}"))
-    shared = [overlap for overlap in stats.overlaps or () if (overlap.first, overlap.second) == ("train", "test")]
-    pairs += [(f"{overlap.of_second:,}", "test examples with a near-duplicate in train") for overlap in shared]
-    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(label)}</span></div>' for number, label in pairs)
-    note = f'<p class="soft">Slow statistics are computed {escape(describe_sample(stats))}.</p>'
-    return f'<div class="tiles">{"".join(tiles)}</div>{note}'
+    title, pictures = tables.stats_title(stats), dataset_pictures(stats)
+    parts = [f"<h1>{escape(title)}</h1>"]
+    for block in tables.stats_blocks(stats):
+        parts += html_block(block, picture=pictures.get(block.heading, ""))
+    return html_page(title, [*parts, f'<p class="soft">{escape(stats.oracle_signature)}</p>'], PAGE_STYLE)

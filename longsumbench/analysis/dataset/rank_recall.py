@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.core import (
     UNRANKED,
@@ -32,15 +33,15 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.modeling.ranking import find_ranker, order_by
+from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
-from longsumbench.rouge.lcs import match_bits, sequence_length
+from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
-_RECALL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
@@ -52,7 +53,7 @@ class RankRecallSettings:
 
     rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
     unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
-    seed: Seed = setting(1, "of a ranker's training")
+    seed: Seed = setting(1, "seed of the training of rankers")
     device: Device = setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class RankRecall(ShownInNotebooks):
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, _RECALL_RESAMPLES, seed=1)
+            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1)
             for num_best, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
                 rows.append((name, num_best, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
@@ -152,10 +153,7 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
         learned_ranker(name)  # reports an unknown name before the texts are read
     stages = user_cache()
     texts = load_texts(dataset, stages)
-    if dataset.split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
-    split = texts.splits[dataset.split]
+    split = find_split(texts, dataset.split)
     names = dict.fromkeys([UNRANKED, *settings.rankers])
     trained_last = sorted(names, key=lambda name: learned_ranker(name) is not None)  # errors in texts are found before
     orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
@@ -171,7 +169,8 @@ def _orders(
     ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
     examples = track(split, f"ranking by {name}", len(split))
     return [
-        order_by(ranker, example, texts_to_rank(example, unit), f"rank={name}")[: max(KEPT)] for example in examples
+        rank(score_by(ranker, example, texts_to_rank(example, unit), f"rank={name}"))[: max(KEPT)]
+        for example in examples
     ]
 
 

@@ -7,40 +7,160 @@ on one sample, drawn by the seed.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
-from longsumbench.analysis.dataset.readings import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
-from longsumbench.cache.artifacts import user_cache
+from longsumbench.analysis.sampled import find_split
+from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.core import (
+    UNRANKED,
     Count,
     DatasetSettings,
     Decoding,
     Example,
+    FitContext,
     RunConfig,
     Scoring,
     Seed,
     Split,
+    System,
     Text,
+    Truncation,
     count_words,
+    learned_ranker,
     registry,
     setting,
+    total_truncation,
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
 from longsumbench.runs.record import RunRecord, run_label, split_variant
 from longsumbench.runs.results import Results
+
+_EMPTY_LEDGER = Truncation(0, 0)
+NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cuts"
+
+
+@dataclass
+class Reading:
+    """What a system would read.
+
+    Attributes:
+        model, variant: the system, and its model settings that differ from the recipe.
+        note: difference from a run; empty if there is none.
+        has_tokens: whether the system has a tokenizer; if not, words count as tokens.
+        sources: number of examples whose source was read.
+        num_whole: number of sources without a cut; None if the system keeps no ledger.
+        source: total ledger of the sources.
+        targets: number of training targets that were read.
+        targets_cut: number of targets that training would cut.
+        target: total ledger of the targets; None if the system cuts none.
+    """
+
+    model: str
+    variant: str = ""
+    note: str = ""
+    has_tokens: bool = False
+    sources: int = 0
+    num_whole: int | None = None
+    source: Truncation = _EMPTY_LEDGER
+    targets: int = 0
+    targets_cut: int = 0
+    target: Truncation | None = None
+
+    @property
+    def label(self) -> str:
+        """Model and variant."""
+        return " ".join([self.model, *split_variant(self.variant)])
+
+    def see_source(self, ledger: Truncation | None) -> None:
+        """Add an example's source ledger; None if the system keeps none."""
+        self.sources += 1
+        if ledger is not None:
+            self.num_whole = (self.num_whole or 0) + (not ledger.cuts)
+            self.source = total_truncation([self.source, ledger])
+
+    def see_target(self, ledger: Truncation | None) -> None:
+        """Add the ledger of an example's first reference in training; None if the system keeps none."""
+        if ledger is not None:
+            self.targets += 1
+            self.targets_cut += bool(ledger.cuts)
+            self.target = total_truncation([self.target or _EMPTY_LEDGER, ledger])
+
+
+@dataclass
+class FittedReader:
+    """A system that is ready to read; `tokenizer` is the identity of its tokenizer, and `count` counts its tokens."""
+
+    system: System
+    reading: Reading
+    tokenizer: str | None = None
+    count: Callable[[list[str]], int] | None = None
+
+
+class SharedTokenizer(NamedTuple):
+    """A name for texts' units, and a function that counts those of consecutive sentences."""
+
+    label: str
+    count: Callable[[list[str]], int]
+
+    def of_source(self, example: Example) -> int:
+        """Count the source's tokens, without titles and section names."""
+        return sum(self.count(list(document.sentences())) for document in example.documents)
+
+    def of_target(self, example: Example) -> int:
+        """Count the first reference's tokens, without special ones."""
+        return self.count([" ".join(example.references[0])])
+
+
+def fit_reader(
+    config: RunConfig, variant: str, splits: Mapping[str, Split], stages: ArtifactCache, train_ranker: bool
+) -> FittedReader:
+    """Return a system with its tokenizer and, if `train_ranker`, its trained ranker; tokenizers are shared with runs.
+
+    Raises:
+        UsageError: the texts do not fit the settings.
+        DataError: the system needs a training split, and there is none.
+        EnvironmentProblem: a tokenizer is not available.
+    """
+    model, note = config.model, ""
+    ranker = getattr(model, "rank", UNRANKED)
+    if not train_ranker and learned_ranker(ranker):
+        model = replace(model, rank=UNRANKED)
+        note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
+        note = f"{note}; train_ranker=true ranks them as a run does"
+    system: System = registry.systems.load(model.name)(model)
+    system.prepare(FitContext.of(splits, config.train, stages))
+    reader = FittedReader(system, Reading(model.name, variant, note))
+    units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
+    if units is not None:
+        from longsumbench.modeling.tokenizer import tokenizer_identity
+
+        reader.reading.has_tokens = True
+        reader.tokenizer = tokenizer_identity(units.tokenizer)
+        reader.count = lambda sentences: sum(len(sentence.ids) for sentence in units.encode(sentences))
+    return reader
+
+
+def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
+    """Return the distinct tokenizers, in the order of the systems."""
+    models: dict[str, dict[str, None]] = {}  # tokenizer → names of its systems
+    for reader in readers:
+        if reader.tokenizer is not None:
+            models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
+    counts = {reader.tokenizer: reader.count for reader in reversed(readers) if reader.count}  # the first system's
+    return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[tokenizer]) for tokenizer, names in models.items()]
+
 
 _log = logging.getLogger(__name__)
 
@@ -54,8 +174,8 @@ _ALL_RUNS = "all"
 class StatsSettings:
     """Settings of `longsumbench stats`."""
 
-    sample: Count | None = setting(1_000, "of each split for slow measures; null: all", "examples")
-    seed: Seed = setting(1, "of the sample")
+    sample: Count | None = setting(1_000, "examples of each split for slow measures; null: all", "examples")
+    seed: Seed = setting(1, "seed of the sample")
     duplicates: bool = setting(True, "find near-duplicates in different splits")
     train_ranker: bool = setting(False, "train systems' learned rankers; false: texts in the order of the source")
     run: Text = setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
@@ -136,9 +256,8 @@ def describe_dataset(
     stages = user_cache()
     texts = load_texts(dataset, stages)
     runs = _read_runs(settings, results, folders, texts)
-    if systems and dataset.split not in texts.splits:
-        split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {split_names}")
+    if systems:
+        find_split(texts, dataset.split)
     readers = []
     for config, variant in systems:
         try:
@@ -185,7 +304,7 @@ def read_splits(
     read_split: str = "test",
     duplicates: NearDuplicates | None = None,
 ) -> tuple[SplitStats, ...]:
-    """Read every split once.
+    """Read every split once; return the statistics in the order of the splits.
 
     Args:
         splits: name → examples.
@@ -193,9 +312,6 @@ def read_splits(
         readers: systems; they read the sampled sources of `read_split`, and the sampled targets of "train".
         read_split: name of the split whose sources the systems read.
         duplicates: receives all examples; None: near-duplicates are not looked for.
-
-    Returns:
-        Statistics in the order of the splits.
     """
     split_stats = {}
     measure = _SampleMeasures(tokenizers(readers))
@@ -210,10 +326,11 @@ def read_splits(
             if index in sampled_places:
                 rows[example.id] = measure(example)
                 for reader in readers:
+                    source, target = reader.system.ledgers(example)
                     if name == read_split:
-                        reader.reading.see_source(reader.system.source_ledger(example))
+                        reader.reading.see_source(source)
                     if name == "train":
-                        reader.reading.see_target(reader.system.reference_ledger(example))
+                        reader.reading.see_target(target)
         split_stats[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
     return tuple(split_stats[name] for name in splits)
 

@@ -4,6 +4,7 @@ DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
 --number_rows--> one row per number: split, what, name, statistic, value, n
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -11,17 +12,50 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILARITY, SplitOverlap
-from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, SIZE_COLUMNS
-from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
-from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, SplitStats
+from longsumbench.analysis.dataset.stats import NO_LEDGER, STRUCTURE, DatasetStats, Reading, SplitStats
 from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
-from longsumbench.metrics.extractive import Extractive
-from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
+
+_PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
+_SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
+_HIERARCHICAL = ("Hierarchical Transformer, §4", "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens")
+_ETADS = ("ETADS, §4.1", "sentences: 42.1 in the document, 3.8 in the summary")
+TABLES_OF_SIZES = {  # source and table, as in published.csv → source of the rows below
+    ("liu2022pagesum", "Table 1"): _PAGESUM[0],
+    ("zhao2020seal", "Table 1"): _SEAL[0],
+}
+
+SIZE_COLUMNS = ("source", "counted", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
+PUBLISHED_SIZES = {  # dataset → rows, as printed
+    "arxiv": (
+        (*_PAGESUM, "203K / 6.4K / 6.4K", "8154.3", "–", "197.8", "–"),
+        (*_SEAL, "215k", "10k", "24.2k", "460", "754"),
+    ),
+    "pubmed": (
+        (*_PAGESUM, "120K / 6.7K / 6.6K", "3983.6", "–", "261.3", "–"),
+        (*_SEAL, "133k", "4.4k", "10.2k", "331", "538"),
+    ),
+    "gov_report": ((*_PAGESUM, "17.5K / 973 / 974", "10726.1", "–", "681.6", "–"),),
+    "multi_news": ((*_PAGESUM, "45.0K / 5.6K / 5.6K", "2526.4", "–", "277.2", "–"),),
+    "search2wiki": ((*_SEAL, "4.8M", "37k", "90k", "310", "510"),),
+    "wikisum": ((*_HIERARCHICAL, "1,579,360 / 38,144 / 38,205", "–", "–", "139.4", "–"),),
+    "cnn_dailymail": ((*_ETADS, "287,226 / 13,368 / 11,490", "–", "–", "–", "–"),),
+}
+
+_PRINTED_SIZE = re.compile(r"([\d.,]+)([kKM]?)")
+_TIMES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
+
+
+def read_printed_size(text: str) -> float | None:
+    """Return the value of a printed number ("24.2k" → 24200); None for a dash."""
+    match = _PRINTED_SIZE.fullmatch(text)
+    return None if match is None else float(match[1].replace(",", "")) * _TIMES[match[2]]
+
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 _NO_VALUE = "–"
@@ -181,7 +215,10 @@ def _extractive_block(stats: DatasetStats) -> Block:
     for split in stats.splits:
         measures = kept_measures(split)
         n = max((measure.n for measure in measures.values()), default=0)
-        rows.append([split.name, f"{n:,}", *(_format_measure(measures.get(name)) for name in _EXTRACTIVE_HEADINGS)])
+        estimates = [
+            f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE for name in _EXTRACTIVE_HEADINGS
+        ]
+        rows.append([split.name, f"{n:,}", *estimates])
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
         " fragments copied from the source; density: the mean length of a word's fragment (Grusky et al. 2018)."
@@ -190,10 +227,6 @@ def _extractive_block(stats: DatasetStats) -> Block:
     )
     columns = ("split", "examples", *_EXTRACTIVE_HEADINGS.values())
     return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
-
-
-def _format_measure(measure: MeasureMean | None) -> str:
-    return f"{measure.estimate:,.2f}" if measure else _NO_VALUE
 
 
 def _oracle_block(stats: DatasetStats) -> Block:

@@ -8,18 +8,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from longsumbench.core import Document, Example, Row, Section, Sentences
-from longsumbench.corpora.reading.fields import (
-    LEAVE_OUT,
-    BadRow,
-    id_in,
-    json_type,
-    line_paragraphs,
-    list_in,
-    optional_in,
-    plain_document,
-    sentences_in,
-    text_in,
-)
+from longsumbench.corpora.reading import fields
 
 
 def paper_of_release_row(row: Row) -> Example:
@@ -32,8 +21,13 @@ def paper_of_release_row(row: Row) -> Example:
         BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     if row.get("abstract_text") is None:
-        raise BadRow("the field 'abstract_text' is missing")
-    return _paper(id_in(row, "article_id"), optional_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
+        raise fields.BadRow("the field 'abstract_text' is missing")
+    return _paper(
+        fields.id_in(row, "article_id"),
+        fields.optional_in(row, "title"),
+        _article(row),
+        _abstract(row["abstract_text"]),
+    )
 
 
 def paper_of_hub_row(row: Row) -> Example:
@@ -42,23 +36,25 @@ def paper_of_hub_row(row: Row) -> Example:
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
-    article, abstract = text_in(row, "article"), text_in(row, "abstract")
-    reference = tuple(chain.from_iterable(line_paragraphs(abstract or "")))
-    return _paper(id_in(row, "id"), None, plain_document(line_paragraphs(article or "")), reference)
+    article, abstract = fields.text_in(row, "article"), fields.text_in(row, "abstract")
+    reference = tuple(chain.from_iterable(fields.line_paragraphs(abstract or "")))
+    return _paper(
+        fields.id_in(row, "id"), None, fields.plain_document(fields.line_paragraphs(article or "")), reference
+    )
 
 
 def _paper(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:
     if not any(article.sentences()):
-        raise BadRow("the article is empty", f"'{identity}'; {LEAVE_OUT}")
+        raise fields.BadRow("the article is empty", f"'{identity}'; {fields.LEAVE_OUT}")
     if not abstract:
-        raise BadRow("the abstract is empty", f"'{identity}'; {LEAVE_OUT}")
+        raise fields.BadRow("the abstract is empty", f"'{identity}'; {fields.LEAVE_OUT}")
     return Example(identity, title, None, (article,), (abstract,))
 
 
 def _abstract(value: Any) -> Sentences:
     if isinstance(value, str) and "<S>" in value:
         value = value.split("<S>")
-    sentences = sentences_in(value, "abstract_text")
+    sentences = fields.sentences_in(value, "abstract_text")
     untagged = (sentence.removeprefix("<S>").removesuffix("</S>").strip() for sentence in sentences)
     return tuple(sentence for sentence in untagged if sentence)
 
@@ -67,17 +63,21 @@ def _article(row: Row) -> Document:
     if sections := _paper_sections(row):
         return Document(None, sections)
     if row.get("article_text") is None:
-        raise BadRow("the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article")
-    return plain_document((sentences_in(row["article_text"], "article_text"),))
+        raise fields.BadRow(
+            "the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article"
+        )
+    return fields.plain_document((fields.sentences_in(row["article_text"], "article_text"),))
 
 
 def _paper_sections(row: Row) -> tuple[Section, ...]:
-    sections, names = (list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
-    texts = (sentences_in(section, "sections") for section in sections)
+    sections, names = (fields.list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
+    texts = (fields.sentences_in(section, "sections") for section in sections)
     return tuple(Section(_name(name), (text,)) for text, name in zip_longest(texts, names[: len(sections)]) if text)
 
 
 def _name(name: Any) -> str | None:
     if name is not None and not isinstance(name, str):
-        raise BadRow(f"the field 'section_names' must be a list of text, not a list with {json_type(name)} in it")
+        raise fields.BadRow(
+            f"the field 'section_names' must be a list of text, not a list with {fields.json_type(name)} in it"
+        )
     return (name or "").strip() or None

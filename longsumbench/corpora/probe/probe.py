@@ -31,28 +31,8 @@ from longsumbench.core import (
     check_value,
     names_deciding,
 )
+from longsumbench.corpora.probe import language
 from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
-from longsumbench.corpora.probe.language import (
-    AGENDA,
-    ALIKE,
-    BID,
-    CHOICE,
-    DECISIONS,
-    FIRMS,
-    HARD,
-    PLAIN,
-    QUESTION,
-    RANKS,
-    RESTATED,
-    RESTATED_CHOICE,
-    REVISED,
-    REVISED_CHOICE,
-    SITES,
-    SUMMARIES,
-    THEN,
-    Draw,
-    tokens_in,
-)
 from longsumbench.errors import UsageError
 
 PROBE_VERSION = 1  # rises when the same seed gives different reports
@@ -61,7 +41,7 @@ _MIN_LENGTH = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
 _REPORT_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
-_SINGLE, _RELAYED, _SILENT = SUMMARIES
+_SINGLE, _RELAYED, _SILENT = language.SUMMARIES
 _NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # the words that can follow in a fact's kind
 _FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
 _AGENDA_SITES = range(4, 9)  # sites of a random agenda
@@ -108,8 +88,8 @@ class Controls:
     prose: Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
-            raise UsageError(f"kinds={self.kinds}: name 1 to {len(SITES)} of {', '.join(SUMMARIES)}")
+        if not 1 <= len(self.kinds) <= len(language.SITES) or not set(self.kinds) <= set(language.SUMMARIES):
+            raise UsageError(f"kinds={self.kinds}: name 1 to {len(language.SITES)} of {', '.join(language.SUMMARIES)}")
         for name in ("near", "redundancy", "contradiction"):
             check_value(name, getattr(self, name), Between(0, 1))
         if self.distance is not None and self.redundancy:
@@ -122,7 +102,7 @@ class Controls:
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""
-        return SITES if self.agenda != _FIXED else SITES[: len(self.kinds)]
+        return language.SITES if self.agenda != _FIXED else language.SITES[: len(self.kinds)]
 
     def kind_of(self, item: int) -> str:
         """Return the kind of fact of a site, given its index in `sites()`."""
@@ -164,10 +144,10 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     if length < _MIN_LENGTH:
         raise UsageError(f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}")
     num_sections = controls.num_sections(length)
-    draw = Draw(f"{seed} {length} {index}")
+    draw = language.Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
     sites = [decision.site for decision in decisions]
-    opening = (AGENDA.format(sites=THEN.join(sites)),) if controls.agenda == _TOLD else ()
+    opening = (language.AGENDA.format(sites=language.THEN.join(sites)),) if controls.agenda == _TOLD else ()
     planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
@@ -184,10 +164,10 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     sections = tuple(_fill_sections(draw, planted, length, rumours, controls, opening, orders))
     positions = _fact_positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
     facts = tuple(
-        Fact(decision.kind, decision.site, decision.firms[0], FIRMS, position, distance)
+        Fact(decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
-    query = QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
+    query = language.QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
     reference = tuple(decision.summary for decision in decisions)
     documents = tuple(_divide_sections(sections, controls))
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
@@ -226,7 +206,7 @@ class _Decision:
 
     def tokens(self) -> int:
         """Return the total length of the statements."""
-        return sum(map(tokens_in, chain(*self.statements, self.overruled, self.repeated)))
+        return sum(map(language.tokens_in, chain(*self.statements, self.overruled, self.repeated)))
 
     def in_order(self) -> list[Sentences]:
         """Return the statements whose order matters: the overruled one, the valid one, the repetition."""
@@ -236,7 +216,7 @@ class _Decision:
         return [statement for statement in (*self.statements, self.repeated) if statement]
 
 
-def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
+def _agenda(draw: language.Draw, length: int, controls: Controls) -> list[_Decision]:
     """Return the decisions in the order of the agenda, as many as the length allows."""
     limit = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
     if length < _NOTE_LENGTH:
@@ -245,7 +225,7 @@ def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
     for item in draw.shuffled(range(len(controls.sites()))):
         room = length - sum(decision.tokens() for decision in covered.values())
         if controls.agenda == _TOLD:
-            room -= tokens_in(AGENDA.format(sites=THEN.join("x" * (len(covered) + 1))))
+            room -= language.tokens_in(language.AGENDA.format(sites=language.THEN.join("x" * (len(covered) + 1))))
         decision = _decide(draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls))
         if len(covered) < limit and decision.tokens() <= room:
             covered[item] = decision
@@ -254,48 +234,51 @@ def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
     return [covered[item] for item in (sorted(covered) if controls.agenda == _FIXED else covered)]
 
 
-def _traits(draw: Draw, room: int, controls: Controls) -> tuple[str, ...]:
+def _traits(draw: language.Draw, room: int, controls: Controls) -> tuple[str, ...]:
     """Draw whether a decision overrules another one, and whether it is repeated; () if the controls exclude both."""
     shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
     traits = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
     return traits or (_NEITHER,) * any(shares.values())
 
 
-def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
-    firm = draw.one_of(FIRMS)
+def _decide(draw: language.Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
+    firm = draw.one_of(language.FIRMS)
     if kind == _SINGLE:
         return _decide_at_once(draw, site, firm, traits)
-    rival = draw.one_of([candidate for candidate in FIRMS if candidate != firm])
-    rank, other_rank = draw.shuffled(RANKS)
-    bids = draw.fill(BID, site=site, rank=rank, firm=firm), draw.fill(BID, site=site, rank=other_rank, firm=rival)
-    usual = REVISED_CHOICE if _OVERRULED in traits else CHOICE
+    rival = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
+    rank, other_rank = draw.shuffled(language.RANKS)
+    bids = (
+        draw.fill(language.BID, site=site, rank=rank, firm=firm),
+        draw.fill(language.BID, site=site, rank=other_rank, firm=rival),
+    )
+    usual = language.REVISED_CHOICE if _OVERRULED in traits else language.CHOICE
     return _Decision(
         " ".join((kind, *traits)),
         site,
         (firm, rival),
         ((draw.fill(usual, site=site, rank=rank),), tuple(draw.shuffled(bids))),
-        draw.fill(SUMMARIES[kind], site=site, firm=firm, rank=rank),
-        (draw.fill(CHOICE, site=site, rank=other_rank),) if _OVERRULED in traits else (),
-        (draw.fill(draw.one_of(RESTATED_CHOICE), site=site, rank=rank),) if _REPEATED in traits else (),
+        draw.fill(language.SUMMARIES[kind], site=site, firm=firm, rank=rank),
+        (draw.fill(language.CHOICE, site=site, rank=other_rank),) if _OVERRULED in traits else (),
+        (draw.fill(draw.one_of(language.RESTATED_CHOICE), site=site, rank=rank),) if _REPEATED in traits else (),
     )
 
 
-def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
+def _decide_at_once(draw: language.Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
     """Draw a decision for a firm, which needs one place only."""
-    decided: Sentences = (draw.fill(draw.one_of(DECISIONS), site=site, firm=firm),)
+    decided: Sentences = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=firm),)
     firms: tuple[str, ...] = (firm,)
     overruled: Sentences = ()
     if _OVERRULED in traits:
-        first_firm = draw.one_of([candidate for candidate in FIRMS if candidate != firm])
+        first_firm = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
         firms = firm, first_firm
-        overruled = (draw.fill(draw.one_of(DECISIONS), site=site, firm=first_firm),)
-        decided = (draw.fill(draw.one_of(REVISED), site=site, firm=firm),)
-    repeated = (draw.fill(draw.one_of(RESTATED), site=site, firm=firm),) if _REPEATED in traits else ()
-    summary = draw.fill(SUMMARIES[_SINGLE], site=site, firm=firm)
+        overruled = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=first_firm),)
+        decided = (draw.fill(draw.one_of(language.REVISED), site=site, firm=firm),)
+    repeated = (draw.fill(draw.one_of(language.RESTATED), site=site, firm=firm),) if _REPEATED in traits else ()
+    summary = draw.fill(language.SUMMARIES[_SINGLE], site=site, firm=firm)
     return _Decision(" ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
 
 
-def _draw_sections(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
+def _draw_sections(draw: language.Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
     """Draw the sections that hold the one or two statements of a decision."""
     if statements == 1:
         return [draw.below(num_sections)]
@@ -308,7 +291,7 @@ def _draw_sections(draw: Draw, statements: int, num_sections: int, controls: Con
 
 
 def _other_places(
-    draw: Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
+    draw: language.Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
 ) -> list[tuple[int, Sentences]]:
     """Draw the sections of the overruled decision, never after the valid one in `place`, and of the repetition."""
     placements = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
@@ -333,7 +316,7 @@ def _divide_sections(sections: Sequence[Sentences], controls: Controls) -> Itera
         yield Document(source, tuple(every[section] for section in members))
 
 
-def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
+def _rumours(draw: language.Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
     """Draw a losing firm for every site, which look-alikes name. It does not bid either.
 
     It is one firm per site because every excluded firm narrows down the true one. So only one of 24 is excluded, at any
@@ -341,11 +324,11 @@ def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> 
     """
     bidders = {decision.site: decision.firms for decision in decisions}
     sites = controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
-    return {site: draw.one_of([firm for firm in FIRMS if firm not in bidders.get(site, ())]) for site in sites}
+    return {site: draw.one_of([firm for firm in language.FIRMS if firm not in bidders.get(site, ())]) for site in sites}
 
 
 def _fill_sections(
-    draw: Draw,
+    draw: language.Draw,
     planted: Sequence[Sequence[Sentences]],
     length: int,
     rumours: Mapping[str, str],
@@ -358,9 +341,9 @@ def _fill_sections(
     `rumours` maps a site to the firm that look-alikes name. `opening` begins the report. Statements of each of the
     `orders` keep their order if they are in one section.
     """
-    agenda, num_tokens = tuple(rumours), sum(map(tokens_in, opening))
+    agenda, num_tokens = tuple(rumours), sum(map(language.tokens_in, opening))
     plain, slack = _plain_sentences(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
-    due = [sum(map(tokens_in, chain.from_iterable(statements))) for statements in planted]
+    due = [sum(map(language.tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
         end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
         num_tokens += due[number - 1]
@@ -368,7 +351,7 @@ def _fill_sections(
         while num_tokens < end - slack or not (stretches or statements):
             sentence = _distractor(draw, agenda, rumours, controls) or next(plain)
             stretches.append((sentence,))
-            num_tokens += tokens_in(sentence)
+            num_tokens += language.tokens_in(sentence)
         for statement in statements:
             stretches.insert(draw.below(len(stretches) + 1), statement)
         for order in orders:
@@ -383,24 +366,26 @@ def _put_in_order(stretches: list[Sentences], order: Sequence[Sentences]) -> Non
         stretches[place] = statement
 
 
-def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls) -> str | None:
+def _distractor(
+    draw: language.Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls
+) -> str | None:
     """Draw a sentence that names a site of the agenda and a firm; None if it shall be a plain one."""
     share = draw.share()
     if share < controls.hard:
-        return draw.fill(draw.one_of(HARD), site=draw.one_of(agenda), firm=draw.one_of(FIRMS))
+        return draw.fill(draw.one_of(language.HARD), site=draw.one_of(agenda), firm=draw.one_of(language.FIRMS))
     if share < controls.hard + controls.alike:
         site = draw.one_of(agenda)
-        return draw.fill(draw.one_of(ALIKE), site=site, firm=rumours[site])
+        return draw.fill(draw.one_of(language.ALIKE), site=site, firm=rumours[site])
     return None
 
 
-def _plain_sentences(draw: Draw, controls: Controls) -> Iterator[str]:
+def _plain_sentences(draw: language.Draw, controls: Controls) -> Iterator[str]:
     """Yield the plain distractors of a report, without end."""
     if controls.prose:
         start = draw.below(len(controls.prose))
         yield from (controls.prose[place % len(controls.prose)] for place in count(start))
     while True:
-        yield draw.fill(draw.one_of(PLAIN), site=draw.one_of(SITES))
+        yield draw.fill(draw.one_of(language.PLAIN), site=draw.one_of(language.SITES))
 
 
 def _fact_positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
@@ -408,7 +393,7 @@ def _fact_positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -
     num_tokens, starts = 0, {}
     for sentence in text:
         starts[sentence] = num_tokens
-        num_tokens += tokens_in(sentence)
+        num_tokens += language.tokens_in(sentence)
     return [min(starts[statement[0]] for statement in statements) / num_tokens for statements in facts]
 
 

@@ -84,8 +84,7 @@ class _Lines:
         line = self.lines[self.at]
         if not line.strip() or _UNDERLINE.fullmatch(line):
             self.at += 1
-        elif skip := self._code(line):
-            skip()
+        elif self._skip_code(line):
             yield Event(CODE)
         elif heading := self._heading():
             yield heading
@@ -98,13 +97,25 @@ class _Lines:
         else:
             yield from self._text(line)
 
-    def _code(self, line: str) -> Callable[[], None] | None:
-        """Return the method that skips the code, prompt or table at this line, if there is one."""
+    def _skip_code(self, line: str) -> bool:
+        """Skip the code, prompt or table that begins at this line; return False if there is none."""
         if _FENCE.match(line):
-            return self._skip_fence
-        if _PROMPT.match(line) or line.lstrip().startswith(("|", "│")):
-            return self._skip_to_blank
-        return self._skip_table if _TABLE_RULE.fullmatch(line) else None
+            self.at += 1
+            self._skip_until(lambda line: bool(_FENCE.match(line)))
+            self.at += 1
+        elif _PROMPT.match(line) or line.lstrip().startswith(("|", "│")):
+            self._skip_until(lambda line: not line.strip())
+        elif _TABLE_RULE.fullmatch(line):  # a table ends with a rule before a blank line or the end
+            self.at += 1
+            self._skip_until(lambda line: bool(_TABLE_RULE.fullmatch(line)) and not self._peek(1).strip())
+            self.at += 1
+        else:
+            return False
+        return True
+
+    def _skip_until(self, ends: Callable[[str], bool]) -> None:
+        while self.left() and not ends(self.lines[self.at]):
+            self.at += 1
 
     def _heading(self) -> Event | None:
         line = self.lines[self.at]
@@ -115,8 +126,7 @@ class _Lines:
             self.at += 1
         else:
             return None
-        while self.left() and not self.lines[self.at].strip():
-            self.at += 1
+        self._skip_until(lambda line: bool(line.strip()))
         name = line.strip().rstrip(":")
         self.base, self.typed = _indent(self._peek(0)), name.lower() in _TYPED
         return Event(HEADING, name)
@@ -178,7 +188,8 @@ class _Lines:
         elif len(text.split()) > 2:  # more than "Example::"
             yield Event(PARAGRAPH, text[:-1])
         if literal:
-            self._skip_literal(indent)
+            self.at -= 1
+            self._skip_indented(indent)
             yield Event(CODE)
 
     def _gather(self, indent: int, deeper: bool) -> None:
@@ -194,35 +205,10 @@ class _Lines:
     def _joined(self, start: int) -> str:
         return "".join(" " + line.strip() for line in self.lines[start : self.at])
 
-    def _skip_fence(self) -> None:
-        self.at += 1
-        while self.left() and not _FENCE.match(self.lines[self.at]):
-            self.at += 1
-        self.at += 1
-
-    def _skip_to_blank(self) -> None:
-        while self.left() and self.lines[self.at].strip():
-            self.at += 1
-
-    def _skip_table(self) -> None:
-        """Skip a table. It ends with a rule before a blank line or the end."""
-        self.at += 1
-        while self.left() and not (_TABLE_RULE.fullmatch(self.lines[self.at]) and not self._peek(1).strip()):
-            self.at += 1
-        self.at += 1
-
     def _skip_indented(self, indent: int, blank_ends: bool = False) -> None:
         """Skip the current line and the following lines that are indented by more than `indent`."""
         self.at += 1
-        while self.left():
-            line = self.lines[self.at]
-            if _indent(line) <= indent if line.strip() else blank_ends:
-                break
-            self.at += 1
-
-    def _skip_literal(self, indent: int) -> None:
-        self.at -= 1
-        self._skip_indented(indent)
+        self._skip_until(lambda line: _indent(line) <= indent if line.strip() else blank_ends)
 
     def _peek(self, ahead: int) -> str:
         return self.lines[self.at + ahead] if self.at + ahead < len(self.lines) else ""

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from longsumbench.core import Sentences
 from longsumbench.rouge.overlap import common, counted_words
-from longsumbench.rouge.tokenizer import MARK, default_words
-from longsumbench.rouge.vocabulary import Vocabulary
+from longsumbench.rouge.tokenizer import MARK, Vocabulary, default_words
 
 _Grams = set[tuple[bytes, ...]]
 

@@ -83,7 +83,6 @@ def _find_splits(path: Path) -> dict[str, Path]:
     """Return split name → file, in the order train, validation, test; one file is `test`."""
     if path.is_file():
         return {"test": path}
-    check_readable(path)
     if not path.is_dir():
         raise DataError("no such file or folder; correct dataset.path", path)
     splits = one_per_split((file.name.partition(".")[0], file) for file in path.iterdir() if _is_split_file(file))
@@ -148,7 +147,6 @@ def _reads_with_position(path: Path, from_row: FromRow) -> Iterator[tuple[Callab
 
 def _table_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a CSV file, whose values are text, or of a Parquet file."""
-    check_readable(path)
     try:
         if path.suffix.lower() == ".csv":
             from pandas import RangeIndex, read_csv  # slow, as pyarrow: imported late
@@ -187,21 +185,9 @@ def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:
     return ((number, line.strip()) for number, line in enumerate(lines_of(path), start=1) if line.strip())
 
 
-def check_readable(path: Path) -> None:
-    """Check that a path is not a named pipe or a device, whose reading may never end.
-
-    Raises:
-        DataError: it is one. An unnamed pipe, as the shell's `<(command)`, is read like a file.
-    """
-    real = Path(os.path.realpath(path))
-    if real.exists() and not (real.is_file() or real.is_dir()):
-        raise DataError("a pipe or a device; write its content to a file, and name that file", path)
-
-
 def _lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each line with the number of bytes of the file that were read up to its end."""
     try:
-        check_readable(path)
         with path.open("rb") as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
             if first := file.readline().removeprefix(_BYTE_ORDER_MARK):
                 yield first, stored.tell()
@@ -262,7 +248,6 @@ def text_of_file(path: Path) -> str:
         DataError: the file cannot be read.
     """
     try:
-        check_readable(path)
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error

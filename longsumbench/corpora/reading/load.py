@@ -10,9 +10,9 @@ they are an error.
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -20,14 +20,24 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
-from longsumbench.core import Corpus, DatasetSettings, Entry, Source, registry
+from longsumbench.core import (
+    Corpus,
+    DatasetSettings,
+    Entry,
+    FromRow,
+    Hub,
+    Read,
+    Row,
+    Source,
+    names_deciding,
+    registry,
+)
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.files import ORDER
-from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps
+from longsumbench.corpora.reading.files import ORDER, files_source
+from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
-from longsumbench.corpora.reading.source import choose_source
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import Progress
 
@@ -68,11 +78,11 @@ class Texts:
 
     @contextmanager
     def naming_files(self) -> Iterator[None]:
-        """Add the names of the read files to errors about a missing training split."""
+        """Add the names of the read files to an error about the texts, if they have no training split."""
         try:
             yield
         except DataError as error:
-            if "train" in self.splits or not self.way_to_splits or " split" not in str(error):
+            if "train" in self.splits or not self.way_to_splits:
                 raise
             raise DataError(f"{error}{self.way_to_splits}") from error
 
@@ -87,7 +97,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(str(settings.reader))
-    source = choose_source(corpus, settings, stages)
+    source = _choose_source(corpus, settings, stages)
     inputs = {
         "corpus": [corpus.name, corpus.version, _VERSION],
         "sentences": sentences.SENTENCES_VERSION,
@@ -102,6 +112,80 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         texts = _open_splits(settings.name, corpus, folder)
     _report_overlaps(texts, settings.strict is True)
     return texts
+
+
+def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
+    """Return the source that the settings name.
+
+    Raises:
+        UsageError: the settings do not fit the dataset.
+        DataError: a local file or folder cannot be used.
+    """
+    for name in sorted(names_deciding(DatasetSettings, "texts")):
+        if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
+            raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
+    if settings.tokenizer is not None and corpus.tokenized is None:
+        raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
+    if settings.columns is not None:
+        renamed = [
+            from_row and partial(_from_columns, settings.columns, from_row)
+            for from_row in (corpus.from_file_row, corpus.from_hub_row)
+        ]
+        corpus = replace(corpus, from_file_row=renamed[0], from_hub_row=renamed[1])
+    if corpus.hub is not None and not corpus.hub.repository:
+        return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
+    if settings.path is not None and settings.filler is None:
+        return _source_at(Path(settings.path).expanduser(), corpus, settings)
+    if settings.split_by_hash and settings.filler is None:
+        raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
+    if corpus.built_in is not None:
+        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
+        facts = {"source": "built in", **decided_by}
+        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
+    if corpus.hub is None:
+        raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
+    return hub_source(corpus, stages)
+
+
+def _from_columns(columns: Mapping[str, str], from_row: FromRow, row: Row) -> Read:
+    """Read a row whose fields have the names in `columns`; others but `id` are not read."""
+    if absent := [column for column in columns.values() if column not in row]:
+        raise BadRow(f"the column '{absent[0]}' is missing", f"the row has {', '.join(row)}")
+    return from_row({"id": row.get("id"), **{field: row[column] for field, column in columns.items()}})
+
+
+def _hub_at(settings: DatasetSettings) -> Hub:
+    names = (settings.path or "").split("/")
+    if len(names) not in (2, 3) or not all(names):
+        raise UsageError("dataset=hub needs dataset.path=OWNER/NAME, or OWNER/NAME/CONFIGURATION if it has several")
+    if settings.split_by_hash:
+        raise UsageError("dataset.split_by_hash=true divides one file: leave it out, or choose dataset=jsonl")
+    return Hub("/".join(names[:2]), names[2] if names[2:] else None)
+
+
+def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
+    if corpus.tokenized is not None:
+        source = corpus.tokenized(path, settings.tokenizer)
+    else:
+        source = corpus.release(path) if corpus.release else None
+    if source is not None:
+        if settings.split_by_hash:
+            raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
+        return source
+    if corpus.from_file_row is None:
+        advice = "leave out dataset.path, or write dataset=jsonl"
+        raise UsageError(f"dataset '{corpus.name}' is not read from files: {advice}")
+    return files_source(path, corpus.from_file_row, settings.split_by_hash)
+
+
+def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
+    for split, row in rows:
+        if split not in full:
+            yield Entry(split, partial(_unchanged, row))
+
+
+def _unchanged(row: Read) -> Read:
+    return row
 
 
 @dataclass
@@ -216,6 +300,42 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
 def warn_once(problem: str) -> None:
     """Log a warning, once for a sweep, or for a run with its baselines."""
     _log.warning(f"warning: {problem}")
+
+
+def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """Count the examples of a split that also occur in an earlier one.
+
+    Args:
+        hashes: the hashes "text" and "id" of each example of the split that is counted.
+        earlier_hashes: those of the split to search.
+
+    Returns:
+        The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
+    """
+    import numpy as np
+
+    same = {by: np.isin(np.array(hashes[by]), np.array(earlier_hashes[by])) for by in ("text", "id")}
+    either = same["text"] | same["id"]
+    if not either.any():
+        return {}
+    counts = {f"same_{by}": int(mask.sum()) for by, mask in same.items()}
+    return {"examples": int(either.sum()), **counts, "place": int(either.argmax())}
+
+
+def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
+    """Describe in one line which splits overlap.
+
+    Args:
+        overlaps: "test in train" → the result of `compare_splits`, with the first example's id as "first".
+        counts: split → number of examples.
+    """
+    lines = []
+    for pair, overlap in overlaps.items():
+        split, _, earlier_split = pair.partition(" in ")
+        kinds = f"{overlap['same_text']:,} by text, {overlap['same_id']:,} by id"
+        examples, first = f"{overlap['examples']:,} of {counts[split]:,}", overlap["first"]
+        lines.append(f"{examples} in {split} also in {earlier_split} ({kinds}; '{first}')")
+    return ", ".join(lines)
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:

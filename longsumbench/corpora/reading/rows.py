@@ -2,7 +2,7 @@
 
     read_rows(entries, workers) → (Entry, RowOutcome) for each entry
 
-The result and its order do not depend on the number of processes; an error of the source comes last. Processes are
+The result and its order do not depend on the number of processes. Processes are
 started with `spawn`, because a fork of a process with threads, as PyTorch's, may hang. They do not run the main script,
 so it needs no `if __name__ == "__main__"` and can be typed in. They receive rows in batches, a few batches ahead, so
 memory stays bounded. They always end with this process.
@@ -20,7 +20,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -53,14 +52,10 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def as_examples(examples: Read) -> tuple[Example | Thinned, ...]:
-    """Return the one or several examples of a row as a tuple."""
-    return (examples,) if isinstance(examples, Example | Thinned) else examples
-
-
-def as_thinned(example: Example | Thinned) -> Thinned:
-    """Return an example as `Thinned`; nothing is left out by default."""
-    return example if isinstance(example, Thinned) else Thinned(example, {})
+def thinned_examples(examples: Read) -> tuple[Thinned, ...]:
+    """Return the one or several examples of a row; nothing is left out of an `Example`."""
+    several = (examples,) if isinstance(examples, Example | Thinned) else examples
+    return tuple(item if isinstance(item, Thinned) else Thinned(item, {}) for item in several)
 
 
 def split_by_hash(identity: str) -> str:
@@ -77,7 +72,7 @@ def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome
         load_row: makes the examples; may raise any exception.
     """
     try:
-        examples = [as_thinned(example) for example in as_examples(load_row())]
+        examples = thinned_examples(load_row())
         split = split or split_by_hash(examples[0].example.id)
         return [MadeExample(split, store_example(item.example, split == "train"), item.left_out) for item in examples]
     except Exception as problem:  # reported in the order of the rows
@@ -96,7 +91,7 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         outcome = make_examples(entry.split, entry.load)
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
-            total_size += _size(outcome)
+            total_size += sum(len(item.example.text) for item in outcome)
             if total_size >= _SERIAL_BYTES and can_be_sent(entry.load):
                 yield from _read_in_processes(entries, workers, total_size // number)
 
@@ -109,12 +104,9 @@ def can_be_sent(value: object) -> bool:
         return False
 
 
-def _size(outcome: Sequence[MadeExample]) -> int:
-    return sum(len(item.example.text) for item in outcome)
-
-
 def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
-    batches = _batches(entries, 1 + _BYTES_SENT_TOGETHER // max(1, mean_size))
+    length = 1 + _BYTES_SENT_TOGETHER // max(1, mean_size)
+    batches = iter(lambda: list(islice(entries, length)), [])
     for rows, batch in map_in_processes(_make_all, batches, processes, "dataset.workers=1 reads them in one process"):
         yield from zip(rows, batch, strict=True)
 
@@ -167,24 +159,6 @@ def _without_main_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _batches(entries: Iterator[Entry], length: int) -> Iterator[list[Entry]]:
-    """Yield the rows in lists; an error of the source comes as a last row."""
-    rows = _with_source_error(entries)
-    while batch := list(islice(rows, length)):
-        yield batch
-
-
-def _with_source_error(entries: Iterator[Entry]) -> Iterator[Entry]:
-    try:
-        yield from entries
-    except Exception as error:  # earlier rows, not read yet, may have an error too
-        yield Entry(None, partial(_raise_error, error))
-
-
-def _raise_error(error: Exception) -> tuple[()]:
-    raise error
-
-
 def _make_all(rows: list[Entry]) -> list[RowOutcome]:
     return [make_examples(entry.split, entry.load) for entry in rows]
 
@@ -192,10 +166,5 @@ def _make_all(rows: list[Entry]) -> list[RowOutcome]:
 def _end_with_parent() -> None:
     """Ignore Ctrl-C, which the parent process handles, but end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
-
-
-def _exit_after(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
+    parent: Any = multiprocessing.parent_process()
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
@@ -99,6 +99,22 @@ def recorded_attention(attention: FoldedAttention) -> Iterator[list[Tensor]]:
         yield attention.recorded_weights
     finally:
         attention.recorded_weights = None
+
+
+@contextmanager
+def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
+    """Record the outputs of all modules of a class, for the evidence, within the context and in the order of calls."""
+    outputs: list[Any] = []
+    hooks = [
+        module.register_forward_hook(lambda _module, _inputs, output: outputs.append(output))
+        for module in model.modules()
+        if isinstance(module, kind)
+    ]
+    try:
+        yield outputs
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 class FoldedCache(EncoderDecoderCache):

@@ -1,7 +1,6 @@
 """Initialization of networks without a checkpoint."""
 
 import math
-from abc import abstractmethod
 
 import torch
 from torch import nn
@@ -28,26 +27,21 @@ def xavier(model: nn.Module, width: int) -> None:
             module.weight.data = sinusoid(torch.arange(len(module.weight)), module.weight.shape[1])
 
 
-def xavier_heads(weight: nn.Parameter) -> None:
-    """Initialize the matrix [H, E, E] or vector [H, E] of each head by Xavier's uniform distribution."""
-    outputs = weight.shape[2] if weight.dim() == 3 else 1
-    bound = math.sqrt(6 / (weight.shape[1] + outputs))
-    nn.init.uniform_(weight, -bound, bound)
+class OwnInitialization(nn.Module):
+    """A module with its own initialization; by default, its parameters are matrices [H, E, E] or vectors [H, E]."""
 
-
-class SelfStarting(nn.Module):
-    """A module with its own initialization."""
-
-    @abstractmethod
     def reset_parameters(self) -> None:
-        """Initialize the weights."""
+        """Initialize the weights: each head as a separate layer, by Xavier's uniform distribution."""
+        for weight in self.parameters(recurse=False):
+            bound = math.sqrt(6 / (weight.shape[1] + (weight.shape[2] if weight.dim() == 3 else 1)))
+            nn.init.uniform_(weight, -bound, bound)
 
 
-class StartsParts:
-    """Mixin for stacks of transformers with `SelfStarting` modules that a checkpoint may lack; precedes their class."""
+class InitializesModules:
+    """Mixin for stacks with `OwnInitialization` modules that a checkpoint may lack; precedes transformers' class."""
 
     def _init_weights(self, module: nn.Module) -> None:
-        if isinstance(module, SelfStarting):
+        if isinstance(module, OwnInitialization):
             module.reset_parameters()
         else:
             super()._init_weights(module)  # type: ignore[misc]  # a method of transformers' class

@@ -15,10 +15,9 @@ from transformers import PegasusConfig
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.modeling.nn.dropout import dropout
 from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 
 PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
 ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy

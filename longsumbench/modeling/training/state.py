@@ -1,6 +1,5 @@
 """What a training needs to continue exactly: counts, losses, weights, the optimizer, random numbers."""
 
-import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,10 +11,8 @@ from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
 from longsumbench.core import FitReport
-from longsumbench.modeling.processes import from_first_process, process_count, process_index
+from longsumbench.modeling.processes import from_first_process, process_index
 from longsumbench.modeling.training.data_parallel import gather_over_processes
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -101,16 +98,13 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     content = torch.load(folder / f"checkpoint-{step}", map_location="cpu", weights_only=True)
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
-    if (num_processes := len(content["random"])) != process_count():
-        change = f"{num_processes} started and {process_count()} continue: dropout differs from a training with either"
-        _log.info(f"processes that train: {change}")
-    if process_index() < num_processes:
+    if process_index() < len(content["random"]):  # else more processes continue than started
         _set_random_state(content["random"][process_index()])
     return TrainingState(**content["state"])
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("checkpoint-*") if path.is_file()]  # those of version 0.1.0 were folders
+    return list(folder.glob("checkpoint-*"))
 
 
 def _random_state() -> list[Tensor]:

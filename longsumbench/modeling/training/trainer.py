@@ -27,8 +27,8 @@ from longsumbench.errors import UsageError
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
+from longsumbench.modeling.flops import PassCost, counting
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.pass_cost import PassCost, counting
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (

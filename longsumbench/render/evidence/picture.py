@@ -3,11 +3,8 @@
 The same views give the same bytes, with the same release of matplotlib.
 """
 
-import io
 import textwrap
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +21,7 @@ from longsumbench.render.evidence.views import (
     scale_of_weights,
     step_ranges,
 )
-from longsumbench.render.palette import COLOURS
+from longsumbench.render.figures import COLOURS, render_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
-_WIDTH, _RESOLUTION = 12.0, 150  # inches, dots per inch
+_WIDTH = 12.0  # inches
 _SHADES = "Blues"  # a darker shade is a higher value
 _GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
 _LIGHT = COLOURS[3:5]  # colours with black text
@@ -44,44 +41,34 @@ _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
 _MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
-_HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
+_HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10}
 
 
 def draw_views(title: str, views: Sequence[View]) -> bytes:
     """Draw views, one below the other; return a PNG. Without views, the picture has a note."""
     heights = [_height(view) for view in views] or [0.4]
-    with _figure(sum(heights) + 0.5) as (figure, image):
-        figure.suptitle(
-            textwrap.shorten(title, _TITLE_WIDTH, placeholder=" …"),
-            **{"x": 0.008, "ha": "left", "fontsize": 12, "fontweight": "bold", "parse_math": False},
-        )
+
+    def draw(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
+        heading = textwrap.shorten(title, _TITLE_WIDTH, placeholder=" …")
+        figure.suptitle(heading, x=0.008, ha="left", fontsize=12, fontweight="bold")
         panels = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
         for panel, view in zip(panels, views, strict=False):
             _draw_view(panel, view)
         if not views:
             panels[0].text(0.008, 0.5, "There is no array in the evidence.", fontsize=10)
-    return image.getvalue()
+
+    return render_picture((_WIDTH, sum(heights) + 0.5), draw, ("png",))["png"]
 
 
 def draw_plane(view: Plane) -> bytes:
     """Draw a single plane; return a PNG."""
-    with _figure(_height(view)) as (figure, image):
+
+    def draw(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
         _draw_plane(figure, view)
-    return image.getvalue()
 
-
-@contextmanager
-def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
-    """Yield a figure, and the buffer to which its PNG is written at the end."""
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
-    image = io.BytesIO()
-    with matplotlib.style.context("default"), warnings.catch_warnings():  # ignores the user's settings
-        warnings.filterwarnings("ignore", "Glyph")  # missing ones are drawn as boxes
-        figure = Figure((_WIDTH, height), dpi=_RESOLUTION, layout="constrained")
-        yield figure, image
-        figure.savefig(image, format="png", metadata={"Software": None})
+    return render_picture((_WIDTH, _height(view)), draw, ("png",))["png"]
 
 
 def _height(view: View) -> float:
@@ -127,8 +114,6 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
         assert view.tokens is not None
         names = [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
-        for label in strip.get_xticklabels():
-            label.set_parse_math(False)
     else:
         _number_axis(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
@@ -182,8 +167,6 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
-        for label in plot.get_yticklabels():
-            label.set_parse_math(False)
 
 
 def _rows_of_layer(view: Relations) -> int:
@@ -194,7 +177,7 @@ def _draw_relations(panel: "SubFigure", view: Relations) -> None:
     """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
     heads = f": the mean over {len(view.heads)} heads, and each head" if len(view.heads) > 1 else ""
     heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
-    panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
+    panel.suptitle(heading, x=0.008, ha="left", fontsize=10)
     rows = _rows_of_layer(view)
     plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(len(view.layers), -1)
     for layer, name in enumerate(view.layers):
@@ -293,9 +276,9 @@ def _heat(
 ) -> None:
     """Draw values as shades, and a colour bar at the right of `axes`."""
     image = _shade(plot, values, scale, shades)
-    tall = panel.bbox.height / _RESOLUTION  # inches
+    tall = panel.bbox.height / panel.dpi  # inches
     bar = panel.colorbar(image, ax=list(axes), pad=0.01, fraction=0.05, aspect=5 * tall)
-    bar.set_label(name, fontsize=9, parse_math=False)
+    bar.set_label(name, fontsize=9)
     bar.ax.tick_params(labelsize=8)
 
 

@@ -3,7 +3,6 @@
 import random
 from itertools import combinations
 
-import numpy as np
 import pytest
 from support.toys import ToySplit
 
@@ -13,8 +12,6 @@ from longsumbench.analysis.dataset.near_duplicates import (
     DuplicatePair,
     NearDuplicates,
     SplitOverlap,
-    jaccard,
-    shingles,
 )
 from longsumbench.core import Document, Example, Section
 
@@ -97,10 +94,3 @@ def test_as_comparing_all_with_all(seed: int) -> None:
         assert expected[pair.first[0], pair.second[0]][1][pair.first[1], pair.second[1]] == pytest.approx(
             pair.similarity
         )
-
-
-def test_similarity_is_a_share() -> None:
-    """It is 1 for equal texts, 0 for texts without a common sequence or without any, and the same both ways."""
-    one, other = shingles(example("x", "a b c d e f")), shingles(example("y", "g h i j k"))
-    nothing = np.zeros(0, np.uint64)
-    assert (jaccard(one, one), jaccard(one, other), jaccard(nothing, nothing), jaccard(one, nothing)) == (1, 0, 0, 0)

@@ -11,10 +11,9 @@ from support.pages import HOSTILE, Reading
 from support.run_records import record
 from support.toys import ToySplit
 
-from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page, write_dataset_page
+from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
-from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
-from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
+from longsumbench.analysis.dataset.stats import DatasetStats, Reading as WhatIsRead, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown
 from longsumbench.core import Cut, Document, Example, Section, Truncation
 
@@ -67,7 +66,7 @@ def test_the_page_is_whole_in_itself(name: str) -> None:
 def test_the_page_of_little(tmp_path: Path) -> None:
     """One example without a reference has a page, too, and tables, and numbers."""
     stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
-    paths = write_dataset_page(stats, tmp_path)
+    paths = DatasetReport(stats).write(tmp_path)
     assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
     assert "There is only one split." in DatasetReport(stats).render()
     assert Reading(paths[2].read_text(encoding="utf-8")).open == []

@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.run_records import record
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
-from longsumbench.analysis.dataset.figures import DatasetReport
-from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import (
     DatasetStats,
+    Reading as WhatIsRead,
     StatsSettings,
     describe_dataset,
     read_splits,
     sample_places,
 )
 from longsumbench.analysis.dataset.tables import (
-    cut_shares,
     kept_measures,
     ledger_entries,
     lengths,
@@ -230,24 +227,6 @@ def test_ledgers_add_up() -> None:
     silent.see_source(None)
     silent.see_target(None)
     assert (silent.num_whole, silent.target, silent.sources, silent.targets) == (None, None, 1, 0)
-
-
-def test_what_runs_have_recorded() -> None:
-    """Shares are of tokens; of a run without tokens, of words; without a ledger there are none."""
-    cuts = (Cut("input_length", 25, 9),)
-    assert cut_shares(record("a", 1, source=Truncation(100, 30, cuts))) == {"input_length": 25.0}
-    assert cut_shares(record("a", 1, source=Truncation(0, 30, cuts))) == {"input_length": 30.0}
-    assert cut_shares(record("a", 1, source=None)) == {}
-
-
-def test_what_is_printed_in_papers_stands_beside() -> None:
-    """PageSum's and SEAL's Table 1, on the datasets they name."""
-    shown = DatasetReport(described(ToySplit("test", [SECOND]), dataset="arxiv")).render()
-    line = next(line for line in shown.splitlines() if line.startswith("PageSum"))
-    assert line.split()[-4:] == ["8154.3", "–", "197.8", "–"]
-    line = next(line for line in shown.splitlines() if line.startswith("SEAL"))
-    assert line.split()[-5:] == ["215k", "10k", "24.2k", "460", "754"]
-    assert "Published sizes" not in DatasetReport(described(ToySplit("test", [SECOND]))).render()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.core import Section, registry
+from longsumbench.core import Section
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 from longsumbench.corpora.reading.fields import BadRow
 
@@ -41,12 +41,6 @@ def test_lists_of_different_length() -> None:
     assert [section.name for section in sections(section_names=[None, " "])] == [None, None]
 
 
-def test_a_blank_title_is_none() -> None:
-    """A title without words is no title; one with words stays as it is given."""
-    assert paper_of_release_row(paper(title=" \n")).title is None
-    assert paper_of_release_row(paper(title=" T ")).title == " T "
-
-
 @pytest.mark.parametrize("empty", [None, [], [[], [" "]]])
 def test_the_flat_text_stands_in(empty: Any) -> None:
     """Without text in sections, article_text is the document."""
@@ -66,22 +60,13 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
     [
         ({"abstract_text": None}, "'abstract_text' is missing"),
         ({"abstract_text": 3}, "'abstract_text' must be a list of sentences or text, not a number"),
-        ({"abstract_text": ["a", 1]}, "not a list with a number in it"),
-        ({"sections": "text"}, "'sections' must be a list, not text"),
         ({"sections": {"a": 1}}, "'sections' must be a list, not an object"),
-        ({"sections": [None, ["d ."]]}, "'sections' must be a list of sentences or text, not null"),
         ({"sections": [["a .", None]]}, "'sections' must be a list of sentences or text, not a list with null in it"),
-        ({"sections": [[["a ."]]]}, "'sections' must be a list of sentences or text, not a list with a list in it"),
         ({"section_names": [1]}, "'section_names' must be a list of text"),
-        ({"abstract_text": ["a .", None]}, "not a list with null in it"),
         ({"abstract_text": ["<S> </S>"]}, "the abstract is empty: '1'; dataset.strict=false leaves such rows"),
-        ({"abstract_text": "<S> </S>"}, "the abstract is empty"),
-        ({"abstract_text": []}, "the abstract is empty"),
         ({"sections": [], "article_text": [" "]}, "the article is empty: '1'; dataset.strict=false leaves such rows"),
-        ({"article_text": [None], "sections": None}, "not a list with null in it"),
         ({"sections": [], "article_text": None}, "one of them must hold the article"),
         ({"article_id": None}, "'article_id' is missing"),
-        ({"article_id": " "}, "'article_id' is empty"),
         ({"title": ["T"]}, "'title' must be text, not a list"),
     ],
 )
@@ -98,12 +83,3 @@ def test_rows_of_the_hub() -> None:
     )
     assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)
     assert example.references == (("we do .", "it works ."),)
-
-
-@pytest.mark.parametrize("name", ["arxiv", "pubmed"])
-def test_both_datasets_are_registered(name: str) -> None:
-    """Each names its copy on the hub and reads the release's files."""
-    corpus = registry.corpora.load(name)
-    assert corpus.name == name
-    assert corpus.hub.repository == f"ccdv/{name}-summarization"
-    assert corpus.from_file_row is paper_of_release_row

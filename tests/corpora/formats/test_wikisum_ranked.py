@@ -68,7 +68,9 @@ def problem(path: Path, stages: ArtifactCache, model: Path | str | None, kind: t
     return message
 
 
-def test_an_article(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
+def test_each_ranked_paragraph_is_a_document(
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+) -> None:
     """Each ranked paragraph is a document of its own, best first; the lead's marks are gone; there is no title."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
     texts = read(tmp_path, stages, model)
@@ -93,7 +95,9 @@ def test_old_and_new_torch_files(
     assert read(tmp_path, stages, model).splits["test"].ids == ["test-0"]
 
 
-def test_the_lead_as_text(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
+def test_the_reference_is_the_lead_as_text_where_it_has_words(
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+) -> None:
     """`tgt_str` is the reference where it has words, its marks ending sentences."""
     texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
     torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
@@ -111,12 +115,6 @@ def test_files_in_the_order_of_their_numbers(
     assert texts.splits["train"].ids == ["train-2-0", "train-2-1", "train-10-0", "train-10-1"]
     assert list(texts.splits) == ["train", "validation", "test"]
     assert read(tmp_path, stages, model, limit=1).splits["train"].ids == ["train-2-0"]
-
-
-def test_one_file(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
-    """It is the test split."""
-    torch.save([released], tmp_path / "some.pt")
-    assert read(tmp_path / "some.pt", stages, model).splits["test"].ids == ["some-0"]
 
 
 def test_another_tokenizer_is_another_text(
@@ -171,8 +169,10 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, 
     assert "ran" not in sys.modules
 
 
-@pytest.mark.parametrize("content", [b"", b"text" * 9, b"\x80\x02garbage", b"PK\x03\x04garbage"])
-def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage"])
+def test_a_file_that_is_no_torch_file_is_named(
+    content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path
+) -> None:
     """Whatever else is in it, the file is named."""
     (tmp_path / "test.pt").write_bytes(content)
     assert "test.pt: not a torch file, a broken one" in problem(tmp_path, stages, model)
@@ -184,15 +184,9 @@ def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, mo
         ({"src": []}, "test.pt: must hold a list of articles, not dict"),
         ([], "test.pt: the file has no article"),
         ([3], "test.pt article 1: an article must be a dictionary"),
-        ([{"tgt": [1]}], "an article must be a dictionary with the paragraphs 'src'"),
         ([{"src": [3], "tgt": [20]}], "'src' must hold lists of piece ids"),
-        ([{"src": "text", "tgt": [20]}], "'src' must hold lists of piece ids"),
-        ([{"src": [[20, 2.5]], "tgt": [20]}], "'src' must hold lists of piece ids"),
-        ([{"src": [torch.tensor([20])], "tgt": [20]}], "'src' must hold lists of piece ids"),
         ([{"src": [[20, 32_000]], "tgt": [20]}], "'src' has an id that the tokenizer does not know: 32000, of"),
-        ([{"src": [[20, -1]], "tgt": [20]}], "'src' has an id that the tokenizer does not know: -1, of"),
         ([{"src": [[]], "tgt": [20]}], "'src' has no paragraph with text"),
-        ([{"src": [[20]]}], "'tgt' must hold lists of piece ids"),
         ([{"src": [[20]], "tgt": []}], "the summary is empty"),
     ],
 )
@@ -203,13 +197,3 @@ def test_files_of_another_shape(
     assert pieces.decode([20]).strip()  # a piece with text
     torch.save(content, tmp_path / "test.pt")
     assert expected in problem(tmp_path, stages, model)
-
-
-def test_settings_and_paths_that_do_not_fit(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
-) -> None:
-    """Splits come with the files, and a missing folder is named."""
-    torch.save([released], tmp_path / "WIKI.test.0.pt")
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(tmp_path, stages, model, split_by_hash=True)
-    assert "no such file or folder" in problem(tmp_path / "nowhere", stages, model)

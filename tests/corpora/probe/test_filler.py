@@ -12,12 +12,9 @@ from longsumbench.core import DatasetSettings, Example, registry
 from longsumbench.corpora.probe import language as council, probe
 from longsumbench.corpora.probe.filler import usable_prose
 from longsumbench.corpora.probe.probe import Controls, reports
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.runs import plan as plan_module
 
 USUAL = "e1f7b0068b7d8c3f0df87e311d274279aebf3617e0be44ea6441aa751861bf8e"  # the fingerprint of dataset=probe
 SENTENCES = 30  # of a document
@@ -100,17 +97,6 @@ def test_prose_replaces_the_plain_distractors() -> None:
     )
 
 
-def test_lengths_are_those_of_words() -> None:
-    """`model.tokenizer=words` finds about as many tokens as a report was asked for: signs count, too."""
-    prose = tuple(sentence("train", number) for number in range(400))
-    made = {length: list(reports([length], 3, 40, Controls(prose=prose))) for length in (40, 128, 1024)}
-    tokenizer = train_tokenizer(made[1024], 300, "words")
-    for length, examples in made.items():
-        lengths = [len(tokenizer(" ".join(example.sentences()))["input_ids"]) for example in examples]
-        assert sum(lengths) / len(lengths) == pytest.approx(length, abs=6)
-        assert max(abs(found - length) for found in lengths) <= 30
-
-
 def test_which_sentences_are_left_out() -> None:
     """Phrases of the probe in any casing, sentences of other lengths or without an end, and repeated ones."""
     usable = ("The bidders went home for the night.", "What a well-known, beautiful city?", "It was priceless to them!")
@@ -191,11 +177,3 @@ def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> Non
     assert set(fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits) == {
         *("train", "validation", "test")
     }
-
-
-def test_a_filler_on_the_hub_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache) -> None:
-    """It is named before anything runs, as a dataset on the hub is."""
-    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
-    monkeypatch.setattr(plan_module, "cache_folder", lambda: stages.root)
-    with pytest.raises(EnvironmentProblem, match=r"'arxiv' .* is not on this machine.*no cable"):
-        plan_module.plan(["dataset=probe", "dataset.filler=arxiv", "model=lead"], probe=True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -22,7 +22,6 @@ from longsumbench.corpora.probe.probe import Controls, lengths_of, report, repor
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.sentences import split_sentences
 
 PAGE = ROOT / "docs" / "probe.md"
@@ -34,17 +33,15 @@ USUAL_SPLITS = {  # sha256 of the splits of dataset=probe
     "validation": "5557b9f27a4ec62ac68a59cbccb81a228b9fe4ae6adda7c285fb564442f03f68",
     "test": "550e566ac6e63abbb38a4a8cee63545d40db961bee14b60ec0d1fb2fe9b1aadb",
 }
-GENERATED = {
+
+
+CONTROLS = {
     "usual": Controls(),
     "many silent facts": Controls(kinds=("silent", "relayed") * 6),
     "only look-alikes": Controls(hard=0, alike=1),
     "only hard distractors": Controls(hard=1, alike=0),
     "small sections": Controls(section_length=32),
     "no distance": Controls(distance=0),
-}
-
-
-GROWN = {
     "several sources": Controls(sources=4),
     "repeated": Controls(redundancy=0.5),
     "all repeated, by several sources": Controls(redundancy=1, sources=3),
@@ -103,23 +100,6 @@ def what_holds(example: Example) -> Found:
     return {site: (firms[site, what], what) if what.islower() else (what, None) for site, what in chosen.items()}
 
 
-def found_in(text: str) -> Found:
-    """What a reader of the whole text knows: written without the generator, from the three forms of a decision.
-
-    Fails where a site is decided twice, where bids are not the two of a decision, and where a decision lacks its bids.
-    """
-    opening = r"(?:The council decided that|It was agreed that|After a vote) the (\w+) goes to "
-    decided = re.findall(opening + r"([A-Z]\w+)\.", text)
-    chosen = re.findall(opening + r"the (\w+) bid\.", text)
-    bids = re.findall(r"The (\w+) has a (\w+) bid from ([A-Z]\w+)\.", text)
-    sites = [site for site, _ in decided + chosen]
-    assert len(set(sites)) == len(sites)
-    assert sorted(bid[:2] for bid in bids) == sorted((site, rank) for site, _ in chosen for rank in ("higher", "lower"))
-    firms = {(site, rank): firm for site, rank, firm in bids}
-    by_rank = {site: (firms[site, rank], rank) for site, rank in chosen}
-    return {**{site: (firm, None) for site, firm in decided}, **by_rank}
-
-
 def summary_of(found: Found, kinds: dict[str, str]) -> tuple[str, ...]:
     """The summary of what was found, in the order of the alphabet, which is the agenda's."""
     forms = {
@@ -149,15 +129,6 @@ def tested() -> list[Example]:
     return list(reports([1024], seed=3, number=400))
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
-    """A plain reader of the text finds all facts, no others, and with them writes the reference, word by word."""
-    for example in reports(LADDER, seed=11, number=120, controls=GENERATED[name]):
-        found = found_in(" ".join(example.sentences()))
-        assert {fact.subject: fact.value for fact in example.facts} == {site: firm for site, (firm, _) in found.items()}
-        assert example.references == (summary_of(found, {fact.subject: fact.kind for fact in example.facts}),)
-
-
 def test_the_reference_states_every_fact(tested: list[Example]) -> None:
     """As the metric reads it, a reference is all right, and the summary of another report hardly."""
     metric = FactRecall(None)  # type: ignore[arg-type] # it looks at no setting
@@ -168,7 +139,7 @@ def test_the_reference_states_every_fact(tested: list[Example]) -> None:
     assert sum(blind) / len(blind) == pytest.approx(1 / 24, abs=0.02)
 
 
-def test_the_agenda(tested: list[Example]) -> None:
+def test_six_sites_come_in_one_order_with_facts_of_three_kinds(tested: list[Example]) -> None:
     """Six sites in one order, four facts in one place, one relayed, one silent; every firm could be the answer."""
     for example in tested:
         assert [fact.subject for fact in example.facts] == ["bridge", "canal", "harbour", "library", "market", "mill"]
@@ -190,25 +161,7 @@ def test_notes_cover_a_part_of_the_agenda() -> None:
             assert [fact.subject for fact in note.facts] == sorted(fact.subject for fact in note.facts)
 
 
-def test_where_a_fact_stands(tested: list[Example]) -> None:
-    """Its first sentence is found at its position; decision and bids in sections that lie its distance apart."""
-    for example in [*tested[:100], *reports(LADDER, seed=4, number=300)]:
-        sections = sections_of(example)
-        sentences = list(chain.from_iterable(sections))
-        for fact in example.facts:
-            message = re.compile(rf"(The council decided that|It was agreed that|After a vote) the {fact.subject} goes")
-            bid = re.compile(rf"The {fact.subject} has a")
-            first = next(n for n, one in enumerate(sentences) if message.match(one) or bid.match(one))
-            assert fact.position == length_of(sentences[:first]) / length_of(sentences)
-            (decided,) = [n for n, one in enumerate(sections) for sentence in one if message.match(sentence)]
-            bids = [(n, at) for n, one in enumerate(sections) for at, sentence in enumerate(one) if bid.match(sentence)]
-            assert len(bids) == (0 if fact.kind == "single" else 2)
-            if bids:
-                assert bids[1] == (bids[0][0], bids[0][1] + 1)
-            assert fact.distance == (abs(decided - bids[0][0]) if bids else 0)
-
-
-def test_the_distances() -> None:
+def test_facts_are_in_one_section_or_uniformly_apart() -> None:
     """35 % of the facts are in one section, the others uniformly one to seven apart; either half comes first."""
     made = list(reports([1024], seed=6, number=1_500))
     apart = Counter(fact.distance for example in made for fact in example.facts if fact.kind != "single")
@@ -220,14 +173,14 @@ def test_the_distances() -> None:
     assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize("name", GROWN)
-def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
     """Whoever reads to the end, and takes the last decision for true, writes the reference in the agenda's order.
 
     What a fact is follows from its site alone, as a reader of many reports knows.
     """
-    controls, kinds = GROWN[name], defaultdict(set)
-    for example in reports((*LADDER, 2048), seed=21, number=210, controls=controls):
+    controls, kinds = CONTROLS[name], defaultdict(set)
+    for example in reports((*LADDER, 2048), seed=21, number=140, controls=controls):
         found = what_holds(example)
         assert {fact.subject: fact.value for fact in example.facts} == {site: firm for site, (firm, _) in found.items()}
         agenda = [site for site in council.SITES if site in found]
@@ -246,10 +199,10 @@ def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
     assert len(kinds) == (len(controls.kinds) if controls.agenda == "fixed" else 12)
 
 
-@pytest.mark.parametrize("name", GROWN)
-def test_what_is_said_of_grown_facts_is_true(name: str) -> None:
+@pytest.mark.parametrize("name", CONTROLS)
+def test_what_is_said_of_facts_is_true(name: str) -> None:
     """Position: of the first sentence of what holds; distance: of the nearest places of it; traits: as they occur."""
-    for example in reports((*LADDER, 2048), seed=22, number=70, controls=GROWN[name]):
+    for example in reports((*LADDER, 2048), seed=22, number=70, controls=CONTROLS[name]):
         sections, message = all_sections(example), list(told_in(example))
         sentences = list(chain.from_iterable(sections))
         section_of = [n for n, section in enumerate(sections) for _ in section]
@@ -264,7 +217,7 @@ def test_what_is_said_of_grown_facts_is_true(name: str) -> None:
             assert fact.distance == min(apart)
             traits = {"overruled": revised, "repeated": any(how == "repeated" for how, *_ in own)}
             expected = [trait for trait, occurs in traits.items() if occurs]
-            asked_for = GROWN[name].redundancy or GROWN[name].contradiction
+            asked_for = CONTROLS[name].redundancy or CONTROLS[name].contradiction
             assert fact.kind.split()[1:] == (expected or ["plain"] * bool(asked_for))
 
 
@@ -332,18 +285,17 @@ def test_varying_agendas() -> None:
         assert named <= {fact.subject for fact in example.facts}
 
 
-def test_grown_reports_have_their_length() -> None:
+def test_reports_have_the_length_that_was_asked_for() -> None:
     """Whatever is planted has its room: a report has the tokens it was asked for, sections stay sections."""
-    for controls in GROWN.values():
-        for length in (40, 128, 256, 1024):
-            lengths = [length_of(example.sentences()) for example in reports([length], 29, 30, controls)]
-            assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
-            assert max(abs(one - length) for one in lengths) <= 20
+    for name, length in product([*CONTROLS][6:], (40, 128, 256, 1024)):
+        lengths = [length_of(example.sentences()) for example in reports([length], 29, 30, CONTROLS[name])]
+        assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
+        assert max(abs(one - length) for one in lengths) <= 20
 
 
 def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0: decided and revised in the first of two documents, repeated in the second."""
-    monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
     example = report(64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2))
     distractor = "Residents hoped that Adler would get the bridge."  # 9 tokens
     first = (
@@ -372,7 +324,7 @@ def test_options_through_the_loader(stages: ArtifactCache) -> None:
     same = DatasetSettings(name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed")
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
     assert load_texts(same, stages).fingerprint == usual.fingerprint
-    chosen = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
+    chosen: dict[str, Any] = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
     texts = load_texts(DatasetSettings(name="probe", limit=4, **chosen), stages)
     assert texts.facts["options"] == chosen
     assert "options" not in usual.facts
@@ -381,7 +333,7 @@ def test_options_through_the_loader(stages: ArtifactCache) -> None:
     assert not usual.multi_document
 
 
-def test_lengths() -> None:
+def test_reports_and_sections_have_their_lengths() -> None:
     """A report has the tokens it was asked for, to half a sentence in the mean; sections are an eighth, at least 32."""
     for length, sections in ((32, 1), (40, 1), (64, 2), (128, 4), (256, 8), (1024, 8), (3000, 8)):
         made = list(reports([length], seed=7, number=100))
@@ -466,14 +418,6 @@ def test_the_language_is_closed(tested: list[Example]) -> None:
         assert split_sentences(" ".join(example.references[0])) == example.references[0]
 
 
-def test_a_token_is_a_word_or_a_full_stop() -> None:
-    """The suite's own tokenizer, trained on few reports, cuts no word."""
-    made = list(reports(LADDER, seed=1, number=300))
-    tokenizer = train_tokenizer(made, 1_000)
-    for example in made[:30]:
-        assert len(tokenizer(" ".join(example.sentences()))["input_ids"]) == length_of(example.sentences())
-
-
 def test_the_same_report_whatever_was_made_before() -> None:
     """Its arguments alone decide: not the order of asking, not Python's hash seed, not the process."""
     forwards = [report(length, 9, index) for index, length in enumerate(LADDER)]
@@ -492,7 +436,7 @@ def test_the_same_report_whatever_was_made_before() -> None:
 
 def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0, every list gives its first word, and each statement is before those so far."""
-    monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
     example = report(40, 0, 0, Controls(kinds=("silent",)))
     bids = ("The bridge has a lower bid from Adler.", "The bridge has a higher bid from Brandt.")  # 9 tokens each
     decision = "The council decided that the bridge goes to the lower bid."  # 12
@@ -509,17 +453,12 @@ def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"kinds": ()},
         {"kinds": ("single", "loud")},
-        {"kinds": ("single",) * 13},
         {"hard": 0.7, "alike": 0.4},
-        {"alike": -0.1},
         {"near": 1.5},
         {"section_length": 31},
         {"sources": 0},
         {"redundancy": 1.1},
-        {"contradiction": -0.1},
-        {"contradiction": float("nan")},
         {"agenda": "loud"},
         {"distance": 2, "redundancy": 0.5},
     ],
@@ -543,7 +482,7 @@ def test_a_report_holds_a_fact() -> None:
         report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 
 
-def test_the_ladder() -> None:
+def test_training_lengths_double_up_to_the_tested_length() -> None:
     """Training lengths double up to the length that is tested."""
     assert lengths_of(1024) == {"train": LADDER, "validation": (1024,), "test": (1024,)}
     assert lengths_of(1000)["train"] == (40, 64, 128, 256, 512, 1000)
@@ -569,47 +508,18 @@ def test_the_texts_stay_what_they_were() -> None:
     """The usual splits are byte for byte those of the first version, which the stored fingerprints are of."""
     hashes = {split: hashlib.sha256() for split in USUAL_SPLITS}
     for split, example in probe.generate_reports(DatasetSettings(name="probe")):
+        assert isinstance(example, Example)
         hashes[split].update(json.dumps(example.to_dict(), sort_keys=True).encode() + b"\n")
     assert {split: found.hexdigest() for split, found in hashes.items()} == USUAL_SPLITS
 
 
-def test_a_long_report() -> None:
+def test_time_grows_as_the_length_of_a_report() -> None:
     """Time grows as the length does: a report of 262,144 tokens is written, and lists each fact."""
     assert_linear(lambda length: report(length, 3, 0), 2**18)
     example = report(2**18, 3, 0)
     assert length_of(example.sentences()) == pytest.approx(2**18, abs=20)
     assert len(example.documents[0].sections) == 8
     assert len(example.facts) == 6
-
-
-def test_the_dataset_through_the_loader(stages: ArtifactCache) -> None:
-    """Read like any other, facts and all; the record says version, numbers and lengths."""
-    texts = load_texts(DatasetSettings(name="probe", limit=12), stages)
-    assert list(texts.splits["train"]) == list(reports(LADDER, 1, 12))
-    assert texts.splits["test"][5] == report(1024, 3, 5)
-    assert texts.splits["test"][5].facts
-    assert texts.splits["validation"].ids == [f"2-1024-{index}" for index in range(12)]
-    assert texts.facts["generator"] == probe.PROBE_VERSION
-    assert texts.facts["generated"]["train"] == {"reports": 9_000, "seed": 1, "lengths": list(LADDER)}
-    assert not texts.multi_document
-    short = load_texts(DatasetSettings(name="probe", limit=12, document_length=64), stages)
-    assert short.fingerprint != texts.fingerprint
-    assert {example.documents[0].sections[-1].name for example in short.splits["test"]} == {"Session 2"}
-    same = load_texts(DatasetSettings(name="probe", limit=12, document_length=1024), stages)
-    assert same.fingerprint == texts.fingerprint
-
-
-@pytest.mark.slow
-def test_the_whole_dataset(stages: ArtifactCache) -> None:
-    """9,000, 100 and 400 reports, no training text among those tested."""
-    texts = load_texts(DatasetSettings(name="probe", document_length=64), stages)
-    assert {name: len(split) for name, split in texts.splits.items()} == {
-        "train": 9_000,
-        "validation": 100,
-        "test": 400,
-    }
-    trained = {tuple(example.sentences()) for example in texts.splits["train"]}
-    assert not trained & {tuple(example.sentences()) for example in texts.splits["test"]}
 
 
 def test_the_page_shows_what_is() -> None:

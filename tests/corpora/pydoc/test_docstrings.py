@@ -70,7 +70,7 @@ Done.
 """
 
 
-def test_numpy_style() -> None:
+def test_headings_and_definitions_of_numpy_style_are_read() -> None:
     """Underlined headings, definitions without their types; prompts, literals and version notes go."""
     assert list(parse_docstring(inspect.cleandoc(NUMPY))) == [
         (PARAGRAPH, "Fit the model to data that is given here."),
@@ -87,7 +87,7 @@ def test_numpy_style() -> None:
     ]
 
 
-def test_google_style() -> None:
+def test_headings_and_items_of_google_style_are_read() -> None:
     """Headings with a colon, "name (type): text" over several lines; fences go, lists are items."""
     assert list(parse_docstring(inspect.cleandoc(GOOGLE))) == [
         (PARAGRAPH, "Read a file (fast)."),
@@ -102,7 +102,7 @@ def test_google_style() -> None:
     ]
 
 
-def test_field_lists() -> None:
+def test_field_lists_become_items_under_their_headings() -> None:
     """Fields become items under the heading they mean; types and tables go."""
     assert list(parse_docstring(FIELDS)) == [
         (PARAGRAPH, "Do it."),
@@ -128,7 +128,7 @@ def test_field_lists() -> None:
         (":math:`x^2`, a < b > c", "x^2, a < b > c"),
     ],
 )
-def test_inline_markup(marked: str, expected: str) -> None:
+def test_inline_markup_leaves_its_words(marked: str, expected: str) -> None:
     """Roles, literals, links, emphasis and footnotes leave their words behind."""
     assert strip_markup(marked) == expected
 

@@ -98,7 +98,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         pydoc.package_versions()
 
 
-def test_clones() -> None:
+def test_a_text_with_few_changes_is_a_clone() -> None:
     """A text with most of its word sequences changed in a few places is a clone; one that shares a part is not."""
     words = [f"w{number}" for number in range(200)]
     seen = Clones()

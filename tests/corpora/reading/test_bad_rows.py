@@ -4,21 +4,18 @@ One table holds the smallest valid row of each; a dataset that is not in it fail
 """
 
 import copy
-import gzip
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cli.main import main
 from longsumbench.core import Corpus, DatasetSettings, Example, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.rows import as_examples, as_thinned
+from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]
@@ -260,7 +257,7 @@ def outcome(corpus: Corpus, row: Row) -> list[Example] | None:
     """Return the examples of a row; None where it cannot be used and one clear line says so."""
     assert corpus.from_file_row is not None
     try:
-        examples = [as_thinned(read).example for read in as_examples(corpus.from_file_row(row))]
+        examples = [item.example for item in thinned_examples(corpus.from_file_row(row))]
     except BadRow as caught:
         examples, problem = None, caught
     if examples is None:
@@ -327,7 +324,7 @@ def test_what_is_read_must_be_text(kind: Kind) -> None:
             assert (place, taken) == (place, [])
 
 
-def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_bad_rows_of_a_file_are_counted_by_reasons(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
     corpus, row = kind
     rows = [bad for number in range(3) for bad in list(bad_rows(row(f"a{number}")))[number::7]]
@@ -340,48 +337,6 @@ def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: ArtifactCache) -
     counts = texts.facts["skipped"]["test"]
     assert sum(counts.values()) > len(rows) / 4
     assert not any("a1" in reason for reason in counts)
-
-
-FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "a line in Latin-1": (
-        lambda line: line + '{"id": "é"}'.encode("latin-1") + b"\n",
-        "test.jsonl:2: not UTF-8: byte 9",
-    ),
-    "UTF-16": (lambda line: line.decode().encode("utf-16"), "test.jsonl:1: not UTF-8: byte 1"),
-    "UTF-16 without a mark": (lambda line: line.decode().encode("utf-16-le"), "test.jsonl:1: not a JSON object"),
-    "an id twice": (lambda line: line + b"\n" + line, "test.jsonl:3: the id is used twice"),
-    "no JSON": (lambda line: line + b"id,text\n", "test.jsonl:2: not a JSON object on one line"),
-    "half a row": (lambda line: line + line[: len(line) // 2], "test.jsonl:2: not a JSON object on one line"),
-    "a list": (
-        lambda line: line + b"[" + line.strip() + b"]\n",
-        "test.jsonl:2: not a JSON object on one line: it is a",
-    ),
-    "null": (lambda line: line + b"null\n", "test.jsonl:2: not a JSON object on one line: it is null"),
-    "a deep list": (lambda line: line + b"[" * 100_000 + b"\n", "test.jsonl:2: not a JSON object on one line"),
-    "an empty object": (lambda line: line + b"{}\n", "test.jsonl:2: the field"),
-    "nothing": (lambda _: b"", "test.jsonl: the file is empty"),
-    "blank lines": (lambda _: b"\n \n", "test.jsonl: the file is empty"),
-    "a packed file without .gz": (lambda line: gzip.compress(line), "test.jsonl:1: not UTF-8: byte 2"),
-}
-
-
-def test_a_bad_file_is_named(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
-    """What cannot be read ends with one line that names the file and, where there is one, the line."""
-    corpus, row = kind
-    for spoil, message in FILES.values():
-        (tmp_path / "test.jsonl").write_bytes(spoil(lines_of(row("a"))))
-        assert one_line(lambda: read(corpus, tmp_path, stages)).startswith(f"{tmp_path}/{message}")
-
-
-def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
-    """A packed file that breaks off, or is none, is named in any case: nobody knows how much of it is missing."""
-    corpus, row = kind
-    packed = gzip.compress(lines_of(*(row(f"row {number}") for number in range(100))))
-    for content in (packed[: len(packed) // 2], b"plain\n"):
-        (tmp_path / "test.jsonl.gz").write_bytes(content)
-        for strict in (True, False):
-            with pytest.raises(DataError, match=r"test\.jsonl\.gz: not a whole gzip file"):
-                read(corpus, tmp_path, stages, strict=strict)
 
 
 def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
@@ -412,30 +367,3 @@ def without_references(row: Row) -> Row:
         if place[-1] in names and (now := value_at(row, place)) is not None:
             row = changed(row, place, [] if isinstance(now, list) else " ")
     return row
-
-
-def test_more_section_names_than_sections() -> None:
-    """In the release's layout a name without a section is dropped, and a section without a name has none."""
-    row = release_row("a")
-    for name in ("arxiv", "pubmed", "elife", "sumpubmed", "proposals"):
-        corpus = registry.corpora.load(name)
-        for changes in ({"section_names": ["A", "B", "C"]}, {"section_names": ["A"]}, {"sections": [["One."]]}):
-            (example,) = outcome(corpus, {**row, **changes}) or []
-            given = {**row, **changes}
-            sections = example.documents[0].sections
-            assert [list(section.paragraphs[0]) for section in sections] == given["sections"]
-            names = [*given["section_names"], None][: len(sections)]
-            assert [section.name for section in sections] == names
-
-
-def test_a_bad_row_ends_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On the command line it is exit code 3 and one line; with dataset.strict=false the run counts it."""
-    (tmp_path / "test.jsonl").write_bytes(lines_of(meeting_row("a"), {**meeting_row("b"), "topic_list": [None]}))
-    words = ["run", "model=lead", "model.length=5", "dataset=qmsum", f"dataset.path={tmp_path}", "baselines=false"]
-    words += [f"results_dir={tmp_path / 'results'}", "score.resamples=100"]
-    assert main(words) == 3
-    assert f"{tmp_path}/test.jsonl:2: the field 'topic_list' must be a list of objects" in capsys.readouterr().err
-    assert main([*words, "dataset.strict=false"]) == 0
-    (record,) = (tmp_path / "results").glob("runs/qmsum/*/*/record.json")
-    skipped = json.loads(record.read_text(encoding="utf-8"))["corpus"]["skipped"]
-    assert list(skipped["test"].values()) == [1]

@@ -14,6 +14,7 @@ import pytest
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cache.hub import unreachable
 from longsumbench.core import DatasetSettings
 from longsumbench.corpora import arxiv
 from longsumbench.corpora.reading import hub
@@ -116,15 +117,15 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: Ar
 def test_what_counts_as_reached(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is one even when it is a refusal; a failing server, offline mode or nonsense is none."""
     at(monkeypatch, server.server_address[1])
-    assert hub.unreachable() is None
+    assert unreachable() is None
     server.code = 404  # type: ignore[attr-defined]
-    assert hub.unreachable() is None
+    assert unreachable() is None
     server.code = 503  # type: ignore[attr-defined]
-    assert hub.unreachable() == "HTTP 503"
+    assert unreachable() == "HTTP 503"
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "no address")
-    assert hub.unreachable() is not None
+    assert unreachable() is not None
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    assert hub.unreachable() == "offline mode is set"
+    assert unreachable() == "offline mode is set"
 
 
 def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: ArtifactCache) -> None:
@@ -136,18 +137,6 @@ def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: Artif
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
     load_texts(DatasetSettings(name="arxiv"), stages)
     assert len(online) == 1
-
-
-def test_the_hub_is_asked_once(
-    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All points of a sweep read the revision that the first one found."""
-    probes: list[None] = []
-    monkeypatch.setattr(hub, "unreachable", lambda: probes.append(None))
-    monkeypatch.setattr(hub, "_download", lambda *_: {"test": [{"article": "a .", "abstract": "b ."}]})
-    for limit in (1, 2, 3):
-        load_texts(DatasetSettings(name="arxiv", limit=limit), stages)
-    assert len(probes) == 1
 
 
 def test_a_copy_needs_no_network(

@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.overlaps import compare_splits
+from longsumbench.corpora.reading.load import Texts, compare_splits, load_texts
 from longsumbench.errors import DataError
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,

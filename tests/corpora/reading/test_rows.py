@@ -1,12 +1,10 @@
 """Reading in several processes: the same outcome as in one, errors in their place, and nobody left behind."""
 
-import gzip
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,10 @@ from support.toys import heed_interrupts
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Entry, Example, Section, Thinned
+from longsumbench.core import DatasetSettings, Document, Entry, Example, Section
 from longsumbench.corpora.reading import rows
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.corpora.reading.rows import make_examples, read_rows
+from longsumbench.corpora.reading.rows import read_rows
 from longsumbench.errors import DataError, EnvironmentProblem
 
 
@@ -77,61 +74,9 @@ def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: 
     assert outcome(path, tmp_path, 3, **settings) == outcome(path, tmp_path, 1, **settings)
 
 
-def test_an_error_of_the_file_comes_behind_those_of_its_rows(tmp_path: Path) -> None:
-    """A packed file that is cut short is the error, unless a row before has one; in one process and in several."""
-    for name, odd in (("whole", {}), ("bad", {"_30": "{"})):
-        path = tmp_path / name / "test.jsonl.gz"
-        path.parent.mkdir()
-        path.write_bytes(gzip.compress(lines(range(60), **odd).encode())[:-9])
-        found = outcome(path.parent, path.parent, 2)
-        assert found == outcome(path.parent, path.parent, 1)
-        assert found[1:] == ((path, 31) if odd else (path, None))
-
-
 def example(number: int) -> Example:
     text = (f"Text {number}.", "word " * 20)
     return Example(f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),))
-
-
-def two(number: int) -> tuple[Example | Thinned, ...]:
-    if number == 11:
-        raise BadRow("odd", "eleven")
-    return Thinned(example(2 * number), {"clones": number}), example(2 * number + 1)
-
-
-def entries(numbers: int, fail: type[Exception] | None = None) -> Iterator[Entry]:
-    for number in range(numbers):
-        yield Entry("train", partial(two, number), "somewhere", number + 1)
-    if fail:
-        raise fail("at the end")
-
-
-def comparable(read: Iterator[tuple[Entry, Any]]) -> list[Any]:
-    return [
-        (entry.line, repr(outcome) if isinstance(outcome, Exception) else [tuple(one) for one in outcome])
-        for entry, outcome in read
-    ]
-
-
-def test_rows_of_several_examples() -> None:
-    """Rows that become several examples, and what was left out of them, come back in their order."""
-    assert comparable(read_rows(entries(40), 2)) == comparable(read_rows(entries(40), 1))
-    assert comparable(read_rows(entries(2), 2)) == comparable(
-        (one, make_examples("train", one.load)) for one in entries(2)
-    )
-
-
-def test_an_error_of_the_source_comes_last() -> None:
-    """Whatever the source raises comes when all rows before have come."""
-    several = list(read_rows(entries(30, ValueError), 2))
-    assert [entry.line for entry, _ in several[:-1]] == list(range(1, 31))
-    assert isinstance(several[-1][1], ValueError)
-
-
-def test_what_cannot_be_handed_over_is_read_here() -> None:
-    """Rows that no other process can be given are read all the same."""
-    every = [Entry("test", lambda number=number: (example(number),), None, number) for number in range(30)]
-    assert len(list(read_rows(iter(every), 2))) == 30
 
 
 SCRIPT = """
@@ -211,8 +156,8 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     """After Ctrl-C, which reaches all of them, and after a kill, which reaches the first alone, none is left."""
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, script]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, str(script)]
     with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=heed_interrupts) as running:
         assert running.stdout is not None
         assert running.stderr is not None

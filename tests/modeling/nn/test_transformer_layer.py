@@ -23,11 +23,3 @@ def test_it_is_the_librarys_layer(norm_first: bool, library: type) -> None:
     states, mask = torch.randn(3, 5, 16), torch.rand(3, 1, 1, 5) > 0.3
     mask[..., 0] = True
     torch.testing.assert_close(ours(states, mask), stock(states, mask))
-
-
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_dropout_reaches_both_sub_layers(norm_first: bool) -> None:
-    """In training each sub-layer's output changes from call to call."""
-    layer, states = TransformerLayer(CONFIG, norm_first).train(), torch.randn(3, 5, 16)
-    assert not torch.equal(layer.relate(states, None), layer.relate(states, None))
-    assert not torch.equal(layer.conclude(states), layer.conclude(states))

@@ -56,16 +56,6 @@ def test_units_do_not_see_each_other_and_absent_ones_change_nothing(encoder: Uni
     torch.testing.assert_close(together.last_hidden_state[1, :3], alone[:3])
 
 
-def test_an_example_without_text_gives_one_empty_vector(encoder: UnitEncoder) -> None:
-    """Nothing to read, alone or next to others, is one zero vector that can be attended to."""
-    ids, mask = torch.ones(2, 1, 4, dtype=torch.long), torch.zeros(2, 1, 4, dtype=torch.bool)
-    for there in (False, True):
-        mask[1] = there
-        memory = encoder(ids, mask)
-        assert memory.mask[0].tolist() == [True] + [False] * (memory.mask.shape[1] - 1)
-        assert not memory.last_hidden_state[0].any()
-
-
 def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of a few tokens, or of equal lengths alone, give the states of one big piece.
 
@@ -106,15 +96,6 @@ def test_pieces_by_hand() -> None:
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
     assert list(pieces([4, 4, 2], limit=4)) == [(slice(0, 1), 4), (slice(1, 2), 4), (slice(2, 3), 2)]
-
-
-def test_pieces_of_similar_length_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 16 tokens a piece, 4 being enough, and a quarter of padding: 8 7 | 5 5 | 2 1, for 2 alone is not enough."""
-    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 16)
-    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.ENOUGH_TOKENS", 4)
-    assert list(pieces([8, 7, 5, 5, 2, 1], 0.25)) == [(slice(0, 2), 8), (slice(2, 4), 5), (slice(4, 6), 2)]
-    assert list(pieces([8, 5, 5], 0.25)) == [(slice(0, 1), 8), (slice(1, 3), 5)]
-    assert list(pieces([8, 5, 5])) == [(slice(0, 2), 8), (slice(2, 3), 5)]
 
 
 @given(st.lists(st.integers(1, 40), max_size=40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -161,27 +142,3 @@ def test_gathering_is_a_product_with_a_one_hot_matrix() -> None:
         (memory * weight)[mask].sum().backward()
         results.append((memory[mask], table.grad))
     torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
-
-
-def test_absent_units_are_not_computed(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the real units of a batch enter the layers."""
-    seen: list[int] = []
-    monkeypatch.setattr(encoder.layers[0], "forward", lambda states, *a, **k: seen.append(len(states)) or states)
-    mask = torch.zeros(4, 5, 3, dtype=torch.bool)
-    mask[:, 0] = True
-    mask[2, 1] = True
-    encoder(torch.ones(4, 5, 3, dtype=torch.long), mask)
-    assert seen == [5]
-
-
-def test_gradients_reach_the_embeddings_through_the_packing(encoder: UnitEncoder) -> None:
-    """Every real token's embedding gets a gradient; one that stands only under padding gets none."""
-    ids, mask = torch.tensor([[[3, 4], [5, 9]], [[6, 9], [9, 9]]]), torch.ones(2, 2, 2, dtype=torch.bool)
-    mask[0, 1, 1] = mask[1, 0, 1] = False
-    mask[1, 1] = False
-    encoder.zero_grad()
-    memory = encoder(ids, mask)
-    memory.last_hidden_state[memory.mask].pow(2).sum().backward()
-    gradient = encoder.embed_tokens.weight.grad.to_dense().abs().sum(-1)  # sparse as long as nothing else adds to it
-    assert all(gradient[token] > 0 for token in (3, 4, 5, 6))
-    assert gradient[9] == 0

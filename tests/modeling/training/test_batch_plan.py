@@ -1,12 +1,11 @@
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, combinations, islice, pairwise
+from itertools import chain, pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.toys import tiny_recipe
 
-from longsumbench.corpora.probe.probe import lengths_of, reports
 from longsumbench.errors import UsageError
 from longsumbench.modeling.training.batch_plan import (
     LEAST_EXAMPLES,
@@ -17,7 +16,6 @@ from longsumbench.modeling.training.batch_plan import (
     num_unlocked,
     pack,
     pack_tokens,
-    token_batches,
     word_batches,
 )
 from longsumbench.modeling.training.data_parallel import own_share
@@ -37,14 +35,6 @@ def test_hand_worked_groups() -> None:
     assert [len(group) for group in length_groups([10, *many, 9_000])] == [41, 41]
     assert length_groups([10, *many, 9_000])[0] == list(range(41))
     assert length_groups([0]) == [[0]]
-
-
-def test_a_group_is_a_length_of_probe() -> None:
-    """The reports of each length of the ladder are a group of their own, the shortest first."""
-    lengths = lengths_of(1024)["train"]
-    words = [report.source_words() for report in reports(lengths, 1, 120)]
-    expected = [list(range(start, 120, len(lengths))) for start in range(len(lengths))]
-    assert length_groups(words) == expected
 
 
 @given(WORDS)
@@ -99,12 +89,6 @@ def test_an_epoch_takes_every_example_once(lengths: list[int], size: int, accumu
     assert len(list(plan.epoch(epoch))) == plan.steps_per_epoch
 
 
-def test_seed_and_epoch_decide_the_order() -> None:
-    """Another epoch, and another seed, have another order."""
-    orders = [list(equal_batches(range(30), tiny_recipe(seed=seed), epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))]
-    assert all(one != other for one, other in combinations(orders, 2))
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_shares_make_up_the_batch(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example of a batch is in the share of one process."""
@@ -144,32 +128,6 @@ def test_lengths_are_let_in_one_after_another() -> None:
     assert {len(batch) for batch in batches if LADDER[batch[0]] == 1024} == {4}
 
 
-def test_passes_of_a_step_are_of_one_time() -> None:
-    """With accumulation the steps decide what is let in, not the passes."""
-    recipe = tiny_recipe(unlock=0.5, batch_size=4, max_steps=40, accumulation=8)
-    batches = list(word_batches([10] * 20 + [100] * 20, recipe))
-    assert set(lengths_drawn(batches[: 20 * 8], [10] * 20 + [100] * 20)) == {10}
-    assert set(lengths_drawn(batches[20 * 8 :], [10] * 20 + [100] * 20)) == {10, 100}
-
-
-def test_words_and_seed_decide() -> None:
-    """The same words and seed give the same batches; another seed gives others."""
-    one, same, other = (
-        list(word_batches(LADDER, tiny_recipe(unlock=0.3, batch_words=600, max_steps=50, seed=seed)))
-        for seed in (1, 1, 2)
-    )
-    assert one == same != other
-
-
-def test_batches_are_of_similar_length_and_never_the_same() -> None:
-    """Lengths drawn evenly from a group differ little within a batch, and two passes deal them out differently."""
-    words = [724 + (i * 37) % 700 for i in range(500)]
-    batches = list(word_batches(words, tiny_recipe(batch_words=16_000, max_steps=200)))
-    spread = [max(words[i] for i in batch) / min(words[i] for i in batch) for batch in batches]
-    assert max(spread) < 1.2
-    assert len({frozenset(batch) for batch in batches}) == len(batches)
-
-
 def test_hand_worked_token_packing() -> None:
     """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one is alone."""
     assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
@@ -185,29 +143,6 @@ def test_batches_stay_within_the_tokens(lengths: list[int], batch_tokens: int) -
     assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= batch_tokens
-
-
-@settings(max_examples=30)
-@given(WORDS, st.integers(1, 20_000), st.integers(0, 9))
-def test_a_pass_by_tokens_takes_all(lengths: list[int], batch_tokens: int, seed: int) -> None:
-    """At any time no example was taken two times more than another."""
-    recipe = tiny_recipe(batch_tokens=batch_tokens, seed=seed)
-    taken = Counter(dict.fromkeys(range(len(lengths)), 0))
-    for batch in islice(token_batches(lengths, recipe), 100):
-        taken.update(batch)
-        assert max(taken.values()) - min(taken.values()) <= 1
-
-
-def test_tokens_and_seed_decide() -> None:
-    """The same lengths and seed give the same batches each time; another seed, and the next pass, give others."""
-    lengths = [300 + (i * 37) % 101 for i in range(200)]
-    one, same, other = (
-        list(islice(token_batches(lengths, tiny_recipe(batch_tokens=4_096, seed=seed)), 60)) for seed in (1, 1, 2)
-    )
-    assert one == same != other
-    assert len({frozenset(batch) for batch in one}) == 60
-    spread = [max(lengths[i] for i in batch) / min(lengths[i] for i in batch) for batch in one]
-    assert sorted(spread)[-10] < 1.2
 
 
 @pytest.mark.parametrize("other", [{"batch_words": 2_048}, {"unlock": 0.5}])

@@ -11,33 +11,23 @@ import torch
 from safetensors.torch import load_file
 from support.run_records import record
 from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
-from support.trainings import assert_same_outcome, calling_before, die, fit, mean_validation_loss, restless, weights
-from transformers import PreTrainedTokenizerBase
+from support.trainings import fit, mean_validation_loss, restless, weights
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import FitContext, FitReport
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import read_json
 from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
-from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
-from longsumbench.modeling.fit_report import read_report
+from longsumbench.metrics.aggregate import column_means, read_scores
+from longsumbench.metrics.evaluate import mean_scores
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.training.state import TrainingState
 from longsumbench.models.seal.system import Trunc
-from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import CheckpointMeans, RunRecord, output_files
-from longsumbench.runs.results import training_key
+from longsumbench.runs.record import CheckpointMeans, RunRecord
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 MODEL = "model.safetensors"
-
-
-def test_the_lowest_losses_by_hand() -> None:
-    """The lowest first, of equal ones the earlier."""
-    state = TrainingState(validation_losses=[(4, 3.0), (6, 2.0), (8, 2.5), (10, 2.0)])
-    assert state.best(3) == ((6, 2.0), (10, 2.0), (8, 2.5))
-    assert [step for step, _ in state.best(9)] == [6, 10, 8, 4]
 
 
 def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: ArtifactCache) -> None:
@@ -47,28 +37,18 @@ def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: Artifact
     assert {step for step, _ in report.kept} != {10, 12, 14}  # not merely the last ones
     assert sorted(path.name for path in (system.checkpoint / "kept").iterdir()) == ["2", "3"]
     for number, (_, loss) in [*enumerate(report.kept, start=1), (1, report.kept[0])]:
-        system.use_kept(number)
+        system.load_checkpoint(number)
         assert mean_validation_loss(system) == pytest.approx(loss, rel=1e-5)
-    assert report == read_report(system.checkpoint)
+    assert report == read_json(system.checkpoint / "fit.json", FitReport)
 
 
 def test_a_kept_checkpoint_is_one_of_its_own(stages: ArtifactCache) -> None:
     """It can be loaded, or named to `summarize`, like any other."""
     system, _ = fit(stages, restless(keep_best=2))
-    system.use_kept(2)
+    system.load_checkpoint(2)
     loaded = Trunc.load(system.checkpoint / "kept" / "2")
     assert all(torch.equal(value, weights(loaded)[name]) for name, value in weights(system).items())
     assert loaded.model.config.use_cache
-
-
-def test_a_stage_killed_while_it_copies_the_best_continues(tmp_path: Path) -> None:
-    """Killed when the third best is saved, the stage ends with the same files as an undisturbed one."""
-    recipe = restless(keep_best=3)
-    undisturbed = fit(ArtifactCache(tmp_path / "a"), recipe)
-    killed = calling_before(PreTrainedTokenizerBase, "save_pretrained", 3, die)
-    with killed, pytest.raises(ZeroDivisionError):
-        fit(ArtifactCache(tmp_path / "b"), recipe)
-    assert_same_outcome(fit(ArtifactCache(tmp_path / "b"), recipe), undisturbed)
 
 
 def test_the_disk_is_bounded(stages: ArtifactCache) -> None:
@@ -107,12 +87,6 @@ def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes
     assert any(not torch.equal(weight, three[0][name]) for name, weight in mean.items())
 
 
-def test_fewer_validations_than_asked_for(stages: ArtifactCache) -> None:
-    """Those that there are are kept, and the report says how many."""
-    assert len(fit(stages, restless(max_steps=4, keep_best=5))[1].kept) == 2
-    assert len(fit(stages, restless(max_steps=4, average_weights=5))[1].averaged) == 2
-
-
 def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
     """Both at once, or no validation split to choose by: one line each, before anything is done."""
     with pytest.raises(UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"):
@@ -122,20 +96,6 @@ def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
         with pytest.raises(DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"):
             system.fit(FitContext(TRAIN, None, tiny_recipe(**{setting: 2}), stages))
     assert not stages.root.exists()
-
-
-def test_without_training_there_is_one(stages: ArtifactCache) -> None:
-    """max_steps=0 scores a checkpoint as it is, whatever is asked for."""
-    system = Trunc(Trunc.Config(**TINY))
-    report = system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=0, keep_best=3), stages))
-    assert (report.kept, report.averaged) == ((), ())
-
-
-def test_one_checkpoint(stages: ArtifactCache) -> None:
-    """Without further checkpoints, none is kept; the key of a training contains which ones are."""
-    system, _ = fit(stages, restless(keep_best=1, average_weights=1))
-    assert not (system.checkpoint / "kept").exists()
-    assert training_key(FitReport(kept=((2, 1.0), (4, 1.5)))) != training_key(FitReport())
 
 
 def test_a_mean_of_scores_by_hand() -> None:
@@ -151,12 +111,6 @@ def test_a_mean_of_scores_by_hand() -> None:
     message = column_means(means, in_units={"t"})
     assert message == pytest.approx({"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2})
     assert mean_scores([one]) is one
-
-
-def test_names_of_files() -> None:
-    """A run of one checkpoint has the names that there always were."""
-    assert output_files(0) == output_files(1) == [("predictions.jsonl", "scores.csv")]
-    assert output_files(2) == [("predictions.jsonl", "scores-1.csv"), ("predictions-2.jsonl", "scores-2.csv")]
 
 
 def test_tables_say_so() -> None:
@@ -289,49 +243,3 @@ def test_a_run_killed_in_any_checkpoint_goes_on_there(
     assert whole.run() == 0
     assert runs.outcome() == whole.outcome()
     assert runs.folder.name == whole.folder.name
-
-
-def test_summaries_of_other_weights_are_thrown_away(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trained anew, a run that was killed takes over none of the summaries of the old checkpoints."""
-    assert runs.run() == 0
-    folder, before = runs.folder, runs.outcome()
-    (folder / "record.json").unlink()
-    (folder / "work" / "fitted.json").write_text("another", encoding="utf-8")
-    torn = (folder / "predictions-2.jsonl").read_text(encoding="utf-8").replace('"prediction": "', '"prediction": "x ')
-    (folder / "predictions-2.jsonl").write_text(torn, encoding="utf-8")
-    assert runs.run() == 0
-    assert runs.outcome() == before
-
-
-def test_a_file_that_is_missing_is_made_again(runs: Runs) -> None:
-    """A run that lacks the summaries of one checkpoint is not finished; the others' stay."""
-    assert runs.run() == 0
-    before = runs.outcome()
-    (runs.folder / "predictions-2.jsonl").unlink()
-    assert runs.run() == 0
-    assert runs.outcome() == before
-    assert len(read_summaries(runs.folder / "predictions-2.jsonl")) == 8
-
-
-def test_a_mean_is_compared_with_one_checkpoint(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Runs with and without the setting are two runs, in one ranking and comparable; which one is a mean is said."""
-    assert runs.run() == 0
-    assert main([*runs.words, "train.keep_best=1"]) == 0
-    assert "keep_best 1 (" in (runs.results / "leaderboard" / "jsonl.md").read_text(encoding="utf-8").replace("\\", "")
-    first, second = sorted(path.name for path in (runs.results / "runs").glob("*/*/*"))
-    assert main(["compare", first, second, "--results-dir", str(runs.results)]) == 0
-    assert "Scores are means of several checkpoints, summaries the best one's: seal" in capsys.readouterr().out
-
-
-def test_what_is_of_averaged_weights_is_said(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    """A comparison names the run whose one model has the mean of several checkpoints' weights."""
-    for words in (["train.keep_best=1"], ["train.keep_best=1", "train.average_weights=2"]):
-        assert main([*runs.words, *words]) == 0
-    each = (RunRecord.read(path) for path in (runs.results / "runs").glob("*/*/*"))
-    first, second = sorted(each, key=lambda one: bool(one.fit.averaged))
-    capsys.readouterr()
-    assert main(["compare", first.run_id, second.run_id, "--results-dir", str(runs.results)]) == 0
-    _, _, message = " ".join(capsys.readouterr().out.split()).partition(
-        "One model, whose weights are the mean of several "
-    )
-    assert message.partition(").")[0].endswith(f"({second.run_id[:8]}")

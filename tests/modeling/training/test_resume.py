@@ -14,7 +14,6 @@ import torch
 from support.toys import TINY, tiny_recipe
 from support.trainings import (
     TRAIN,
-    VALIDATION,
     assert_same_outcome,
     calling_after_step,
     calling_before,
@@ -28,8 +27,6 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
-from longsumbench.modeling.training import trainer as training
-from longsumbench.modeling.training.state import TrainingState, load_checkpoint, save_checkpoint
 from longsumbench.models.seal.system import Trunc
 
 UNLOCKING = {"unlock": 0.6, "batch_words": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
@@ -47,7 +44,7 @@ Moment = Callable[[Callable[[], object]], AbstractContextManager[None]]  # of an
 MOMENTS: dict[str, Moment] = {
     "step 3": lambda act: calling_after_step(3, act),
     "step 6": lambda act: calling_after_step(6, act),
-    "forward": lambda act: calling_before(Trunc.Network.Model, "forward", 12, act),
+    "forward": lambda act: calling_before(Trunc.Model, "forward", 12, act),
     "validated": lambda act: calling_before(torch, "save", 2, act),
     "saved": lambda act: calling_before(shutil, "rmtree", 1, act),
     "trained": lambda act: calling_before(PreTrainedModel, "from_pretrained", 1, act),
@@ -130,19 +127,6 @@ def checkpoints(root: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_no_step_is_lost(tmp_path: Path, capfd: pytest.CaptureFixture[str], log_lines: list[str]) -> None:
-    """Interrupted in its third step, before any validation, a training resumes after that step, and says so."""
-    store = ArtifactCache(tmp_path)
-    in_step_3 = calling_before(Trunc.Network.Model, "forward", 6, lambda: signal.raise_signal(signal.SIGINT))
-    with in_step_3, pytest.raises(KeyboardInterrupt):
-        fit(store, RECIPES["accumulation"])
-    assert "saves a checkpoint after this step" in capfd.readouterr().err
-    assert checkpoints(tmp_path) == ["checkpoint-3"]
-    fit(store, RECIPES["accumulation"])
-    assert "training: resumed at step 3" in log_lines
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_ends_at_once(tmp_path: Path) -> None:
     """The second Ctrl-C in a step ends the training within it: nothing is saved."""
 
@@ -150,7 +134,7 @@ def test_a_second_interrupt_ends_at_once(tmp_path: Path) -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    with calling_before(Trunc.Network.Model, "forward", 6, twice), pytest.raises(KeyboardInterrupt):
+    with calling_before(Trunc.Model, "forward", 6, twice), pytest.raises(KeyboardInterrupt):
         fit(ArtifactCache(tmp_path), RECIPES["accumulation"])
     assert checkpoints(tmp_path) == []
 
@@ -171,31 +155,6 @@ def test_a_signal_is_delayed_and_not_lost() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.default_int_handler
 
 
-def test_handlers_of_others_stay() -> None:
-    """A SIGTERM handler that a launcher has set, as submitit does, is neither replaced nor delayed."""
-    seen: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
-    try:
-        with sigterm_as_interrupt(), delayed_interrupts() as interrupted:
-            signal.raise_signal(signal.SIGTERM)
-            assert (seen, bool(interrupted)) == ([signal.SIGTERM], False)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.parametrize("name", ["epochs", "patience", "average_weights"])
-def test_saving_by_the_clock_changes_nothing(
-    name: str, undisturbed: Callable[[str], tuple[Any, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a checkpoint at every step, and killed in step 5, training ends with the same bits."""
-    store = ArtifactCache(tmp_path)
-    monkeypatch.setattr(training, "SECONDS_BETWEEN_SAVES", 0.0)
-    with calling_after_step(5, die), pytest.raises(ZeroDivisionError):
-        fit(store, RECIPES[name])
-    assert checkpoints(tmp_path) == ["checkpoint-4"]
-    assert_same_outcome(fit(store, RECIPES[name]), undisturbed(name))
-
-
 def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None:
     """Killed while the first checkpoint is written, a training starts again, from the beginning."""
 
@@ -212,24 +171,11 @@ def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None
     assert fit(store, tiny_recipe(max_steps=2))[1].steps == 2
 
 
-def test_a_changed_number_of_processes_is_logged(tmp_path: Path, log_lines: list[str]) -> None:
-    """One process that continues a training of two logs that dropout differs."""
-    model = torch.nn.Linear(1, 1)
-    optimizer = torch.optim.Adam(model.parameters())
-    save_checkpoint(tmp_path, TrainingState(step=4), model, optimizer)
-    load_checkpoint(tmp_path, model, optimizer)
-    assert log_lines == []
-    content = torch.load(tmp_path / "checkpoint-4")
-    torch.save({**content, "random": content["random"] * 2}, tmp_path / "checkpoint-4")
-    assert load_checkpoint(tmp_path, model, optimizer).step == 4
-    assert log_lines[0].startswith("processes that train: 2 started and 1 continue")
-
-
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
 @pytest.mark.parametrize(("accumulation", "batch"), [(1, 3), (2, 5)])  # of the five in an epoch, two a step
 def test_a_loss_that_is_not_finite_ends_training(loss: float, accumulation: int, batch: int, tmp_path: Path) -> None:
     """One line names the step; the checkpoint before it is kept."""
-    usual, calls = Trunc.Network.Model.forward, [-1]  # the first pass counts the memory
+    usual, calls = Trunc.Model.forward, [-1]  # the first pass counts the memory
 
     def broken(self: Any, **batch_: Any) -> Any:
         output = usual(self, **batch_)
@@ -238,21 +184,11 @@ def test_a_loss_that_is_not_finite_ends_training(loss: float, accumulation: int,
         return output
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trunc.Network.Model, "forward", broken)
+        patch.setattr(Trunc.Model, "forward", broken)
         message = rf"training: the loss is {loss} at step 3; lower train.learning_rate[^\n]*$"
         with pytest.raises(UsageError, match=message):
             fit(ArtifactCache(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation))
     assert checkpoints(tmp_path) == ["checkpoint-2"]
-
-
-def test_a_validation_loss_that_is_not_finite_ends_training(tmp_path: Path) -> None:
-    """Such weights are not among the best: nothing is saved."""
-    spoil = calling_after_step(2, lambda: systems[0].model.lm_head.weight.data.fill_(math.nan))
-    systems = [Trunc(Trunc.Config(**TINY))]
-    stages = ArtifactCache(tmp_path)
-    with spoil, pytest.raises(UsageError, match="training: the validation loss is nan at step 2; lower"):
-        systems[0].fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=6, eval_steps=2, keep_best=2), stages))
-    assert not list(tmp_path.glob("checkpoint/*.partial/trainer/*"))
 
 
 def test_weights_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:

@@ -4,22 +4,21 @@ from typing import Any
 
 import pytest
 import torch
-from support.etads_networks import PAD, VARIANTS, batch, network
-from support.rescoring import COVERAGES, check_rescored
+from support.etads_networks import batch, network
 
-from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.model_builder import ModelBuilder
+from longsumbench.models.etads.attention import FocusAttention, SaliencyAttention
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import FocusAttention
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
-from longsumbench.models.etads.saliency import SaliencyAttention
-from longsumbench.models.etads.system import EtadsNetwork
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 
 def at_paper_size(**changes: Any) -> EtadsForConditionalGeneration:
     """Return the network at the paper's size, its weights never made."""
-    own = EtadsNetwork(EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **changes}))
+    own = ModelBuilder(
+        EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **changes}), EtadsForConditionalGeneration
+    )
     with torch.device("meta"):
         return EtadsForConditionalGeneration(own.model_config(50_000, (0, 1, 2)))
 
@@ -108,13 +107,3 @@ def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
     for name, weight in model.named_parameters():
         if "focus." in name or "gate." in name:
             assert 0.01 < weight.abs().max().item() <= (6 / (16 + (16 if weight.dim() == 3 else 1))) ** 0.5, name
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("penalties", COVERAGES)
-def test_every_finished_beam_has_the_score_that_it_should(variant: str, penalties: Penalties) -> None:
-    """Log-probability, length and the coverage of ungated attention, computed from scratch, give its score (1e-5)."""
-    whole, lengths = batch(23, 9, 15), (23, 9, 15)
-    alone = [{name: of[row : row + 1, :, :size] for name, of in whole.items()} for row, size in enumerate(lengths)]
-    model = network(**VARIANTS[variant])
-    assert check_rescored(model, whole, alone, penalties, beams=4, length=10, pad_token_id=PAD) >= 3

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import BartConfig, DynamicCache
+from transformers import BartConfig
 
-from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, recorded_attention
-from longsumbench.models.etads.saliency import Gate, SaliencyAttention
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, recorded_attention
+from longsumbench.models.etads.attention import SaliencyAttention
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -70,38 +70,6 @@ def test_it_equals_loops_over_the_equations(heads: int, lengths: list[int]) -> N
         torch.testing.assert_close(found[row].double(), expected)
 
 
-def dense(attention: Any, states: Tensor, source: Tensor) -> Tensor:
-    """As `loop`, in tensors of double precision that have gradients."""
-    heads, width = attention.num_heads, attention.head_dim
-
-    def projected(linear: torch.nn.Linear, x: Tensor) -> Tensor:
-        return (x.double() @ linear.weight.double().T + linear.bias.double()).view(len(x), heads, width).transpose(0, 1)
-
-    q, k, v = (
-        projected(attention.q_proj, states),
-        projected(attention.k_proj, source),
-        projected(attention.v_proj, source),
-    )
-    asked, offered = q @ attention.gate.w_h.double(), k @ attention.gate.w_s.double()
-    saliency = torch.sigmoid(asked @ offered.transpose(-1, -2))
-    selected = saliency * torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(width), -1)
-    flat = (selected @ v).transpose(0, 1).reshape(len(states), heads * width)
-    return flat @ attention.out_proj.weight.double().T + attention.out_proj.bias.double()
-
-
-def test_its_gradients_are_those_of_the_equations() -> None:
-    """The gradient of every weight is that of Eqs. 9–10 in double precision."""
-    attention, lengths = layer(2), [9, 4]
-    states, source, mask = texts(lengths, 5, 16)
-    names, weights = zip(*attention.named_parameters(), strict=True)
-    torch.testing.assert_close(dense(attention, states[0], source[0]), loop(attention, states[0], source[0]))
-    found = attention(states, key_value_states=source, attention_mask=mask)[0].square().sum()
-    expected = sum(dense(attention, states[r], source[r, :n]).square().sum() for r, n in enumerate(lengths))
-    every = zip(names, torch.autograd.grad(found, weights), torch.autograd.grad(expected, weights), strict=True)
-    for name, one, other in every:
-        assert float((one - other).abs().max()) < 1e-7 * float(other.abs().max()), name
-
-
 def test_three_tokens_by_hand() -> None:
     """One head of width 1, W_h = 2, W_s = 1, query 1, keys ln 1, ln 2, ln 3: softmax gives 1/6, 2/6, 3/6.
 
@@ -123,38 +91,6 @@ def test_three_tokens_by_hand() -> None:
     torch.testing.assert_close(found, torch.full((1, 1, 1), 2.2))
 
 
-def test_an_open_gate_is_plain_attention() -> None:
-    """Where every saliency is 1, the output is that of attention without a gate."""
-    gated, ordinary = layer(2), layer(2, kind=FoldedAttention)
-    ordinary.load_state_dict({name: value for name, value in gated.state_dict().items() if "gate" not in name})
-    states, source, mask = texts([6, 4], 3, 16)
-    gated.gate.forward = lambda queries, keys: torch.ones(*queries.shape[:3], keys.shape[2])
-    one = gated(states, key_value_states=source, attention_mask=mask)[0]
-    torch.testing.assert_close(one, ordinary(states, key_value_states=source, attention_mask=mask)[0])
-
-
-def test_saliencies_do_not_depend_on_how_the_matrices_are_applied() -> None:
-    """(Q W_h W_sᵀ) Kᵀ, as it is computed, is (Q W_h)(K W_s)ᵀ, as the paper has it."""
-    torch.manual_seed(1)
-    gate, queries, keys = Gate(3, 8), torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8)
-    written = torch.sigmoid((queries @ gate.w_h) @ (keys @ gate.w_s).transpose(-1, -2))
-    torch.testing.assert_close(gate(queries, keys), written)
-
-
-@pytest.mark.parametrize("kind", ["words", "numbers"])
-def test_masked_tokens_weigh_nothing(kind: str) -> None:
-    """What stands behind a text's end changes nothing, whichever form the mask has."""
-    attention = layer(2)
-    states, source, mask = texts([6, 4], 3, 16)
-    given = mask if kind == "words" else torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
-    alone = attention(states[1:], key_value_states=source[1:, :4])[0]
-    changed = source.clone()
-    changed[1, 4:] = 100.0
-    for of_source in (source, changed):
-        found = attention(states, key_value_states=of_source, attention_mask=given)[0]
-        torch.testing.assert_close(found[1:], alone)
-
-
 def test_it_tells_the_weights_before_the_gate() -> None:
     """Watched, it tells the softmax's weights, which sum to one: what the coverage of a search goes by."""
     attention = layer(2)
@@ -162,21 +98,3 @@ def test_it_tells_the_weights_before_the_gate() -> None:
     with recorded_attention(attention) as message:
         attention(states, key_value_states=source, attention_mask=mask)
     torch.testing.assert_close(message[0].sum(-1), torch.ones(2, 2, 3))
-
-
-def test_beams_share_keys_and_values() -> None:
-    """Three beams of a text, fed from a cache, give what each gives alone."""
-    attention = layer(2)
-    states, source, mask = texts([6, 4], 1, 16)
-    beams = states.repeat_interleave(3, 0) + torch.arange(6.0)[:, None, None]
-    cache = FoldedCache(DynamicCache(), DynamicCache())
-    first = attention(beams, key_value_states=source, attention_mask=mask, past_key_values=cache)[0]
-    again = attention(beams, key_value_states=source[:, :1], attention_mask=mask, past_key_values=cache)[0]
-    assert cache.cross_attention_cache.layers[0].keys.shape[0] == 2
-    torch.testing.assert_close(first, again)
-    for row in range(6):
-        text = row // 3
-        alone = attention(
-            beams[row : row + 1], key_value_states=source[text : text + 1], attention_mask=mask[text : text + 1]
-        )
-        torch.testing.assert_close(first[row : row + 1], alone[0])

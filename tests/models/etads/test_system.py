@@ -11,10 +11,10 @@ from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, check_search
-from longsumbench.errors import UsageError
-from longsumbench.modeling.generation import Written
+from longsumbench.core import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section
+from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.units import EncodedSentence
+from longsumbench.models.etads import system as etads
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import Etads, EtadsReader
 
@@ -93,8 +93,9 @@ def test_evidence_is_what_the_layers_computed(tmp_path: Path) -> None:
 def test_saliencies_are_those_of_the_equation(tmp_path: Path) -> None:
     """Of each token written and each read: the mean of sigmoid((W_h Q)(W_s K)ᵀ) over selecting layers and heads."""
     system = fitted(tmp_path, saliency_layers=[1, 2])
-    units, written = system.reader.units(ToySplit.of("test", 1, start=40)[0]), [7, 9, 5]
-    saliency = system.evidence(Written(units, written)).arrays["saliency"]
+    example, written = ToySplit.of("test", 1, start=40)[0], [7, 9, 5]
+    units = system.reader.units(example)
+    saliency = system.evidence(GeneratedText(example, units, written)).arrays["saliency"]
 
     ids = torch.tensor([units.ids])
     layers = [layer.encoder_attn for layer in system.model.model.decoder.layers]
@@ -123,17 +124,11 @@ def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     saliency = np.array([[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32)  # two steps
     evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
-    monkeypatch.setattr(system, "write_batch", lambda examples, decoding: [Written(read, [5, 6])])
+    system.model = None  # nothing is decoded
+    monkeypatch.setattr(etads, "generate_texts", lambda *_: [GeneratedText(example, read, [5, 6])])
     (scored,) = system.score_source([example], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]  # the second has no token, the fourth is not read
     np.testing.assert_allclose(scored.scores, [0.4, 0.65], rtol=1e-6)
-
-
-def test_the_basic_model_cannot_extract() -> None:
-    """Without saliency there are no scores, and no system without them is asked for an extract."""
-    with pytest.raises(UsageError, match="scores no sentences"):
-        check_search(Etads(EtadsConfig(**SMALL, saliency_layers=[])), Decoding(mode="extract"))
-    check_search(Etads(EtadsConfig(**SMALL)), Decoding(mode="extract"))
 
 
 def test_a_variant_keeps_the_evidence_that_it_has(tmp_path: Path) -> None:
@@ -145,24 +140,3 @@ def test_a_variant_keeps_the_evidence_that_it_has(tmp_path: Path) -> None:
         evidence = next(iter(system.summarize([example], GREEDY))).evidence
         kept[variant] = set(evidence.arrays) if evidence is not None else None
     assert kept == {"basic": None, "focus": {"focus"}, "saliency": {"saliency"}}
-
-
-def test_words_that_are_not_known_are_told_as_the_system_reads_them(tmp_path: Path) -> None:
-    """With a small vocabulary of words, the evidence shows what was read: <unk> for what is not in it."""
-    system = fitted(tmp_path, tokenizer="words", vocabulary_size=10)
-    example = replace(text("kadan zebra kadan"), id="w")
-    evidence = next(iter(system.summarize([example], GREEDY))).evidence
-    assert evidence is not None
-    assert "<unk>" in "".join(evidence.texts["source_token"])
-
-
-def test_beams_by_coverage_go_through_the_whole_system(tmp_path: Path) -> None:
-    """The paper's search writes summaries of at least the least length, the same every time."""
-    system = fitted(tmp_path, steps=30)
-    search = Decoding(
-        num_beams=4, length_norm="wu", length_penalty=0.9, coverage="summary", min_length=5, max_length=9, device="cpu"
-    )
-    examples = ToySplit.of("test", 3, start=40).examples
-    first, second = (list(system.summarize(examples, search)) for _ in range(2))
-    assert first == second
-    assert all(summary.tokens is not None and 5 <= summary.tokens <= 9 for summary in first)

@@ -8,9 +8,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, strategies as st
 
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.models.hierarchical_transformer import entities
 from longsumbench.models.hierarchical_transformer.entities import (
     available,
@@ -43,17 +42,6 @@ NAMED = {"Acme Corp": "ORG", "Paris": "GPE", "Monday": "DATE"}  # what the pipel
 def test_worked_capitals(text: str, expected: set[str]) -> None:
     """Runs of capitalised words, and what a sentence's beginning tells."""
     assert capitalised(text) == expected
-
-
-@given(st.lists(st.text(st.sampled_from("ABab .,'-(I")), max_size=4))
-def test_capitals_are_of_each_text_alone(texts: list[str]) -> None:
-    """Each paragraph's entities are its own; their words are in it and have capitals."""
-    found = find_entities("capitals", "")(texts)
-    assert found == [capitalised(text) for text in texts]
-    for text, names in zip(texts, found, strict=True):
-        for word in " ".join(names).split():
-            assert word in text
-            assert word[0].isupper()
 
 
 class StandIn:
@@ -153,33 +141,3 @@ def test_a_missing_pipeline(name: str, spacy: Any) -> None:
     with pytest.raises(EnvironmentProblem, match=r"spacy download en_core_web_sm, or choose model\.entities=capitals$"):
         find_entities("spacy", name)
     assert spacy.loaded == []
-
-
-def test_a_broken_pipeline(spacy: Any, folder: str) -> None:
-    """Whatever a pipeline raises is reported in one line."""
-
-    def load(name: str, exclude: Sequence[str]) -> None:
-        raise ValueError("no such\ncomponent")
-
-    spacy.load = load
-    with pytest.raises(EnvironmentProblem, match=r"\(no such component\): choose model\.entities=capitals$"):
-        find_entities("spacy", folder)
-
-
-def test_a_pipeline_that_finds_nothing(spacy: Any, folder: str) -> None:
-    """A pipeline without a component that finds entities is refused: its graph would have no edges."""
-    spacy.pipeline = StandIn(assigns=["token.tag"])
-    with pytest.raises(UsageError, match=r"finds no entities: choose another, or choose model\.entities=capitals"):
-        find_entities("spacy", folder)
-
-
-def test_a_paragraph_that_is_too_long_for_spacy(spacy: Any, folder: str) -> None:
-    """A longer text than spaCy takes is a data error before it is read."""
-    with pytest.raises(DataError, match=r"1,001 characters, but spaCy reads at most 1,000: .*model\.entities=capitals"):
-        find_entities("spacy", folder)(["short", "x" * 1_001])
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    """There are two kinds, and the nearest is named."""
-    with pytest.raises(UsageError, match=r"model\.entities=spacey \(did you mean 'spacy'\?\)"):
-        find_entities("spacey", "")

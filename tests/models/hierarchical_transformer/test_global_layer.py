@@ -155,34 +155,8 @@ def test_a_graph_by_hand() -> None:
     torch.testing.assert_close(normalized(graph, real)[0, :2], expected)
 
 
-@pytest.mark.parametrize("official", [False, True])
-def test_the_softmax_as_a_graph(official: bool) -> None:
-    """A graph equal to the learned head's weights gives what the learned head gives."""
-    one, (states, paragraphs, _) = layer(official), packed()
-    learned = one.self_attn(one.self_attn_layer_norm(states), paragraphs, None)[1][:, 0]
-    graph = normalized(learned.masked_fill(~paragraphs.real[:, None], 0.0), paragraphs.real)
-    with_graph = one(states, paragraphs, graph)
-    torch.testing.assert_close(with_graph, one(states, paragraphs, None))
-    assert not torch.allclose(one(states, paragraphs, graph.flip(-1)), with_graph)
-
-
 @pytest.mark.parametrize("shape", [(1, 3, 3), (1, 2, 3), (2, 2, 2)])
 def test_a_graph_of_the_wrong_size(shape: tuple[int, ...]) -> None:
     """A graph that has not a row and a column for each paragraph is refused."""
     with pytest.raises(UsageError, match="does not fit 2 paragraphs: it needs a row and a column each"):
         network().model.encoder(**batch([3, 2]), unit_graph=torch.ones(shape))
-
-
-def test_paragraphs_of_any_length_are_pooled_alike() -> None:
-    """However paragraphs are dealt into pieces, each one's tokens are found, all of them and no others."""
-    model = network(d_model=WIDTH, encoder_attention_heads=HEADS, pooling_heads=HEADS)
-    given = batch([300, 1, 0, 2, 40], [7, 90])
-    table = model.model.encoder.encode(given["input_ids"], given["unit_mask"])
-    paragraphs = PackedParagraphs.of(table)
-    assert sorted(int(one) for piece in paragraphs.pieces for one in piece.indices) == list(range(6))
-    numbers = paragraphs.owners.float()[:, None].expand(-1, WIDTH)  # every token holds its paragraph's number
-    for piece in paragraphs.pieces:
-        held = numbers[piece.rows][piece.mask][:, 0]
-        assert torch.equal(held, piece.indices.repeat_interleave(piece.mask.sum(-1)).float())
-    sizes = table.lengths[table.lengths > 0]
-    assert torch.equal(torch.bincount(paragraphs.owners), sizes)

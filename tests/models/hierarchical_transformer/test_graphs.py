@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import combinations
 from math import log, sqrt
 
 import numpy as np
@@ -80,17 +79,6 @@ def test_discourse_is_the_appendix_pair_by_pair(data: st.DataObject, texts: list
     assert np.array_equal(graph, graph.T)
 
 
-@given(st.data(), PARAGRAPHS)
-def test_graphs_follow_their_paragraphs(data: st.DataObject, texts: list[str]) -> None:
-    """In another order the paragraphs have the same edges."""
-    order = data.draw(st.permutations(range(len(texts))))
-    places: list[Place] = [(0, number) for number in range(len(texts))]
-    mixed, moved = [texts[index] for index in order], [places[index] for index in order]
-    swap = np.ix_(order, order)
-    assert np.array_equal(similarity_graph(mixed), similarity_graph(texts)[swap])
-    assert np.array_equal(discourse_graph(mixed, moved, CAPITALS), discourse_graph(texts, places, CAPITALS)[swap])
-
-
 @given(PARAGRAPHS)
 def test_absent_paragraphs_change_nothing(texts: list[str]) -> None:
     """Empty paragraphs have rows and columns of zeros; the others' edges are as without them."""
@@ -118,22 +106,6 @@ def test_worked_similarity() -> None:
     cosine = sqrt(shared / (shared + own))
     expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
     assert similarity_graph(["Red fox.", "red fox den", "red hen"]) == pytest.approx(np.array(expected))
-
-
-def test_an_edge_of_exactly_the_least_similarity_stays() -> None:
-    """Of six paragraphs each two share one word of five: 0.2, which stays; with a sixth word each: below, removed."""
-    pairs = list(combinations(range(6), 2))
-    texts = [" ".join(f"w{pair[0]}{pair[1]}" for pair in pairs if own in pair) for own in range(6)]
-    assert similarity_graph(texts) == pytest.approx(np.full((6, 6), 0.2) + 0.8 * np.eye(6))
-    assert np.array_equal(similarity_graph([f"{text} x{own}" for own, text in enumerate(texts)]), np.eye(6))
-
-
-def test_copies_and_a_lone_paragraph() -> None:
-    """Copies among others are 1 alike; of copies alone no word weighs, and each is like itself only."""
-    assert np.array_equal(similarity_graph(["red", "fox", "red"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
-    assert np.array_equal(similarity_graph(["red", "red"]), np.eye(2))
-    assert np.array_equal(similarity_graph(["red"]), [[1]])
-    assert similarity_graph([]).shape == discourse_graph([], [], CAPITALS).shape == (0, 0)
 
 
 def test_worked_discourse() -> None:
@@ -167,11 +139,6 @@ def test_a_marker_counts_at_the_beginning(marker: str) -> None:
         assert is_marked(text)
     for text in (f"{marker}s we", f"We {marker} we", marker[:-1], f"un{marker} we", ""):
         assert not is_marked(text)
-
-
-def test_the_markers_are_the_papers() -> None:
-    """There are 36, each once."""
-    assert len(DISCOURSE_MARKERS) == len(set(DISCOURSE_MARKERS)) == 36
 
 
 @pytest.mark.skipif(not PAPER.is_file(), reason=SHARED_FOLDER)

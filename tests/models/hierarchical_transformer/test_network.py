@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from support.hierarchical_networks import PAD, VARIANTS, batch, labels, network
-from support.rescoring import COVERAGES, check_rescored
+from support.hierarchical_networks import PAD, batch, labels, network
 from torch import Tensor
 
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
-from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
@@ -22,26 +20,9 @@ pytestmark = pytest.mark.usefixtures("float64")
 EXAMPLES = [[5, 3, 0, 7], [2, 6], [4]]
 
 
-def part(given: dict[str, Tensor], row: int, paragraphs: int, length: int) -> dict[str, Tensor]:
-    """Return an example of a batch, alone and without padding."""
-    alone = {name: given[name][row : row + 1, :paragraphs, :length] for name in ("input_ids", "unit_mask")}
-    if "unit_graph" in given:
-        alone["unit_graph"] = given["unit_graph"][row : row + 1, :paragraphs, :paragraphs]
-    return alone
-
-
 def close(actual: Tensor, expected: Tensor) -> None:
     """Compare what single precision can tell apart."""
     torch.testing.assert_close(actual, expected)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_an_absent_paragraph_is_not_there(variant: str) -> None:
-    """What is where the mask is False is never read, in a paragraph and in the place of one."""
-    model, given, target = network(**VARIANTS[variant]), batch(*EXAMPLES), labels(6, 6, 6)
-    other = given["input_ids"].masked_fill(~given["unit_mask"], 17)
-    logits = model(**given, labels=target).logits
-    assert torch.equal(model(input_ids=other, unit_mask=given["unit_mask"], labels=target).logits, logits)
 
 
 def memory(model: Any, given: dict[str, Tensor]) -> Tensor:
@@ -92,14 +73,6 @@ def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
     close(memory(flat, given), encoder.last_norm(states)[0])
 
 
-@pytest.mark.parametrize("penalties", [Penalties("wu", 0.4), *COVERAGES[:2]], ids=str)
-def test_finished_beams_are_worth_what_they_say(penalties: Penalties) -> None:
-    """Every finished beam of a ragged batch has the score that is computed from scratch."""
-    given = batch(*EXAMPLES, graph=True)
-    alone = [part(given, row, len(sizes), max(sizes)) for row, sizes in enumerate(EXAMPLES)]
-    assert check_rescored(network(), given, alone, penalties, beams=4, length=9, pad_token_id=PAD) >= 3
-
-
 def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
     """Opened with global layers, a checkpoint without any: its new matrices of heads are Xavier's, not garbage."""
     network(global_layers=0).save_pretrained(tmp_path)
@@ -107,30 +80,6 @@ def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
     heads = {name: one for name, one in model.named_parameters() if "global_layers" in name and one.dim() == 3}
     assert len(heads) == 4
     assert all(0.3 < one.abs().max().item() <= (6 / 16) ** 0.5 for one in heads.values())
-
-
-@pytest.mark.parametrize("variant", ["paper", "official"])
-def test_memory_saved_changes_no_gradient(variant: str) -> None:
-    """Gradient checkpointing gives the same gradients."""
-    norms = []
-    for checkpointed in (False, True):
-        model = network(**VARIANTS[variant]).train()
-        if checkpointed:
-            getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()
-        model(**batch(*EXAMPLES, graph=True), labels=labels(5, 8, 4)).loss.backward()
-        norms.append({name: weight.grad.to_dense().norm().item() for name, weight in model.named_parameters()})
-    assert norms[0] == pytest.approx(norms[1], rel=1e-4, abs=1e-6)
-
-
-@pytest.mark.parametrize("examples", [[[0], [3, 2]], [[0], [0]]])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_an_example_without_text(variant: str, examples: list[list[int]]) -> None:
-    """An example without any paragraph, alone or next to others, gives finite logits and gradients."""
-    model = network(**VARIANTS[variant]).train()
-    output = model(**batch(*examples), labels=labels(3, 3))
-    output.loss.backward()
-    assert output.logits.isfinite().all()
-    assert all(one.grad is None or one.grad.to_dense().isfinite().all() for one in model.parameters())
 
 
 def test_the_releases_smoothing_by_hand() -> None:

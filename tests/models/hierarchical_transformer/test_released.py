@@ -266,7 +266,7 @@ def test_states_of_the_decoder_and_what_it_predicts(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_positions(case: str) -> None:
+def test_positions_are_those_of_the_release(case: str) -> None:
     """Positions are the release's tables, of a half or of the whole width."""
     weights = load_file(FOLDER / f"{flat(case)}weights.safetensors")
     constants = {name: one.double() for name, one in weights.items()}
@@ -285,7 +285,7 @@ def loss(model: Any, case: str) -> Tensor:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_losses(case: str) -> None:
+def test_losses_are_those_of_the_release(case: str) -> None:
     """The cross-entropy, and in training the loss smoothed as the release smooths, are the release's."""
     expected, model = described(case), network(case, label_smoothing=0.1)
     assert loss(model, case).item() == pytest.approx(expected["loss_sum_nll"], abs=1e-4)
@@ -293,7 +293,7 @@ def test_losses(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_gradients(case: str) -> None:
+def test_gradients_are_those_of_the_release(case: str) -> None:
     """The gradient of every weight is as large as the release's; where theirs is noise, so is ours."""
     model, wanted = network(case, label_smoothing=0.1).train(), described(case)
     (loss(model, case) / wanted["n_tokens"]).backward()
@@ -309,7 +309,7 @@ SEARCHES = [(case, number) for case, count in NUM_SEARCHES.items() for number in
 
 
 @pytest.mark.parametrize(("case", "number"), SEARCHES)
-def test_summaries(case: str, number: int) -> None:
+def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
     """Greedy search writes the release's ids; what its beams found has, with our logits, the score it had there."""
     search, model, inputs = described(case)["generation"][number], network(case), read(case)
     if search["beam_size"] == 1 and search["alpha"] == 0:
@@ -335,7 +335,7 @@ def test_an_example_alone() -> None:
 
 
 @pytest.mark.parametrize("factor", [2, 3])
-def test_the_schedule(factor: int) -> None:
+def test_the_schedule_is_that_of_the_release(factor: int) -> None:
     """Noam's schedule gives the release's learning rates, with the paper's factor and with the release's."""
     rate = learning_rate(Recipe(schedule="noam", learning_rate=factor, warmup_steps=8000), 256)
     for step, expected in meta("ragged_b2")["noam_lr_at_step"][f"lr={factor},d=256,warmup=8000"].items():

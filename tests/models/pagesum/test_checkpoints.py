@@ -9,26 +9,20 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
-from packaging.version import Version
 from support.pagesum_networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 from support.tiny_bert import write_bert
-from support.toys import ToySplit, example, tiny_recipe, write_jsonl
+from support.toys import ToySplit, tiny_recipe
 from torch import Tensor
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.cli.main import main
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
-from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling import checkpoints as pretrained
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
 BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")
@@ -66,7 +60,7 @@ def written(system: PageSum) -> list[str]:
 
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
-    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).network.initial_model(None)
+    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(None)
 
 
 def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -151,19 +145,6 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
         assert torch.equal(model.get_parameter(name), weight.float()), name
 
 
-def test_training_drops_what_bart_drops(tmp_path: Path) -> None:
-    """From one seed, a page's states in training are stock BART's: every kind of dropout that a checkpoint has acts."""
-    if Version(transformers.__version__) < Version("5.23"):
-        pytest.skip("the BART of earlier versions of transformers draws more random numbers")
-    stock(activation_dropout=0.2, attention_dropout=0.1).save_pretrained(tmp_path)
-    bart = BartForConditionalGeneration.from_pretrained(tmp_path, dropout=0.3)
-    states = []
-    for model, inputs in ((opened(tmp_path, dropout=0.3), batch((8,))), (bart, of_stock(batch((8,))))):
-        torch.manual_seed(4)
-        states.append(model.double().train().model.encoder(**inputs).last_hidden_state.view(8, -1))
-    torch.testing.assert_close(*states)
-
-
 def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """Fitted from a folder it has its tokenizer and sizes, learns on, and writes the same when saved and loaded."""
     start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
@@ -213,37 +194,6 @@ def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: P
     assert num_trainings(stages) == 2
 
 
-def sweep(folder: Path, start: Path) -> list[RunRecord]:
-    """Run PageSum from a checkpoint with pages of two sizes, as a user does; return the records of all runs so far."""
-    toy = write_jsonl(folder / "toy", train=8, validation=2, test=2)
-    pages = ["model.page_size=8,16", "model.max_input_tokens=32", "model.decode_length=16"]
-    train = ["train.max_steps=1", "train.accumulation=1", "train.batch_size=4"]
-    decode = ["decode.max_length=8", "decode.num_beams=1", "decode.reference_evidence=true"]
-    where = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={folder / 'results'}", "score.resamples=100"]
-    assert (
-        main(["run", "-m", "model=pagesum", "scale=paper", f"model.init={start}", *pages, *train, *decode, *where]) == 0
-    )
-    found = Results(folder / "results").records("jsonl")
-    ours = [record for record in found if record.config["model"]["name"] == "pagesum"]
-    return sorted(ours, key=lambda record: record.config["model"]["page_size"])
-
-
-def test_a_sweep_over_page_sizes(checkpoint: Path, tmp_path: Path) -> None:
-    """The command makes a run of each size, as Table 6 has them; from the checkpoint elsewhere, it finds both done."""
-    records = sweep(tmp_path, checkpoint)
-    assert [record.config["model"]["page_size"] for record in records] == [8, 16]
-    assert {record.config["model"]["split"] for record in records} == {"tokens"}
-    moved = shutil.copytree(checkpoint, tmp_path / "moved")
-    assert sweep(tmp_path, moved) == records
-    for record in records:
-        folder = Results(tmp_path / "results").find(record.run_id) / "evidence"
-        assert kept_places(folder, of_references=True) == {0, 1}
-        pages = len(read_evidence(folder, 1)[1].texts["unit"])
-        assert 1 < pages <= 32 // record.config["model"]["page_size"]
-    notes = (tmp_path / "results" / "leaderboard" / "jsonl.md").read_text(encoding="utf-8")
-    assert f"From a checkpoint: pagesum ({checkpoint.name})." in notes
-
-
 def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is no folder is fetched from the hub, once, and is then as the folder is."""
     asked: list[tuple[str, bool]] = []
@@ -257,16 +207,6 @@ def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: ArtifactCache, monkey
     system = fitted("somebody/bart-of-these-tests", stages)
     assert asked == [("somebody/bart-of-these-tests", False)]
     assert system.identity() == fitted(checkpoint, stages).identity()
-
-
-def test_the_hub_without_a_network(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the default checkpoint is not on this machine and cannot be fetched, the machine is to blame."""
-    monkeypatch.setattr(pretrained, "unreachable", lambda: "no cable")
-    with pytest.raises(EnvironmentProblem, match=r"model\.init=nobody/has-bart.*no cable.*give a folder") as caught:
-        fitted("nobody/has-bart", stages)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(UsageError, match=r"model\.init=no/such/folder is neither a folder nor a model"):
-        fitted("no/such/folder", stages)
 
 
 def t5(folder: Path) -> Path:
@@ -364,14 +304,3 @@ def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: Artifact
     (summary,) = system.summarize([masked], replace(BEAMS, reference_evidence=True))
     assert summary.evidence is not None
     assert "<mask>" in "".join(summary.evidence.texts["reference_step"])
-
-
-def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: ArtifactCache) -> None:
-    """Pages and summaries of as many tokens as there are positions are read and written."""
-    longest = SIZES["max_position_embeddings"]
-    split = {"page_size": longest, "num_pages": 2, "decode_length": longest}
-    system = fitted(checkpoint, stages, steps=1, **split)
-    long = example(1, sentences=20)
-    assert [len(page) for page in system.reader.units(long).ids] == [longest, longest]
-    (summary,) = system.summarize([long], Decoding(min_length=longest, device="cpu"))
-    assert summary.tokens == longest

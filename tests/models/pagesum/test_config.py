@@ -42,33 +42,6 @@ def test_the_split_that_settings_ask_for(given: dict[str, Any], split: str, page
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"page_size": 128},
-        {"num_pages": 3, "page_size": 128},
-        {"split": "sentences", "page_size": 128},
-        {"split": "tokens"},
-        {"locality": "discourse", "max_pages": 2},
-        {"locality": "document", "page_size": 128, "decoding": "global"},
-        {"init": "random", "size": "base", "d_model": 32, "num_heads": 2},
-    ],
-)
-def test_settled_settings_settle_to_themselves(given: dict[str, Any]) -> None:
-    """What a record or a checkpoint keeps of the settings gives the same settings again."""
-    config = PageSumConfig(**given)
-    assert PageSumConfig(**asdict(config)) == config
-    assert build_settings(PageSumConfig, asdict(config), "model.") == config
-
-
-def test_a_dimension_given_goes_before_the_size() -> None:
-    """BART-base with a width of 64 has that width, and all else of BART-base; without a size it is BART-large."""
-    config = PageSumConfig(init="random", size="base", d_model=48)
-    assert {name: config.dimension(name) for name in SIZES["base"]} == {**SIZES["base"], "d_model": 48}
-    assert PageSumConfig().dimension("encoder_layers") == 12
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"size": "base"}, r"model\.size=base goes with model\.init=random"),

@@ -6,7 +6,6 @@ from itertools import chain, count
 
 import pytest
 from hypothesis import given, strategies as st
-from support.waiting import assert_linear
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units
@@ -108,15 +107,6 @@ def test_the_span_of_a_page_has_the_sentences_that_begin_on_it(
     assert found == [[token for token in page if token in begins] for page in text_of(units)]
 
 
-@every_splitter
-@given(TEXTS)
-def test_with_room_for_all_nothing_is_cut(split: Callable[[list[Text], int, int], Units], texts: list[Text]) -> None:
-    """With generous limits every token of the source is on a page, and only what has no tokens is in the ledger."""
-    units = split(texts, 50, 1000)
-    assert list(chain.from_iterable(text_of(units))) == [token for text in texts for s in text for token in s.ids]
-    assert {cut.cause for cut in units.truncation.cuts} <= {"tokenizer"}
-
-
 @given(TEXTS, LIMITS)
 def test_spatial_pages_are_as_even_as_can_be(texts: list[Text], num_pages: int) -> None:
     """Sentence counts differ by at most one, never rise, and pages are absent only without sentences."""
@@ -146,18 +136,6 @@ def test_token_pages_are_slices(texts: list[Text], num_pages: int, room: int) ->
     assert list(units.ids) == [row[start : start + room] for start in range(0, len(row), room)][:num_pages]
 
 
-@every_splitter
-@given(TEXTS, LIMITS, LIMITS)
-def test_a_word_counts_where_it_ends(
-    split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
-) -> None:
-    """Counted one by one: of w words in t tokens the k-th ends with token ⌈k · t / w⌉, and is on that token's page."""
-    every = [s for text in texts for s in text if s.ids]
-    ends = [s.ids[-(-k * len(s.ids) // s.words) - 1] for s in every for k in range(1, s.words + 1)]
-    units = split(texts, most, size)
-    assert list(units.words) == [sum(map(page.count, ends)) for page in units.ids]
-
-
 @given(TEXTS, st.lists(st.integers(0, 4), min_size=1), LIMITS, LIMITS)
 def test_discourse_pages_are_name_and_text(texts: list[Text], lengths: list[int], most: int, size: int) -> None:
     """Every page is the first tokens of a name followed by its section; only sections with text have one."""
@@ -169,15 +147,6 @@ def test_discourse_pages_are_name_and_text(texts: list[Text], lengths: list[int]
     assert list(units.ids) == [ids[:size] for ids in whole[:most]]
 
 
-@given(TEXTS, LIMITS, LIMITS)
-def test_document_pages_are_the_heads_of_documents(texts: list[Text], most: int, size: int) -> None:
-    """Every page is the first tokens of a document; only documents with text have one."""
-    whole = {index: [token for s in text for token in s.ids] for index, text in enumerate(texts)}
-    units = document_pages(texts, most, size)
-    pages = [(index, ids[:size]) for index, ids in whole.items() if ids][:most]
-    assert list(zip(units.documents, units.ids, strict=True)) == pages
-
-
 def test_worked_spatial_pages() -> None:
     """10 sentences of 2 tokens, 6 in the first document, go 3, 3, 2, 2 to 4 pages; the last two begin in the second."""
     sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
@@ -185,22 +154,6 @@ def test_worked_spatial_pages() -> None:
     assert units.ids == (list(range(6)), list(range(6, 12)), list(range(12, 16)), list(range(16, 20)))
     assert (units.documents, units.words) == ((0, 0, 1, 1), (3, 3, 2, 2))
     assert units.truncation == Truncation(20, 10)
-
-
-def test_worked_official_pages() -> None:
-    """The paper's code deals 10 sentences 2, 2, 2, 4; of 3 it puts all on the last page, the only one there is."""
-    sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
-    pages = spatial_pages([sentences], num_pages=4, page_size=9, official=True)
-    assert list(map(len, pages.ids)) == [4, 4, 4, 8]
-    few = spatial_pages([sentences[:3]], num_pages=4, page_size=9, official=True)
-    assert few == Units(([0, 1, 2, 3, 4, 5],), (0,), (3,), Truncation(6, 3), spans=((0, 3),))
-
-
-def test_fewer_sentences_than_pages() -> None:
-    """Three sentences make three of seven pages; one without tokens makes none, its word lost to the tokenizer."""
-    units = spatial_pages([[sentence(2, 1), sentence(0, 1)], [sentence(1, 1), sentence(3, 2)]], 7, 1024)
-    ledger, spans = Truncation(6, 5, (Cut("tokenizer", 0, 1),)), ((0, 1), (1, 3), (3, 4))
-    assert units == Units(([0, 1], [0], [0, 1, 2]), (0, 1, 1), (1, 1, 2), ledger, spans=spans)
 
 
 def test_worked_page_size() -> None:
@@ -226,20 +179,6 @@ def test_worked_discourse_pages() -> None:
     assert units.truncation == Truncation(15, 12, (Cut("page_size", 2, 2), Cut("max_pages", 6, 5)))
 
 
-def test_a_name_may_fill_its_page() -> None:
-    """A name as long as the page is read, cut to it; its text is cut whole."""
-    units = discourse_pages([(name(0, 1, 2), [sentence(2, 2)])], [0], max_pages=8, page_size=2)
-    assert units == Units(([-1, -2],), (0,), (0,), Truncation(2, 2, (Cut("page_size", 2, 2),)), spans=((0, 0),))
-
-
-def test_worked_document_pages() -> None:
-    """Three documents, the first without text, on one page of 3 tokens: the second's first 3, the third not at all."""
-    documents = [[], [sentence(2, 2), sentence(2, 1, first=2)], [sentence(5, 4)]]
-    units = document_pages(documents, max_pages=1, page_size=3)
-    assert (units.ids, units.documents, units.words) == (([0, 1, 2],), (1,), (2,))
-    assert units.truncation == Truncation(9, 7, (Cut("page_size", 1, 1), Cut("max_pages", 5, 4)))
-
-
 @pytest.mark.parametrize(("page_size", "num_pages"), [(128, 32), (256, 16), (512, 8), (1024, 4)])
 def test_table_6(page_size: int, num_pages: int) -> None:
     """4096 tokens of input are 32, 16, 8 or 4 pages, all full, each with two special tokens; the rest is left out."""
@@ -258,29 +197,3 @@ def test_worked_token_pages() -> None:
     assert units.spans == ((0, 1), (1, 2))
     assert units.truncation == Truncation(11, 7, (Cut("max_input_tokens", 3, 2),))
     assert token_pages(encoded, page_size=6, max_input_tokens=18).documents == (0, 0, 1)
-
-
-def test_an_input_below_a_page_is_a_page() -> None:
-    """Where not even one page goes into the input's tokens, one is filled."""
-    units = token_pages([[sentence(9, 9)]], page_size=6, max_input_tokens=5)
-    ledger = Truncation(9, 9, (Cut("max_input_tokens", 5, 5),))
-    assert units == Units(([0, 1, 2, 3],), (0,), (4,), ledger, spans=((0, 1),))
-
-
-def test_no_text_makes_no_pages() -> None:
-    """An example without text has no page, however it is split."""
-    for split in SPLITTERS.values():
-        assert split([[], []], 4, 8) == Units((), (), (), Truncation(0, 0))
-
-
-@pytest.mark.parametrize("splitter", SPLITTERS)
-@pytest.mark.parametrize("pieces", ["sentences", "one piece"])
-def test_long_texts_take_linear_time(splitter: str, pieces: str) -> None:
-    """400,000 tokens, in sentences or in one piece, are on their pages in time that grows as the length does."""
-
-    def split(tokens: int) -> Units:
-        text = [sentence(25, 20) for _ in range(tokens // 25)] if pieces == "sentences" else [sentence(tokens, tokens)]
-        return SPLITTERS[splitter]([text], 4000, 126)
-
-    assert split(400_000).truncation.tokens == 400_000
-    assert_linear(split, 400_000)

@@ -137,7 +137,7 @@ def loss(model: Any, case: str) -> Tensor:
 
 
 @pytest.mark.parametrize(("case", "fidelity"), FIDELITIES)
-def test_losses(case: str, fidelity: str) -> None:
+def test_losses_are_those_of_the_release(case: str, fidelity: str) -> None:
     """The cross-entropy and the smoothed loss of training are the release's."""
     expected, model = meta()["cases"][case], network(fidelity, label_smoothing=0.1)
     assert loss(model, case).item() == pytest.approx(expected["loss_eps0"], abs=1e-4)
@@ -145,7 +145,7 @@ def test_losses(case: str, fidelity: str) -> None:
 
 
 @pytest.mark.parametrize(("case", "fidelity"), FIDELITIES)
-def test_gradients(case: str, fidelity: str) -> None:
+def test_gradients_are_those_of_the_release(case: str, fidelity: str) -> None:
     """The gradient of every weight is as large as the release's; where theirs is noise, so is ours."""
     model = network(fidelity, label_smoothing=0.1).train()
     loss(model, case).backward()
@@ -165,7 +165,7 @@ def searched(case: str, number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", range(NUM_SEARCHES))
 @pytest.mark.parametrize("case", CASES)
-def test_summaries(case: str, number: int) -> None:
+def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
     """Greedy search writes the release's ids; so does beam search, except where the rules of search differ."""
     wanted = searched(case, number)
     arguments = {name: value for name, value in wanted["args"].items() if value or name != "no_repeat_ngram_size"}

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from support.toys import TINY_FOR_ALL, ToySplit, build_tiny, example, fit_tiny, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, build_tiny, example, fit_tiny
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Cut, Decoding, Document, Example, FitContext, Section, check_search
-from longsumbench.errors import DataError, UsageError
+from longsumbench.core import Cut, Decoding, Document, Example, Section, check_search
+from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
+from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.pagesum.config import PageSumConfig
-from longsumbench.models.pagesum.reader import PageReader
+from longsumbench.models.pagesum.pages import PageReader
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.runs.plan import check_evidence
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
 KNOWN = PageSumConfig.__dataclass_fields__
@@ -173,7 +173,7 @@ def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path
 def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
     """Return the confidences of an example's pages when a decoder's input is fed as a whole: [P, T]."""
     with torch.no_grad():
-        pages = system.model.model.encoder(**system.reader.collate([system.reader.units(one)]))
+        pages = system.model.model.encoder(**collate_units(system.reader, [system.reader.units(one)]))
         weights: torch.Tensor = system.model.decode(pages, fed[None]).unit_scores
     return weights[0, :, 0]
 
@@ -223,42 +223,6 @@ def test_evidence_of_the_reference(fidelity: str, stages: ArtifactCache) -> None
     assert one.references[0][0].startswith("".join(texts).strip())
 
 
-def test_evidence_of_an_example_without_references(stages: ArtifactCache) -> None:
-    """A user's own text has no reference: what is looked at for it has no steps."""
-    system = fitted(stages, steps=0)
-    one = Example("x", None, None, TEXTS[0].documents, ())
-    (summary,) = system.summarize([one], Decoding(max_length=6, reference_evidence=True, device="cpu"))
-    assert summary.evidence.arrays["reference_confidence"].shape == (2, 0)
-
-
-def test_evidence_of_the_longest_summary(stages: ArtifactCache) -> None:
-    """A summary of decode_length tokens, as many as there are positions, has evidence for each of them."""
-    system = fitted(stages, steps=0)
-    longest = TINY["decode_length"]
-    assert system.model.config.max_position_embeddings == longest
-    for beams in (1, 3):
-        (summary,) = system.summarize([TEXTS[0]], Decoding(num_beams=beams, min_length=longest, device="cpu"))
-        assert summary.tokens == longest
-        assert summary.evidence.arrays["confidence"].shape[1] == longest - 1
-
-
-def test_global_decoding_keeps_no_evidence(stages: ArtifactCache) -> None:
-    """One decoder that reads all pages weighs none of them: there is nothing to keep, asked for or not."""
-    system = fitted(stages, steps=0, decoding="global")
-    assert not system.keeps_evidence
-    assert PageSum(PageSumConfig()).keeps_evidence
-    (summary,) = system.summarize(TEXTS[:1], BEAMS)
-    assert summary.evidence is None
-
-
-def test_evidence_that_nobody_keeps_is_refused() -> None:
-    """Asking global decoding what it looks at for the reference is wrong usage; of pages it can be asked."""
-    asked = Decoding(reference_evidence=True)
-    check_evidence(PageSum(PageSumConfig()), asked)
-    with pytest.raises(UsageError, match=r"decode\.reference_evidence=true: .*these settings, keeps no evidence"):
-        check_evidence(PageSum(PageSumConfig(decoding="global")), asked)
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> PreTrainedTokenizerBase:
     """A tokenizer that has hardly more than the 256 bytes."""
@@ -272,12 +236,6 @@ def test_the_texts_of_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerB
     texts = list(token_texts(tokenizer, ids))
     assert len(texts) == len(ids)
     assert "".join(texts) == tokenizer.decode(ids, skip_special_tokens=True)
-
-
-@given(st.lists(st.integers(0, 279), max_size=12))
-def test_the_texts_of_any_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> None:
-    """So it is for bytes that make no character, at the end, too: an untrained network writes such ones."""
-    assert "".join(token_texts(tokenizer, ids)) == tokenizer.decode(ids, skip_special_tokens=True)
 
 
 def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
@@ -299,11 +257,3 @@ def test_texts_without_what_a_locality_asks_for(
     with pytest.raises(UsageError, match=message):
         fitted(stages, split, locality=locality)
     assert not list(stages.root.glob("*/*"))
-
-
-@pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
-def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Path, stages: ArtifactCache) -> None:
-    """Without a training split there is nothing to learn from, whatever the locality."""
-    system = PageSum(PageSumConfig(**{**TINY, "locality": locality}))
-    with pytest.raises(DataError, match="learns from a training split"):
-        system.fit(FitContext(None, None, tiny_recipe(), stages))

@@ -13,10 +13,10 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import chat_ids, chat_text
+from longsumbench.models.prompt.engine import Message, chat_ids, chat_text
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
-from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK
+from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage
 from longsumbench.runs.run_id import config_identity
 
 API = {"engine": "api", "tokenizer": "gpt2"}
@@ -64,7 +64,7 @@ def test_template_and_question_survive(
     system = prompted(engine, truncate=policy, input_length=empty + room)
     (summary,) = summarize(system, example)
 
-    whole = system._passage(example).text
+    whole = Passage.of_example(example, system.prompt_of(example).label).text
     assert all(engine.count(one.messages) <= empty + room for one in engine.asked)
     kept = [kept_text(one.messages[0]["content"], name, query) for one in engine.asked]
     ledger = summary.truncation
@@ -258,26 +258,11 @@ def test_a_limit_below_the_length_is_reported(words: int, reported: bool, tmp_pa
     assert any("model.decode_length=100 is short for" in line for line in log_lines) == reported
 
 
-def test_stages_end_unless_answers_are_a_fifth_shorter() -> None:
-    """Answers that are only a little shorter than their text are not summarized again."""
-
-    def shorter(text: str) -> str:
-        words = kept_text(text, "document", None).split()
-        return " ".join(words[: -(-len(words) * 9 // 10)])
-
-    engine = EchoEngine(reply=shorter)
-    system = prompted(engine, truncate="stages", input_length=220, decode_length=9_000)
-    (summary,) = summarize(system, text_example([[f"{word} " * 20 + "end."] for word in WORDS]))
-    assert summary.counts["requests"] == len(engine.asked) > 1
-    assert len(summary.text.split()) > 0.8 * 21 * len(WORDS)
-    assert not summary.complete
-
-
 def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
     """Examples of the training split are earlier turns with their own lengths; the seed draws them; the text is cut."""
     train = {one.sentences().__next__() for one in ToySplit.of("train", 24)}
 
-    def messages(seed: int, **settings: object) -> tuple[dict[str, str], ...]:
+    def messages(seed: int, **settings: object) -> tuple[Message, ...]:
         engine = EchoEngine()
         system = fitted(prompted(engine, shots=2, input_length=1_500, **settings), tmp_path, seed=seed)
         (summary,) = summarize(system, text_example([["kadan lohit. " * 500]]))
@@ -400,7 +385,7 @@ def test_a_server_without_tokenizer_gets_the_whole_text() -> None:
     assert "kadan " * 499 in engine.asked[0].messages[0]["content"]
     assert (summary.text, summary.truncation) == ("x 12345678", None)
     assert summary.counts["thinking_tokens"] == 1
-    assert system.source_ledger(example) is None
+    assert system.ledgers(example) == (None, None)
 
 
 def test_a_query_that_is_missing_is_named() -> None:

@@ -47,7 +47,7 @@ def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) ->
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of each architecture; its card has settings that no answer may depend on."""
-    card = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
+    card: dict[str, Any] = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
     return write_causal(tmp_path_factory.mktemp("causal") / request.param, request.param, **card)
 
 
@@ -169,7 +169,7 @@ def test_chat_marks_are_no_text(tmp_path: Path) -> None:
     assert opened._text(ids) == tokenizer.decode(ids, skip_special_tokens=True) == "lohit mihit nudan<tool>"
 
 
-def test_facts_and_identity(tmp_path: Path) -> None:
+def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:
     """Facts have name and size; the identity is that of the files, not of their place."""
     opened = engine(causal_folder())
     copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
@@ -200,12 +200,6 @@ def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for thinking, shown in ((None, ""), (True, "True"), (False, "False")):
         assert engine(folder, thinking=thinking).count(message) == len(tokenizer(f"lohit{shown}")["input_ids"])
-
-
-def test_data_types(tmp_path: Path) -> None:
-    """The weights have the type of the checkpoint, or of the settings."""
-    assert engine(causal_folder()).network.dtype == torch.float32
-    assert engine(causal_folder(), dtype="bfloat16").network.dtype == torch.bfloat16
 
 
 def without_file(folder: Path, name: str) -> Path:

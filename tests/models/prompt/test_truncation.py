@@ -33,7 +33,8 @@ def long_text(paragraphs: list[list[str]], kind: str, room: int) -> LongText:
 
 def spans_of_tokens(text: str, kind: str) -> list[tuple[int, int]]:
     """Return the characters of each token."""
-    return chat_tokenizer(kind)(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    encoded = chat_tokenizer(kind)(text, add_special_tokens=False, return_offsets_mapping=True)
+    return list(encoded["offset_mapping"])
 
 
 def test_structure_becomes_plain_text() -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from support.toys import ToySplit
 from support.trainings import calling_after_step, die
-from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -17,15 +16,12 @@ from longsumbench.core import Document, Example, Ranker, RankerSettings, Section
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
-from longsumbench.models.rankers import lstm as module
-from longsumbench.models.rankers.lstm import LstmRanker, similar_lengths
+from longsumbench.models.rankers.lstm import ROW_LENGTH, TEXT_LENGTH, Labeller, LstmRanker, training_rows
 from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
     LstmRankerModel,
     ParagraphCollator,
-    similar_length_groups,
 )
-from longsumbench.models.rankers.lstm_rows import ROW_LENGTH, TEXT_LENGTH, Labeller, training_rows
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -111,43 +107,6 @@ def test_padding_neighbours_and_order_change_no_score() -> None:
     torch.testing.assert_close(turned.flip(0), alone)
 
 
-def test_what_is_not_there_has_no_score() -> None:
-    """The title and absent paragraphs score −∞; a batch without any paragraph is no error."""
-    found = scores(network(), **batch([[5], [6], [7]], [[5], [6]]))
-    assert torch.isinf(found).tolist() == [[True, False, False], [True, False, True]]
-    assert torch.isinf(scores(network(), **batch([[5]], [[6]]))).all()
-
-
-def test_a_missing_title_is_a_vector_of_zeros() -> None:
-    """Without a title the title's LSTM plays no part."""
-    model = network()
-    before = scores(model, **batch([[], [7, 8]]))
-    torch.nn.init.ones_(model.title_lstm.weight_ih_l0)
-    assert torch.equal(scores(model, **batch([[], [7, 8]])), before)
-    assert not torch.equal(scores(model, **batch([[3], [7, 8]])), before)
-
-
-def test_the_loss_is_a_mean_over_paragraphs() -> None:
-    """It is binary cross-entropy against the labels, over the paragraphs that have one, or over the count handed in."""
-    model, inputs = network(), batch([[1], [2, 3], [4]], [[5], [6]], labels=[[0.25, 0.0], [1.0]])
-    assert inputs["labels"].tolist() == [[-100, 0.25, 0.0], [-100, 1.0, -100]]
-    logits = scores(model, **inputs)[inputs["labels"].ne(-100)]
-    wanted = F.binary_cross_entropy_with_logits(logits, torch.tensor([0.25, 0.0, 1.0]), reduction="sum")
-    torch.testing.assert_close(model(**inputs).loss, wanted / 3)
-    torch.testing.assert_close(model(**inputs, num_items_in_batch=7).loss, wanted / 7)
-
-
-def test_groups_hold_each_text_once_with_little_padding() -> None:
-    """Every text with tokens is in one group, and none there is longer than twice another."""
-    lengths = torch.tensor([3, 0, 500, 70, 1, 4, 260, 65, 128])
-    seen: list[int] = []
-    for group, mask in similar_length_groups(lengths):
-        assert mask.sum(1).tolist() == lengths[group].tolist()
-        assert int(lengths[group].max()) <= 2 * int(lengths[group].min())
-        seen += group.tolist()
-    assert sorted(seen) == [0, 2, 3, 4, 5, 6, 7, 8]
-
-
 def test_worked_labels() -> None:
     """Of "A red fox ran home." the bigrams are a-red, red-fox, fox-ran, ran-home; plural foxes are the same stem."""
     found = Labeller()(["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."])
@@ -180,16 +139,6 @@ def test_sentences_can_be_learned_from(tokenizer: PreTrainedTokenizerBase) -> No
     (row,) = training_rows(one, tokenizer, "sentence", Labeller())
     assert row["labels"] == [0.0, 1.0, 0.0]
     assert len(row["units"]) == 4
-
-
-def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each distinct text is in one batch, the batches are small, and turned around the texts make the same ones."""
-    monkeypatch.setattr(module, "_BATCH_TOKENS", 12)
-    texts = [(1,), (2, 2), (), (3, 3, 3, 3, 3), (1,), (4, 4, 4), (5,)]
-    batches = list(similar_lengths(texts))
-    assert batches == list(similar_lengths(texts[::-1]))
-    assert sorted(ids for one in batches for ids in one) == sorted({*texts} - {()})
-    assert all(len(one) * max(map(len, one)) <= 12 for one in batches)
 
 
 def useful_first(ranker: Ranker, one: Example) -> bool:
@@ -246,23 +195,6 @@ def test_it_survives_saving(tmp_path: Path) -> None:
     (tmp_path / "kept" / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(DataError, match="kept"):
         LstmRanker.load(tmp_path / "kept")
-
-
-def test_odd_inputs_have_scores(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Nothing, one paragraph, blank and equal ones, one of 50,000 words and 2,000 at once are scored."""
-    ranker = LstmRanker(network(16, len(tokenizer)), tokenizer)
-    assert ranker("town", []).shape == (0,)
-    assert ranker(None, ["kadan"]).shape == (1,)
-    found = ranker("town", ["kadan lofel", " ", "mihit", "kadan lofel"])
-    assert found[1] == 0
-    assert found[0] == found[3] > 0
-    long = " ".join(FILLER * 3_125)
-    assert ranker("town", [long, "kadan"])[1] == pytest.approx(ranker("town", ["kadan"])[0], abs=1e-6)
-    draw = random.Random(0)
-    many = [" ".join(draw.choices(FILLER, k=draw.randrange(2, 30))) for _ in range(2_000)]
-    scored = ranker("town", many)
-    turned = ranker("town", many[::-1])
-    assert np.array_equal(scored, turned[::-1])
 
 
 def test_without_texts_to_learn_from_it_says_so(stages: ArtifactCache) -> None:

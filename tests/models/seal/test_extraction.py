@@ -1,16 +1,15 @@
 """EA and SEAL as extractors: the scorer trained alone, the order of snippets, and the extracts."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from support.seal_networks import RAGGED, alone, batch, network, targets
-from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
+from support.toys import ToySplit, build_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext, Recipe, check_search, check_trained_part, outcome_settings
+from longsumbench.core import Decoding, FitContext, Recipe, check_search, check_trained_part
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.model import draw_units
 
@@ -71,46 +70,10 @@ def test_training_the_scorer_alone_leaves_the_decoder(name: str, tmp_path: Path)
     changed = {key for key in systems[0] if not torch.equal(systems[0][key], systems[6][key])}
     assert {key for key in changed if "decoder.layers" in key} == set()
     assert "model.encoder.scorer.score.weight" in changed
-    rows = system.reader.labelled_rows(validation, 6, ArtifactCache(tmp_path))
+    rows = system.reader.rows(validation, 6, ArtifactCache(tmp_path), with_labels=True)
     collated = system.reader.collator()(list(rows))
     expected = system.model.eval().score_alone(**collated).loss.item()
     assert report.validation_loss == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("name", SCORER)
-def test_extracts_are_sentences_of_the_source(name: str, tmp_path: Path) -> None:
-    """An extract has the wanted words, copied in order; alone it is as in a batch; its evidence is the scores."""
-    system = fit_tiny(name, tmp_path)
-    texts = [ToySplit.of("test", 4)[index] for index in range(4)]
-    together = list(system.summarize(texts, EXTRACT))
-    for one, summary in zip(texts, together, strict=True):
-        lines, sentences = summary.text.splitlines(), list(one.sentences())
-        places = [next(i for i, text in enumerate(sentences) if text.startswith(line)) for line in lines]
-        assert places == sorted(places)
-        assert sum(len(line.split()) for line in lines) == min(9, one.source_words())
-        assert summary.evidence is not None
-        assert len(summary.evidence.texts["unit"]) == summary.evidence.arrays["scores"].shape[1]
-        assert summary.evidence.arrays["selected_words"].sum() == len(summary.text.split())
-        (again,) = system.summarize([one], EXTRACT)
-        assert again.text == summary.text
-
-
-def test_spans_are_the_snippets(tmp_path: Path) -> None:
-    """The sentences of a span are those of the snippet of the same place, also across documents."""
-    system = fit_tiny("ea", tmp_path)
-    one = ToySplit.of("test", 1)[0]
-    one = replace(one, documents=one.documents * 2)
-    sentences = list(one.sentences())
-    units = system.reader.units(one)
-    texts = [" ".join(sentences[first:end]) for first, end in units.spans]
-    assert texts == [text.strip() for text in system.tokenizer.batch_decode(units.ids)]
-
-
-def test_older_runs_keep_their_ids() -> None:
-    """Settings that were added later are no part of an id while they have their default."""
-    assert not {"mode", "extract_length", "redundancy"} & set(outcome_settings(Decoding()))
-    assert outcome_settings(Decoding(mode="extract"))["mode"] == "extract"
-    assert "only" not in outcome_settings(Recipe())
 
 
 def test_what_cannot_extract_is_refused() -> None:
@@ -122,14 +85,6 @@ def test_what_cannot_extract_is_refused() -> None:
     with pytest.raises(UsageError, match="no scorer"):
         check_trained_part(build_tiny("trunc"), Recipe(only="scorer"), Decoding())
     check_search(build_tiny("lead"), EXTRACT)
-
-
-def test_the_mean_length_must_be_known(tmp_path: Path) -> None:
-    """A checkpoint without the mean length of its targets needs a number of words."""
-    system = fit_tiny("ea", tmp_path)
-    del system.state["target_words"]
-    with pytest.raises(UsageError, match=r"choose decode\.extract_length=<words>"):
-        list(system.summarize([ToySplit.of("test", 1)[0]], Decoding(mode="extract", device="cpu")))
 
 
 def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:
@@ -147,13 +102,3 @@ def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:
         some = torch.stack([model.score_alone(**draw_units(given, 0.5)).loss for _ in range(400)])
     assert abs(float(some.mean() - whole)) < 4 * float(some.std()) / 400**0.5
     assert float(some.std()) > 0
-
-
-def test_only_the_snippets_that_are_read_are_counted(tmp_path: Path) -> None:
-    """The record counts the source tokens of the drawn snippets."""
-    counted = {}
-    for share in (0.25, 1.0):
-        recipe = tiny_recipe(only="scorer", scored_share=share, max_steps=4)
-        context = FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path))
-        counted[share] = build_tiny("ea").fit(context).source_tokens
-    assert 0 < counted[0.25] < 0.6 * counted[1.0]

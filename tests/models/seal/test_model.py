@@ -6,25 +6,21 @@ from typing import Any
 import pytest
 import torch
 from support.rescoring import COVERAGES, check_rescored
-from support.seal_networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
+from support.seal_networks import END, RAGGED, alone, batch, network, shifted, targets
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusDecoderLayer
 
-from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
-from longsumbench.models.seal.gate import select
-from longsumbench.models.seal.model import SelectionCache, split_at_segments
-from longsumbench.models.seal.scorer import AttentionPooling
+from longsumbench.models.seal.selection import AttentionPooling, select
 from longsumbench.models.seal.system import CA, EA, Seal, Trunc
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-NAMES = list(FAMILY)
 WITH_SCORER = ["ea", "seal"]
 
 
@@ -33,46 +29,6 @@ def search(model: Any, inputs: dict[str, Tensor], beams: int, **changes: Any) ->
     settings = {"num_beams": beams, "max_new_tokens": 20, "do_sample": False, "no_repeat_ngram_size": 1, **changes}
     ids = model.generate(**inputs, **settings)
     return [row[: row.index(END) if END in row else None] for row in ids.tolist()]
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("beams", [1, 3, 4])
-@pytest.mark.parametrize("name", NAMES)
-def test_cached_search_equals_uncached(name: str, beams: int, norm: str) -> None:
-    """Keys and values that are kept, or rebuilt where a segment begins, give the ids that computing all anew gives."""
-    model, inputs = network(name, norm=norm), batch(*RAGGED)
-    assert search(model, inputs, beams) == search(model, inputs, beams, use_cache=False)
-
-
-@pytest.mark.parametrize("step", [1, 4, 6, 7, 20])
-@pytest.mark.parametrize("name", NAMES)
-def test_stepwise_equals_teacher_forced(name: str, step: int) -> None:
-    """Feeding a few tokens at a time through the cache, across segments too, gives the logits of the whole target."""
-    model, inputs = network(name), batch(*RAGGED)
-    ids = shifted(targets(20, 20, 20))
-    reading, cache, steps = model.model.encoder(**inputs), None, []
-    whole = model(**inputs, decoder_input_ids=ids).logits
-    for start in range(0, 20, step):
-        one = model(
-            encoder_outputs=reading,
-            decoder_input_ids=ids[:, start : start + step],
-            decoder_history_ids=ids[:, : start + step],
-            past_key_values=cache,
-            use_cache=True,
-        )
-        cache = one.past_key_values
-        steps.append(one.logits)
-    torch.testing.assert_close(torch.cat(steps, 1), whole)
-
-
-@pytest.mark.parametrize("broken", ["reorder_cache", "remember"])
-def test_the_search_needs_what_the_cache_keeps(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache whose selections stay where they were, or that forgets what was written, makes it write otherwise."""
-    model, inputs = network("seal", extractive_length=8), batch(*RAGGED)
-    right = search(model, inputs, 4)
-    without = FoldedCache.reorder_cache if broken == "reorder_cache" else lambda cache, segment, mask: None
-    monkeypatch.setattr(SelectionCache, broken, without)
-    assert search(model, inputs, 4) != right
 
 
 def test_seal_with_one_segment_is_ea() -> None:
@@ -202,20 +158,6 @@ def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties, cache
     check_rescored(network(name), inputs, examples, penalties, beams=3, length=9, use_cache=cached)
 
 
-def test_segments_are_ranked_by_wus_length() -> None:
-    """SEAL, whose memory changes on the way, takes the length penalty of Wu et al., the second segment reached."""
-    inputs = batch(*RAGGED)
-    examples = [alone(inputs, row) for row in range(3)]
-    check_rescored(network("seal"), inputs, examples, Penalties("wu", 0.9), beams=3, length=9)
-
-
-def test_the_selection_is_driven_by_predicted_scores() -> None:
-    """Proxy labels, right or wrong, change no logit, in training neither."""
-    model, inputs, labels = network("seal").train(), batch(*RAGGED), targets(20, 7, 13)
-    logits = [model(**inputs, labels=labels, proxy_labels=fill * torch.ones(3, 4, 9)).logits for fill in (0.0, 1.0)]
-    assert torch.equal(logits[0], logits[1])
-
-
 def test_snippet_order_and_document_matter_to_the_scorer() -> None:
     """The same snippet scores differently at another place, and in another document."""
     model, inputs = network("ea"), batch((4, 4, 4, 4))
@@ -242,23 +184,6 @@ def test_ca_keeps_a_few_vectors_of_each_group() -> None:
     assert not torch.allclose(model.model.encoder(**turned).last_hidden_state[1, :3], memory.last_hidden_state[1, :3])
 
 
-def test_the_learned_vectors_carry_no_position() -> None:
-    """Exchanging two learned vectors exchanges what becomes of them, and changes nothing else."""
-    model, inputs = network("ca"), batch((8, 5))
-    before = model.model.encoder(**inputs).last_hidden_state
-    vectors = model.model.encoder.vectors.weight
-    with torch.no_grad():
-        vectors[:] = vectors[[1, 0, 2]]
-    after = model.model.encoder(**inputs).last_hidden_state
-    torch.testing.assert_close(after, before[:, [1, 0, 2, 4, 3, 5]])
-
-
-@pytest.mark.parametrize(("done", "count", "sizes"), [(3, 6, [1, 4, 1]), (0, 4, [4]), (4, 3, [3]), (0, 9, [4, 4, 1])])
-def test_tokens_are_split_where_segments_begin(done: int, count: int, sizes: list[int]) -> None:
-    """Segments of four tokens begin at 0, 4, 8 and so on."""
-    assert split_at_segments(done, count, 4) == sizes
-
-
 LAYER = 8 * (512**2 + 512) + (2 * 512 * 512 + 2 * 512) + 3 * 1024  # attention twice, feed-forward, three norms
 SCORER = LAYER + 512**2 + 512 + 1024 + 513  # one layer, pooling, last norm, linear
 
@@ -281,7 +206,7 @@ def test_parameter_counts(system: Any, parameters: int) -> None:
     ⌊1024 / 56⌋ = 18 learned vectors; EA's scorer has no cross-attention; SEAL's brings it to 39M, the stated sizes.
     """
     with torch.device("meta"):
-        model = system.network.Model(system.network.model_config(vocabulary=32_776, special=(0, 1, 2)))
+        model = system.Model(system.builder.model_config(vocabulary=32_776, special=(0, 1, 2)))
     assert sum(weight.numel() for weight in model.parameters()) == parameters
 
 
@@ -291,22 +216,6 @@ def test_the_gate_by_hand() -> None:
     assert chosen.positions.tolist() == [[4, 5, 6, 7, 8, 0, 1]]
     assert chosen.counts.tolist() == [[2, 2, 3, 0]]
     assert chosen.mask.all()
-
-
-def test_the_gate_at_an_exact_fit() -> None:
-    """At a limit of 5 = 2 + 3 both fit whole and nothing of a third is taken."""
-    chosen = select(torch.tensor([[3.0, 5, 4]]), torch.tensor([[0, 4, 6]]), torch.tensor([[4, 2, 3]]), 5)
-    assert chosen.positions.tolist() == [[4, 5, 6, 7, 8]]
-    assert chosen.counts.tolist() == [[0, 2, 3]]
-
-
-def test_the_gate_of_a_short_text_takes_all_of_it() -> None:
-    """Beside a longer one, a text below the limit is taken whole and padded; absent units are never taken."""
-    lengths = torch.tensor([[2, 0, 0], [3, 3, 3]])
-    chosen = select(torch.tensor([[-9.0, 99, 99], [1, 2, 3]]), torch.tensor([[0, 0, 0], [2, 5, 8]]), lengths, 8)
-    assert chosen.positions.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [8, 9, 10, 5, 6, 7, 2, 3]]
-    assert chosen.mask.sum(-1).tolist() == [2, 8]
-    assert chosen.counts.tolist() == [[2, 0, 0], [2, 3, 3]]
 
 
 def test_the_gate_against_a_loop() -> None:
@@ -322,48 +231,6 @@ def test_the_gate_against_a_loop() -> None:
         chosen = select(scores, starts, lengths, limit)
         assert chosen.positions[chosen.mask].tolist() == expected[:limit]
         assert int(chosen.counts.sum()) == len(expected[:limit])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_any_attention_of_the_library_will_do(name: str) -> None:
-    """Eager attention, which adds its masks, gives the logits of the default."""
-    inputs, labels = batch(*RAGGED), targets(20, 7, 13)
-    expected = network(name)(**inputs, labels=labels).logits
-    eager = network(name)
-    eager.set_attn_implementation("eager")
-    torch.testing.assert_close(eager(**inputs, labels=labels).logits, expected)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_half_precision(name: str) -> None:
-    """A network in bfloat16 computes, near to what it computes in full precision, and writes."""
-    inputs, labels = batch(*RAGGED), targets(20, 7, 13)
-    model = network(name, extractive_length=1_000) if name in WITH_SCORER else network(name)
-    expected = model(**inputs, labels=labels).loss
-    half = model.bfloat16()
-    assert half(**inputs, labels=labels).loss.item() == pytest.approx(expected.item(), rel=0.05)
-    assert search(half, inputs, 2)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_post_norm_ends_with_a_norm(name: str) -> None:
-    """norm=post: what encoder, decoder and scorer end with has mean 0 and variance 1, and no further norm follows."""
-    model, inputs = network(name, norm="post"), batch((8, 5, 3))
-    stacks = [model.model.encoder, model.model.decoder]
-    layers = [model.model.encoder.layers[-1], model.model.decoder.layers[-1]]
-    if name in WITH_SCORER:
-        stacks.append(model.model.encoder.scorer)
-        layers.append(model.model.encoder.scorer.layers[-1].final_layer_norm)
-    ends: list[Tensor] = []
-    hooks = [layer.register_forward_hook(lambda *call: ends.append(call[-1])) for layer in layers]
-    model(**inputs, labels=targets(7))
-    for hook in hooks:
-        hook.remove()
-    assert all(isinstance(stack.layer_norm, torch.nn.Identity) for stack in stacks)
-    for states in ends:
-        torch.testing.assert_close(states.mean(-1), torch.zeros(states.shape[:-1]), rtol=0, atol=1e-5)
-        variances = states.var(-1, unbiased=False)  # a norm adds 1e-5 to what it divides by
-        torch.testing.assert_close(variances, torch.ones(states.shape[:-1]), rtol=1e-3, atol=1e-3)
 
 
 def test_attention_pooling_by_hand() -> None:

@@ -1,7 +1,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -9,10 +9,9 @@ from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
-from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
+from longsumbench.models.seal.readers import proxy_labels, target_segments
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
-TABLE_3 = list(product((1, 2), PAIR_MEASURES, (False, True)))
 TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
 
 
@@ -66,17 +65,6 @@ def test_equals_counting_by_hand(
     np.testing.assert_array_equal(proxy_labels(snippets, segments, n, measure, sequential), expected)
 
 
-@pytest.mark.parametrize(("n", "measure", "sequential"), TABLE_3)
-def test_equals_counting_at_the_size_of_a_paper(n: int, measure: str, sequential: bool) -> None:
-    """As above for longer texts over ids as large as a vocabulary's, some of them in every text."""
-    chance = random.Random(n)
-    frequent = [7, 31_000, 250_001]
-    texts = [chance.choices([*range(0, 260_000, 901), *frequent * 60], k=chance.randint(1, 40)) for _ in range(24)]
-    expected = plain_labels(texts[4:], texts[:4], n, measure, sequential)
-    assert expected.any()
-    np.testing.assert_array_equal(proxy_labels(texts[4:], texts[:4], n, measure, sequential), expected)
-
-
 class Words(Tokenizer):
     """Leaves ids as they are."""
 
@@ -113,54 +101,10 @@ def test_hand_worked_sequential() -> None:
     assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "precision", sequential=True).tolist() == [[0, 1, 0, 0, 0]]
 
 
-def test_an_equal_score_ends_the_choice() -> None:
-    """F1 of 1 2 against 1 to 6 is 4/8; 3 9 raises it to 6/10, and 4 9 9 that to 8/13; 3 9 9 9 leaves it at 6/12."""
-    segment = [1, 2, 3, 4, 5, 6]
-    assert proxy_labels([[1, 2], [3, 9], [4, 9, 9]], [segment], 1, sequential=True).tolist() == [[1, 1, 1]]
-    assert proxy_labels([[1, 2], [3, 9, 9, 9]], [segment], 1, sequential=True).tolist() == [[1, 0]]
-
-
 def test_bigrams_cross_nothing() -> None:
     """1 2 is at the seam of two snippets, 5 6 at the seam of two segments: neither is found."""
     assert not proxy_labels([[0, 1], [2, 0]], [[1, 2]]).any()
     assert not proxy_labels([[5, 6]], [[4, 5], [6, 7]]).any()
-
-
-@pytest.mark.parametrize("sequential", [False, True])
-def test_what_is_too_short_has_label_0(sequential: bool) -> None:
-    """An empty segment, a segment of one token and a snippet of one token have no bigram; without any, no row."""
-    labels = proxy_labels([[1, 2], [1]], [[], [1], [1, 2]], 2, "f1", sequential)
-    assert labels.tolist() == [[0, 0], [0, 0], [1, 0]]
-    assert proxy_labels([], [[1, 2]], 2, "f1", sequential).shape == (1, 0)
-    assert proxy_labels([[1, 2]], [], 2, "f1", sequential).shape == (0, 1)
-
-
-@given(TEXTS, TEXTS, st.sampled_from(PAIR_MEASURES), st.randoms(use_true_random=False))
-def test_labels_are_shares_and_go_with_their_snippet(
-    snippets: list[list[int]], segments: list[list[int]], measure: str, chance: random.Random
-) -> None:
-    """Labels are float32 from 0 to 1, and in another order of the snippets each keeps its own."""
-    labels = proxy_labels(snippets, segments, 2, measure)
-    assert labels.dtype == np.float32
-    assert labels.shape == (len(segments), len(snippets))
-    assert ((labels >= 0) & (labels <= 1)).all()
-    order = chance.sample(range(len(snippets)), len(snippets))
-    moved = proxy_labels([snippets[i] for i in order], segments, 2, measure)
-    np.testing.assert_array_equal(moved, labels[:, order])
-
-
-@given(TEXTS, TEXTS, st.sampled_from(PAIR_MEASURES))
-def test_one_chosen_snippet_has_the_highest_label(
-    snippets: list[list[int]], segments: list[list[int]], measure: str
-) -> None:
-    """Whenever any snippet scores, the earliest of the best ones is among the chosen, and none else is ever chosen."""
-    labels = proxy_labels(snippets, segments, 2, measure)
-    chosen = proxy_labels(snippets, segments, 2, measure, sequential=True)
-    assert set(np.unique(chosen)) <= {0, 1}
-    if len(snippets):
-        best = labels.argmax(axis=1)
-        assert (chosen[range(len(segments)), best] == (labels.max(axis=1) > 0)).all()
-    assert not chosen[labels == 0].any()
 
 
 END = 2

@@ -12,12 +12,13 @@ from support.toys import example, fit_tiny
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, Section
 from longsumbench.errors import UsageError
+from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
-from longsumbench.models.seal.gate import select
+from longsumbench.models.seal.model import TruncForConditionalGeneration
 from longsumbench.models.seal.readers import CAReader, EAReader
-from longsumbench.models.seal.system import EANetwork, TruncNetwork
+from longsumbench.models.seal.selection import select
 
 GREEDY = Decoding(max_length=20, device="cpu")
 
@@ -27,9 +28,9 @@ def encode(sentences: list[str]) -> list[EncodedSentence]:
     return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
 
 
-def hand(reader: UnitReader, **state: Any) -> Any:
+def hand(reader: UnitReader, multi_document: bool = False) -> Any:
     """Return a reader with a token a letter, that knows this of the training texts."""
-    reader.encode, reader.state = encode, state  # type: ignore[method-assign, assignment]
+    reader.encode, reader.multi_document = encode, multi_document  # type: ignore[method-assign, assignment]
     return reader
 
 
@@ -63,13 +64,13 @@ def test_a_group_for_each_document() -> None:
 def test_snippets_know_their_document() -> None:
     """EA and SEAL embed the index of a snippet's document, where there are several; the last embedding is shared."""
     config = EAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2)
-    text, network = text_of(("aa", "bb"), ("cc",), ("dd",)), EANetwork(config)
+    text = text_of(("aa", "bb"), ("cc",), ("dd",))
     assert hand(EAReader(config)).units(text).documents == (0, 0, 1, 2)
-    assert network.own_settings(multi_document=False)["max_documents"] == 0
+    assert config.model_entries(multi_document=False)["max_documents"] == 0
     several = hand(EAReader(config), multi_document=True).units(text)
     assert several.documents == (0, 0, 1, 1)
     assert several.truncation.documents_merged == 1
-    assert network.own_settings(multi_document=True)["max_documents"] == 2
+    assert config.model_entries(multi_document=True)["max_documents"] == 2
 
 
 @pytest.mark.parametrize(
@@ -210,5 +211,5 @@ class ClashingConfig(TruncConfig):
 
 def test_only_what_a_network_adds_is_copied_by_name() -> None:
     """A setting sets the entry that the suite's class adds, and never one of the library's that it knows nothing of."""
-    made = TruncNetwork(ClashingConfig()).model_config(40, (0, 1, 2))
+    made = ModelBuilder(ClashingConfig(), TruncForConditionalGeneration).model_config(40, (0, 1, 2))
     assert (made.activation_function, made.label_smoothing) == ("relu", 0.25)

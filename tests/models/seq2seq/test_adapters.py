@@ -13,6 +13,7 @@ from transformers import AutoModelForSeq2SeqLM
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seq2seq.system import Seq2Seq
 
 GREEDY = Decoding(max_length=8, device="cpu")
@@ -53,7 +54,7 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     peft = pytest.importorskip("peft")
     reference = peft.PeftModel.from_pretrained(AutoModelForSeq2SeqLM.from_pretrained(bart), adapter).eval()
     plain, system = opened(bart, None), opened(bart, adapter)
-    batch = {**system.reader.collate([system.reader.units(one) for one in TEST])}
+    batch = {**collate_units(system.reader, [system.reader.units(one) for one in TEST])}
     fed = {**batch, "decoder_input_ids": torch.full((3, 1), 2)}
     with torch.inference_mode():
         expected, found, without = (one(**fed).logits for one in (reference, system.model.eval(), plain.model.eval()))

@@ -87,7 +87,7 @@ def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
     assert identity["input_length"] == 48
 
 
-def test_facts(bart: Path) -> None:
+def test_facts_say_which_checkpoint_and_how_much_it_reads(bart: Path) -> None:
     """The record says which checkpoint, in which format, how large it is, and how much it can read."""
     system = opened(bart, input_length=None)
     parameters = sum(weight.numel() for weight in system.model.parameters())
@@ -170,38 +170,6 @@ def test_a_pickle_with_code_is_refused(bart: Path, tmp_path: Path, monkeypatch: 
     assert not Path("executed").exists()
 
 
-def test_unsafe_advice_is_not_quoted(bart: Path) -> None:
-    """What the library advises for a pickle or a configuration with code is not repeated."""
-    as_pickle(bart)
-    (bart / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Shell()}))
-    with pytest.raises(DataError, match=r"need code of their own, which is never run") as caught:
-        opened(bart)
-    assert "weights_only" not in str(caught.value)
-
-
-def test_weights_that_are_no_numbers(bart: Path) -> None:
-    """NaN or an infinite number in the weights is bad data that names the weights."""
-    for number in (float("nan"), float("inf")):
-        weights = load_file(bart / "model.safetensors")
-        weights["model.encoder.layers.0.fc1.weight"][0, 0] = number
-        save_file(weights, bart / "model.safetensors", {"format": "pt"})
-        with pytest.raises(
-            DataError, match=r"the weights model\.encoder\.layers\.0\.fc1\.weight have numbers that are not"
-        ):
-            opened(bart)
-
-
-def test_a_damaged_checkpoint_says_nothing_of_splits(bart: Path, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
-    """Where a dataset has a test split only, an error of the checkpoint does not advise to divide a file."""
-    (bart / "model.safetensors").write_bytes(b"damaged")
-    data = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    words = [f"model.checkpoint={bart}", f"dataset.path={data}", f"results_dir={tmp_path / 'results'}"]
-    assert main(["run", "model=seq2seq", "dataset=jsonl", "model.decode_length=20", "baselines=false", *words]) == 3
-    error = capfd.readouterr().err
-    assert "model.checkpoint=" in error
-    assert "split" not in error
-
-
 def test_a_sentencepiece_file(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without tokenizer.json a SentencePiece file is read, or the message names the missing package."""
     trainer = pytest.importorskip("sentencepiece").SentencePieceTrainer
@@ -235,7 +203,7 @@ def no_revision(*_: Any, **__: Any) -> None:
     raise RevisionNotFoundError("404", response=Response())
 
 
-def test_no_such_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_revision_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown revision is wrong usage."""
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr("huggingface_hub.snapshot_download", no_revision)
@@ -297,12 +265,6 @@ def test_what_cannot_be_opened_ends_in_one_line(
     with pytest.raises(SuiteError, match=message) as caught:
         opened(write(tmp_path / "there"), **settings)
     assert "\n" not in str(caught.value)
-
-
-def test_a_separator_of_the_mask_is_needed() -> None:
-    """Global attention on separators needs one."""
-    with pytest.raises(UsageError, match=r"model\.global_attention=separator needs a token: add .*model\.separator="):
-        build_tiny("seq2seq", global_attention="separator")
 
 
 def test_leds_last_window_is_whole(tmp_path: Path) -> None:

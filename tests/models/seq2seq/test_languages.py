@@ -13,6 +13,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import UsageError
+from longsumbench.modeling.generation import generate_texts
 from longsumbench.models.seq2seq.system import Seq2Seq
 
 GREEDY = Decoding(max_length=8, device="cpu")
@@ -69,7 +70,7 @@ def test_inputs_outputs_and_targets_are_the_librarys(name: str, tmp_path: Path) 
     inputs = {key: torch.tensor(encoded[key]) for key in ("input_ids", "attention_mask")}
     expected = model.generate(**inputs, max_new_tokens=8, do_sample=False, **start)[:, 1:].tolist()
     stop = model.generation_config.eos_token_id
-    written = [list(one.ids) for one in system.write_batch(TEST, GREEDY)]
+    written = [list(one.ids) for one in generate_texts(system.model, system.reader, TEST, GREEDY)]
     assert written == [row[: row.index(stop)] if stop in row else row for row in expected]
 
 
@@ -106,11 +107,3 @@ def test_an_unknown_language_is_refused(name: str, settings: dict[str, str], mes
     folder = write_seq2seq(tmp_path / "model", CASES[name][0], name)
     with pytest.raises(UsageError, match=message):
         fit(build(folder, **settings), tmp_path)
-
-
-def test_languages_are_part_of_the_run(tmp_path: Path) -> None:
-    """Another language is another run; without the setting the identity is as before."""
-    folder = write_seq2seq(tmp_path / "model", "mbart-50", "mbart-50")
-    plain = build(folder).identity()
-    assert not {"source_language", "target_language", "adapter"} & plain.keys()
-    assert build(folder, **LANGUAGES).identity() == {**plain, **LANGUAGES}

@@ -17,6 +17,9 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
+from longsumbench.modeling import neural_system
+from longsumbench.modeling.generation import generate_texts
+from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seq2seq.system import Seq2Seq
 
 LENGTH = 32  # tokens of an input
@@ -50,7 +53,7 @@ def opened(folder: Path, **settings: Any) -> Seq2Seq:
 
 def written(system: Seq2Seq, examples: Sequence[Example] = TEST, decoding: Decoding = BEAMS) -> list[list[int]]:
     """Return the tokens of a batch's summaries."""
-    return [list(one.ids) for one in system.write_batch(examples, decoding)]
+    return [list(one.ids) for one in generate_texts(system.model, system.reader, examples, decoding)]
 
 
 def by_hand(folder: Path, texts: Sequence[str], how: Decoding = BEAMS, **inputs: Any) -> list[list[int]]:
@@ -75,15 +78,6 @@ def test_it_writes_what_generate_writes(folder: Path) -> None:
     assert found == by_hand(folder, [" ".join(one.sentences()) for one in TEST])
     assert len(set(map(tuple, found))) > 1
     assert any(one.truncation.cuts for one in opened(folder).summarize(TEST, BEAMS) if one.truncation)
-
-
-def test_alone_as_in_a_batch_as_resumed(folder: Path) -> None:
-    """Batch mates, the order of the batches and a new process change nothing."""
-    system = opened(folder)
-    together = written(system)
-    assert [written(system, [example])[0] for example in TEST] == together
-    again = opened(folder)
-    assert [written(again, [example])[0] for example in reversed(TEST)] == together[::-1]
 
 
 def test_it_learns_from_its_weights(folder: Path, tmp_path: Path) -> None:
@@ -139,8 +133,8 @@ def test_leds_global_tokens(folder: Path) -> None:
     """Without its global token LED writes something else, and both are what the library writes for the same mask."""
     texts = [" ".join(one.sentences()) for one in TEST]
     with_first, without = opened(folder), opened(folder, global_attention="none")
-    assert with_first.network.global_attention == "first"
-    assert "global_attention_mask" not in without.reader.collate([without.reader.units(TEST[0])])
+    assert collate_units(with_first.reader, [with_first.reader.units(TEST[0])])["global_attention_mask"].sum() == 1
+    assert "global_attention_mask" not in collate_units(without.reader, [without.reader.units(TEST[0])])
     assert written(without) == by_hand(folder, texts, global_attention_mask=None)
     assert written(without) != written(with_first)
 
@@ -156,7 +150,7 @@ def test_every_separator_is_global(folder: Path) -> None:
     """As PRIMERA reads: a separator between documents, and global attention on the first token and each separator."""
     system = opened(folder, separator=SEPARATOR, global_attention="separator")
     several = [reports("kadan lofel.", "migor", "nuhit kadan."), TEST[0]]
-    read = system.reader.collate([system.reader.units(one) for one in several])
+    read = collate_units(system.reader, [system.reader.units(one) for one in several])
     separator = system.tokenizer.convert_tokens_to_ids(SEPARATOR)
     expected = read["input_ids"].eq(separator)
     assert expected.sum(1).tolist() == [2, 0]
@@ -177,8 +171,8 @@ def test_line_breaks_of_pegasus(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         *system.tokenizer("kadan", add_special_tokens=False).input_ids,
         system.tokenizer.convert_tokens_to_ids("<n>"),
     ]
-    (one,) = system.write_batch(TEST[:1], BEAMS)
-    monkeypatch.setattr(system, "write_batch", lambda *_: [replace(one, ids=[*ids, *ids[:-1]])])
+    (one,) = generate_texts(system.model, system.reader, TEST[:1], BEAMS)
+    monkeypatch.setattr(neural_system, "generate_texts", lambda *_: [replace(one, ids=[*ids, *ids[:-1]])])
     (summary,) = system.summarize(TEST[:1], BEAMS)
     assert summary.text == "kadan\nkadan"
 
@@ -191,25 +185,3 @@ def test_of_another_type_on_several_devices(folder: Path) -> None:
     assert half.model.dtype == torch.bfloat16
     assert written(half) == by_hand(folder, texts, dtype=torch.bfloat16)
     assert written(opened(folder, device_map="auto")) == by_hand(folder, texts)
-
-
-@pytest.mark.parametrize("architecture", ["bart"])
-def test_settings_of_the_card_do_not_act_unseen(folder: Path, tmp_path: Path) -> None:
-    """Beams and lengths of a checkpoint's generation settings are not used where `decode.*` says nothing of them."""
-    copy = write_seq2seq(tmp_path / "copy", "bart")
-    model = AutoModelForSeq2SeqLM.from_pretrained(copy)
-    model.generation_config.update(num_beams=2, no_repeat_ngram_size=1, min_length=7, length_penalty=5.0)
-    model.save_pretrained(copy)
-    assert written(opened(copy)) == written(opened(folder))
-
-
-@pytest.mark.parametrize("architecture", ["bart", "led"])
-def test_random_positions_are_as_large_as_random_tokens(architecture: str, tmp_path: Path) -> None:
-    """What a network adds to its tokens does not drown them, with scaled tokens and without."""
-    folder = write_seq2seq(tmp_path / architecture, architecture)
-    system = build_tiny("seq2seq", checkpoint=str(folder), init="random", input_length=LENGTH)
-    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=1), ArtifactCache(tmp_path)))
-    encoder = system.model.get_encoder()
-    tokens = encoder.embed_tokens(torch.arange(4, 30))
-    positions = encoder.embed_positions.weight[2:30]
-    assert 0.3 < positions.std() / tokens.std() < 3

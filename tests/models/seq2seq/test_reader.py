@@ -1,6 +1,5 @@
 """What an encoder-decoder reads: the tokens of the whole text, where it is cut, and what the ledger says."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from support.toys import ToySplit, build_tiny, tiny_recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Cut, Document, Example, FitContext, Section, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.models.seq2seq.reader import TextReader
+from longsumbench.models.seq2seq.system import TextReader
 
 SENTENCES = (("kadan lofel migor.", "Nuhit rekafel!"), ("kadan & nuhit.",))
 
@@ -26,7 +25,7 @@ def reader_of(folder: Path, **settings: Any) -> TextReader:
     """Return a reader that is ready to read."""
     settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": 60, **settings}
     system = build_tiny("seq2seq", **settings)
-    system.ready_to_read(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
+    system.prepare(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
     reader: TextReader = system.reader
     return reader
 
@@ -59,18 +58,6 @@ def test_the_text_is_tokenized_as_one(
     assert units.truncation.words == 8 + bool(query)
 
 
-def test_the_end_is_cut(folders: dict[str, Path]) -> None:
-    """Of a text that is too long the first tokens stay, with the special ones; the ledger has the others."""
-    whole = reader_of(folders["bart"]).units(example()).ids[0]
-    reader = reader_of(folders["bart"], input_length=12)
-    units = reader.units(example())
-    assert units.ids == ([*whole[:11], whole[-1]],)
-    tokens = len(whole) - 2
-    (cut,) = units.truncation.cuts
-    assert (units.truncation.tokens, cut.cause, cut.tokens) == (tokens, "input_length", tokens - 10)
-    assert units.words[0] + cut.words == units.truncation.words == 8
-
-
 def test_worked_ledger_with_prefix_and_separator(folders: dict[str, Path]) -> None:
     """Worked: the prefix takes room and is no text; the separator is a token of it without a word."""
     reader = reader_of(folders["bart"])
@@ -101,29 +88,6 @@ def test_worked_shares_of_documents(folders: dict[str, Path]) -> None:
     (cut,) = units.truncation.cuts
     assert (units.truncation.tokens, cut.cause, cut.tokens) == (tokens + 2, "share", tokens - 8)
     assert units.words[0] + cut.words == units.truncation.words == 8
-
-
-def test_a_short_document_leaves_its_share(folders: dict[str, Path]) -> None:
-    """Another document does not get what a short one leaves; if all are short, nothing is cut."""
-    reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents")
-    units = reader.units(example())
-    assert units.truncation.cuts == ()
-    assert units.ids[0].count(reader.separator_id) == 2
-    sizes = [sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES]
-    short = min(sizes)
-    assert short < max(sizes)
-    limited = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=2 * (short + 2))
-    assert limited.units(example()).truncation.cuts[0].tokens == max(sizes) - short
-
-
-def test_one_document_that_fills_the_input_loses_its_separator(folders: dict[str, Path]) -> None:
-    """Its share is the whole length, so the separator is beyond it; the ledger has both cuts."""
-    reader = reader_of(folders["bart"], separator=SEPARATOR, share="documents", input_length=8)
-    units = reader.units(replace(example(), documents=example().documents[:1]))
-    assert len(units.ids[0]) == 8
-    assert reader.separator_id not in units.ids[0]
-    assert [(cut.cause, cut.words) for cut in units.truncation.cuts][1:] == [("input_length", 0)]
-    assert units.truncation.tokens_seen == 6
 
 
 def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:

@@ -13,8 +13,8 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_o
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import Evidence
-from longsumbench.render.evidence import heat_map
-from longsumbench.render.evidence.heat_map import relations
+from longsumbench.render.evidence import html_views
+from longsumbench.render.evidence.html_views import relations
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import RELATION_AXES, Relations, views
 
@@ -103,7 +103,7 @@ def test_what_is_no_share_is_a_number() -> None:
 
 def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """If single heads would make a page too large, it has only the means, and a note."""
-    monkeypatch.setattr(heat_map, "_MOST_CELLS", 7)
+    monkeypatch.setattr(html_views, "_MOST_CELLS", 7)
     text = page_of(related())
     assert len(tooltips(text, "td")) == 4
     assert "too many values (8) to show single heads" in Reading(text).text

@@ -13,7 +13,7 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_o
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import REFERENCE_AXIS, Evidence
-from longsumbench.render.evidence import source_text as module
+from longsumbench.render.evidence import html_views as module
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
 

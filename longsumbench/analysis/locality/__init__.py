@@ -1,1 +1,0 @@
-"""`longsumbench analyze locality`: similarity of sentences by their distance. Start reading with `locality.py`."""

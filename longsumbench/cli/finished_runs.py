@@ -1,0 +1,200 @@
+"""Commands on finished runs: `longsumbench compare`, `inspect`, `repro` and `runs`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
+from longsumbench.errors import UsageError
+from longsumbench.formatting import escape_line, print_text
+
+_UNCHANGED = "the run is unchanged; the same command starts again"  # after Ctrl-C
+_COMPARE_HELP = """\
+Compare finished runs, example by example. The first run is the baseline.
+
+  longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
+  longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
+  longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
+
+For every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
+the whole table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and
+the same scoring. If they have different examples, --intersect compares the examples in common.
+Prints the table and writes it as .csv, .md and .html. The .md and .html files also show the examples that changed
+most, with both outputs. The page is one file without other dependencies.
+"""
+
+
+def _add_compare_arguments(command: Parser) -> None:
+    command.add_argument("runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    command.add_argument("--all-pairs", action="store_true", help="compare every pair, not only with the first run")
+    command.add_argument("--intersect", action="store_true", help="compare the examples that all runs have")
+    command.add_argument(
+        "--examples", type=int, default=10, metavar="N", help="show the N largest gains and losses (default: 10)"
+    )
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
+    add_results_dir(command)
+
+
+def _execute_compare(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.outputs.compare import compare
+    from longsumbench.outputs.compare_page import comparison_folder, write_comparison
+
+    settings = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
+    comparison = compare(*options.runs, **settings)
+    folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
+    files = write_comparison(comparison, folder)
+    print_text(comparison.render(), "", *files)
+
+
+compare_command = Command(
+    "compare",
+    "compare finished runs",
+    _COMPARE_HELP,
+    _add_compare_arguments,
+    _execute_compare,
+    "the runs are unchanged; the same command starts again",
+)
+
+
+_INSPECT_HELP = """\
+Show what a system looked at while it wrote summaries of a finished run.
+
+  longsumbench inspect 85f3139c 0                         the first example of the run's split
+  longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
+  longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
+  longsumbench inspect results/runs/pydoc/seal/693c8b750af2 3 --output figures
+
+Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. They show the evidence that the run
+stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other
+array as a heat map, together with the texts of the units.
+A run stores evidence of its first 20 examples. Run the same `run` command with decode.evidence=all to add the others.
+With decode.keep_inputs=all it also stores the text as the system read it, and the page shows it.
+Without evidence the page shows what the output shares with the source and the references.
+What the views mean: docs/how-to/inspect.md.
+"""
+
+
+def _add_inspect_arguments(command: Parser) -> None:
+    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    command.add_argument(
+        "examples", nargs="+", metavar="EXAMPLE", help="examples by their ids, or their numbers in the split, from 0"
+    )
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
+    add_results_dir(command)
+
+
+def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
+    from longsumbench.render.figures import write_pictures
+
+    inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
+    folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))
+    for inspection in inspections:
+        linked = replace(inspection, pages=sorted(item.number for item in inspections))
+        if linked.evidence is None:
+            print_text(*write_pictures(folder, {f"{linked.number}.html": linked.page()}))
+            print(escape_line(linked.no_evidence), file=sys.stderr)
+        else:
+            print_text(*write_inspection(linked, folder))
+
+
+inspect_command = Command(
+    "inspect", "show what a system looked at", _INSPECT_HELP, _add_inspect_arguments, _execute_inspect, _UNCHANGED
+)
+
+
+_REPRO_HELP = """\
+Print the facts of a finished run, what differs here, and the commands that repeat it.
+
+  longsumbench repro 85f3139c                    facts, differences in machine and versions, commands
+  longsumbench repro 85f3139c --check            repeat the run here, and compare the outputs
+
+--check trains, summarizes and scores again in a new folder; it may reuse texts that were read before. It compares the
+predictions or, if they are missing, the scores. If an output differs, it keeps the repeated run and exits with code 1.
+Of imported outputs it only computes the scores again.
+More: docs/how-to/reproduce.md
+"""
+
+
+def _add_repro_arguments(command: Parser) -> None:
+    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    command.add_argument("--check", action="store_true", help="repeat it now, and compare the outputs")
+    add_results_dir(command)
+
+
+def _execute_repro(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.outputs.reproduce import reproduction_page
+    from longsumbench.runs.record import RunRecord
+
+    folder = results_of(options).find(options.run)
+    record = RunRecord.read(folder)
+    if not options.check:
+        print_text(reproduction_page(folder, record))
+        return
+    from longsumbench.outputs.import_outputs import score_again
+    from longsumbench.outputs.reproduce import check_repeat
+
+    print_text(check_repeat(folder, record, score_again if record.imported else None))
+
+
+repro_command = Command("repro", "repeat a finished run", _REPRO_HELP, _add_repro_arguments, _execute_repro, _UNCHANGED)
+
+
+_ACTIONS = ("delete", "move", "pack")
+_RUNS_HELP = """\
+Delete runs, or move them to another results folder, and make their tables again; or pack all finished runs.
+
+  longsumbench runs delete 85f3139c 19c1        by their ids, the beginnings of their ids, or their folders
+  longsumbench runs move 85f3139c trials        into the results folder trials
+  longsumbench runs pack                        all finished runs into one file for each dataset
+
+Packed runs are in bundles/<dataset>.tar.xz of the results folder, and bundles/<dataset>.csv lists them. Tables and all
+commands read them there; no command changes them. What is in the folder `work` of a run (logs, links to the cache, the
+changes of the code) is not packed, and is deleted. To unpack: tar -xf results/bundles/pubmed.tar.xz -C results
+
+`longsumbench list runs` shows the ids, also of interrupted runs. Stages in the cache stay (longsumbench cache prune).
+"""
+
+
+def _add_runs_arguments(command: Parser) -> None:
+    command.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
+    command.add_argument("runs", nargs="*", metavar="RUN", help="runs; move: then the other results folder")
+    add_results_dir(command)
+
+
+def _execute_runs(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.leaderboards.table import update_or_delete_table
+    from longsumbench.runs.results import Results, pack_runs, remove_run
+
+    results = results_of(options)
+    if options.action == "pack":
+        if options.runs:
+            raise UsageError(f"'{options.runs[0]}' is an extra argument: longsumbench runs pack")
+        print_text(*pack_runs(results))
+        return
+    if not options.runs:
+        raise UsageError(f"which runs? longsumbench runs {options.action} RUN…")
+    *names, last = options.runs
+    moves = options.action == "move"
+    if moves and not names:
+        raise UsageError("the other results folder is missing: longsumbench runs move RUN… FOLDER")
+    folders = [results.find(name, begun=True).resolve() for name in (names if moves else options.runs)]
+    for folder in folders:
+        results.check_not_packed(folder)
+    destination = Results.writable(last, "its last word") if moves else None
+    changed: set[tuple[Path, str]] = set()
+    try:
+        for folder in dict.fromkeys(folders):
+            target = destination.root.joinpath("runs", *folder.parts[-3:]) if destination else None
+            remove_run(folder, target)
+            print_text(f"moved: {folder} → {target}" if target else f"deleted: {folder}")
+            roots = [folder.parents[3], *([destination.root] if destination else [])]
+            changed |= {(root, folder.parents[1].name) for root in roots}
+    finally:  # also if the next run is running
+        for root, dataset in sorted(changed):
+            update_or_delete_table(Results(root), dataset)
+
+
+runs_command = Command("runs", "delete, move or pack runs", _RUNS_HELP, _add_runs_arguments, _execute_runs)

@@ -1,0 +1,220 @@
+"""Commands that write or read summaries: `longsumbench summarize`, `score` and `import`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, output_folder, results_of
+from longsumbench.errors import UsageError
+from longsumbench.files import writable_folder
+from longsumbench.formatting import print_text
+
+_SUMMARIZE_HELP = """\
+Summarize your own files with a trained system, or with one that needs no training.
+
+  longsumbench summarize lexrank paper.md model.length=60    a baseline, by its name (also lead, random, ranker)
+  longsumbench summarize 85f3139c paper.md                   a run, by its id or the beginning of its id
+  longsumbench summarize my_checkpoint one.txt two.txt       the folder of a checkpoint or a run
+  longsumbench summarize 85f3139c a.txt b.txt --together     one summary of several documents
+  longsumbench summarize 85f3139c texts.jsonl --json decode.num_beams=4 device=cpu > summaries.jsonl
+  longsumbench summarize 85f3139c meeting.txt --query "What was decided?"     with a system trained on questions
+  longsumbench summarize lexrank my_texts --output out.jsonl      all files of a folder; run it again to continue
+  longsumbench summarize seq2seq report.txt model.checkpoint=FOLDER        a checkpoint that was trained elsewhere
+  pdftotext paper.pdf - | longsumbench summarize 85f3139c -
+
+files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz], .csv and
+           .parquet (see docs/get-started/own-texts.md; summaries are not needed), folders, - for standard input
+settings:  decode.*  device=auto|cpu|cuda  seed=1; with a system's name also model.*   (longsumbench list settings)
+
+For a run, its own decode settings are the defaults. What the system did not read is reported on stderr.
+--json prints one object per line: id, summary, complete, tokens, truncation, evidence (what the system looked at:
+arrays with the names of their axes, and the texts of its units; null if the system keeps none).
+--output OUT.jsonl writes such lines into a file, each with its "file"; --output FOLDER writes a .txt file for each.
+"""
+
+
+def _add_summarize_arguments(command: Parser) -> None:
+    system_help = "a run's id, the folder of a run or a checkpoint, or the name of a system that needs no training"
+    command.add_argument("system", metavar="SYSTEM", help=system_help)
+    command.add_argument("inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE")
+    command.add_argument("--together", action="store_true", help="take all files as one text of several documents")
+    command.add_argument("--query", metavar="TEXT", help="the question that the summaries answer")
+    command.add_argument("--json", action="store_true", help="print one object per line, with evidence")
+    command.add_argument("--output", metavar="PATH", help="a .jsonl file or a folder for the summaries of many files")
+    add_results_dir(command)
+
+
+def _execute_summarize(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.runs.summarize import summarize_files, summarize_into
+
+    arguments = (options.system, options.inputs, results_of(options))
+    if options.output is None:
+        return summarize_files(*arguments, options.together, options.json, options.query)
+    if options.together:
+        raise UsageError("--together makes one summary, which is printed: leave out --output")
+    output = Path(options.output).expanduser()
+    writable_folder(output.parent, "--output")
+    summarize_into(output, *arguments, options.json, options.query)
+
+
+summarize_command = Command(
+    "summarize",
+    "summarize your own files",
+    _SUMMARIZE_HELP,
+    _add_summarize_arguments,
+    _execute_summarize,
+    "the summaries so far are complete; with --output the same command continues",
+)
+
+
+_SCORE_HELP = """\
+Compute the ROUGE of any system's outputs.
+
+  longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
+  longsumbench score both.jsonl                 prediction and references in the same row
+  longsumbench score out.txt references.txt     one text per line, matched by line number
+  longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
+  longsumbench score decoded gold               folders with NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
+  longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
+
+A text is a string or a list of sentences. Lists are scored as they are. The suite splits strings at line breaks and
+into sentences, in predictions and references. The signature records this. Files may be compressed (.gz). All formats,
+and what the warnings mean: docs/how-to/score.md.
+"""
+
+
+def _add_score_arguments(command: Parser) -> None:
+    command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file")
+    command.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
+    command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
+    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)")
+    command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
+    command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
+    command.add_argument("--json", action="store_true", help="print one object instead of the table")
+    command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")
+    command.add_argument(
+        "--empty-references", default="skip", help="references without words: skip (default), or zero (score 0)"
+    )
+    command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="bootstrap samples (default: 1000)")
+    command.add_argument("--resampling", default="percentile", help="percentile (default), or perl (as ROUGE-1.5.5)")
+    add_results_dir(command)
+
+
+def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
+    for word in options.texts:
+        setting, sign, value = word.removeprefix("score.").partition("=")
+        if sign and word.startswith("score."):
+            raise UsageError(f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}")
+    if not 1 <= len(options.texts) <= 2:
+        raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
+    from longsumbench.outputs.files import find_predictions
+    from longsumbench.outputs.score import rouge_of, score_files
+
+    how = (options.mode, options.stem, options.tokenizer, options.wordnet)
+    rouge = rouge_of(*how, options.resamples, options.resampling, options.empty_references)
+    table = output_file(options.per_example, "--per-example")
+    references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
+    predictions = find_predictions(options.texts[0], results_of(options))
+    report = score_files(predictions, references, rouge, options.intersect)
+    if table is not None:
+        report.write_per_example(table)
+    print_text(report.to_json() if options.json else report.render())
+
+
+score_command = Command(
+    "score", "score outputs of any system", _SCORE_HELP, _add_score_arguments, _execute_score, "nothing was written"
+)
+
+
+_IMPORT_HELP = """\
+Make a run of outputs that were written outside the suite. Tables, compare, inspect and score show it like any other
+run, marked as imported.
+
+  longsumbench import out.jsonl --model theirs --dataset pubmed                      {"id", "prediction"}, matched by id
+  longsumbench import out.txt --model theirs --dataset jsonl dataset.path=my_texts   line n: the n-th example
+  longsumbench import decoded --model theirs --dataset arxiv --split validation      a folder of NAME.dec
+  longsumbench import beam5.jsonl --model theirs --variant "beam 5" --seed 2 --from https://example.org/outputs \\
+      --dataset gov_report score.metrics=[novel_ngrams]
+
+settings: dataset.*  score.*  results_dir=results  overwrite=false  baselines=true
+
+Every example of the split needs an output. --intersect imports the examples that have one; they are in a separate
+block of the table. The first import on a dataset also scores Lead, Random and Oracle. The same command again finds the
+run.
+More: docs/how-to/import.md
+"""
+
+
+def _add_import_arguments(command: Parser) -> None:
+    command.add_argument("outputs", metavar="OUTPUTS", help="JSON lines, lines of text, or a folder of .dec files")
+    command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
+    command.add_argument("--model", required=True, metavar="NAME", help="a name for the system that wrote them")
+    command.add_argument("--dataset", required=True, metavar="NAME", help="what was summarized")
+    command.add_argument("--split", metavar="SPLIT", help="train, validation or test (default: test)")
+    command.add_argument("--variant", default="", metavar="TEXT", help="the system's settings, in any words")
+    command.add_argument("--seed", type=int, metavar="N", help="if there are outputs of several seeds")
+    command.add_argument("--from", dest="origin", default="", metavar="TEXT", help="where they come from (URL, paper)")
+    command.add_argument("--intersect", action="store_true", help="leave out ids that only one side has")
+
+
+def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.progress import phase
+
+    with phase("loading the libraries"):
+        from longsumbench.leaderboards.after_run import describe_runs
+        from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
+
+    details = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
+    outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)
+    planned = plan_import(outputs, options.dataset, options.split, options.overrides)
+    run_import(outputs, planned, ("longsumbench", *words), lambda *arguments: print_text(describe_runs(*arguments)))
+
+
+import_command = Command(
+    "import", "make a run of outputs of another system", _IMPORT_HELP, _add_import_arguments, _execute_import
+)
+
+
+_AGREEMENT_HELP = """\
+Measure how far metrics agree with what people judged. Writes the table as CSV and a picture as PNG and SVG.
+
+  longsumbench agreement judged                                 documents.jsonl, outputs.jsonl, judgements.jsonl
+  longsumbench agreement judged score.metrics=[extractive]      ROUGE and other metrics
+  longsumbench agreement judged --where corpus=arXiv            only documents with this value of a field
+  longsumbench agreement judged --leave-out human               without a system, for example the references' author
+
+settings: score.*
+
+For each judged aspect: Kendall's tau within documents and of the systems' means, with 95 % intervals; the share of
+pairs in people's order; close pairs; what remains given the length; people's own agreement; and what three controls
+reach: words, bigrams copied from the source, repeated bigrams. More: docs/how-to/agreement.md.
+"""
+
+
+def _add_agreement_arguments(command: Parser) -> None:
+    command.add_argument("folder", metavar="FOLDER", help="contains documents, outputs and judgements")
+    command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
+    command.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only such documents")
+    command.add_argument("--leave-out", action="append", default=[], metavar="SYSTEM", help="without this system")
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: agreement/FOLDER in the results)")
+    add_results_dir(command)
+
+
+def _execute_agreement(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.outputs.agreement import agreement
+    from longsumbench.outputs.agreement_figure import write_agreement
+
+    settings = {name: getattr(options, name) for name in ("where", "leave_out")}
+    result = agreement(options.folder, options.overrides, **settings)
+    folder = output_folder(options.output, results_of(options).root / "agreement" / result.name)
+    print_text(result.render(), "", *write_agreement(result, folder))
+
+
+agreement_command = Command(
+    "agreement",
+    "measure the agreement of metrics with people",
+    _AGREEMENT_HELP,
+    _add_agreement_arguments,
+    _execute_agreement,
+    "nothing was written; the same command starts again",
+)

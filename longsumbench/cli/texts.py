@@ -1,0 +1,208 @@
+"""Commands on texts: `longsumbench dataset`, `stats`, `analyze` and `recommend`."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, output_folder, results_of
+from longsumbench.errors import UsageError
+from longsumbench.formatting import print_text
+
+_DATASET_ACTIONS = ("add", "remove")
+_DATASET_HELP = """\
+Give your own texts a name, so that dataset=NAME chooses them.
+
+  longsumbench dataset add scisumm my_texts                 a folder or file of JSON lines, CSV or Parquet
+  longsumbench dataset add my_arxiv FOLDER dataset=arxiv    texts in the format of another dataset
+  longsumbench dataset add notes notes.jsonl dataset.split_by_hash=true
+  longsumbench run dataset=scisumm scale=tiny               in any folder
+  longsumbench dataset remove scisumm
+
+add reads the texts once, prints how many there are, and writes NAME.yaml with the settings and the absolute path. The
+file is in dataset/ of your configuration folder: ~/.config/longsumbench, or the folder in the environment variable
+LONGSUMBENCH_CONFIG. You may edit it; its first comment is the line in `longsumbench list datasets`. remove deletes this
+file only: texts and runs stay.
+"""
+
+
+def _add_dataset_arguments(command: Parser) -> None:
+    command.add_argument("action", metavar="ACTION", choices=_DATASET_ACTIONS, help=" or ".join(_DATASET_ACTIONS))
+    command.add_argument("name", metavar="NAME", help="the name in tables, records and folders")
+    command.add_argument("path", metavar="PATH", nargs="?", help="add: a folder or a file")
+    command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", default=[], help="add: dataset=FORMAT, dataset.*")
+
+
+def _execute_dataset(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.runs.own_datasets import add_dataset, describe_sizes, remove_dataset
+
+    if options.action == "remove":
+        if options.path is not None:
+            raise UsageError(f"'{options.path}' is an extra argument: longsumbench dataset remove NAME")
+        print_text(f"removed: {remove_dataset(options.name)}")
+        return
+    if options.path is None:
+        raise UsageError("the path is missing: longsumbench dataset add NAME PATH")
+    texts, file = add_dataset(options.name, options.path, options.overrides)
+    print_text(f"{texts.name}: {describe_sizes(texts)}, fingerprint {texts.fingerprint[:8]}")
+    if list(texts.splits) == ["test"] and texts.way_to_splits:
+        print_text("all are the test split: dataset.split_by_hash=true divides one file into three, to train on")
+    print_text(f"written: {file}", f"use it: longsumbench run dataset={texts.name}")
+
+
+dataset_command = Command(
+    "dataset",
+    "give your own texts a name",
+    _DATASET_HELP,
+    _add_dataset_arguments,
+    _execute_dataset,
+    "nothing was added or removed",
+)
+
+
+_STATS_HELP = """\
+Print statistics of a dataset. With rank=, print how much of the references the best paragraphs contain.
+
+  longsumbench stats                                              the built-in text
+  longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV, Markdown and a page
+  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each model would read
+  longsumbench stats model=trunc scale=small model.input_length=512,1024         one model with several settings
+  longsumbench stats run=all                                      also what finished runs on these texts did not read
+  longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
+
+Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words and, with model=, in the
+model's tokens. Then: how much of the source the references repeat, the score of the best extract, and near-duplicates
+in different splits. With model=, it shows what the model would read of dataset.split and cut from the training
+targets, under the settings of `run` and without training. Slow statistics use a sample.
+
+settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
+           run=all|RUN[,RUN...]  results_dir=results
+           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
+ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+           ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
+More: docs/how-to/stats.md
+
+rank= joins the best 5, 10, 20 and 40 paragraphs of every example in the ranker's order. It scores them against the
+first reference by ROUGE-L recall (0-100). "in order" takes the first paragraphs of the text (Hierarchical Transformer,
+Table 1). A ranker that learns (lstm) is trained on the training split, once for the same texts and settings. The cache
+keeps the result; an interrupted training continues.
+
+Only --csv FILE (all numbers) and --output FOLDER (numbers, Markdown, and a page with pictures) write files.
+"""
+
+
+def _add_stats_arguments(command: Parser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
+    command.add_argument("--csv", metavar="FILE", help="also write all numbers, one per row")
+    command.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
+
+
+def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.analysis.dataset.figures import DatasetReport
+    from longsumbench.analysis.plan import asks_for_ranking, stats
+    from longsumbench.files import writable_folder, write_atomically
+
+    if options.output and asks_for_ranking(options.overrides):
+        raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
+    table = output_file(options.csv, "--csv")
+    folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
+    report = stats(options.overrides)
+    if table is not None:
+        write_atomically(table, report.csv())
+    files = report.write(folder) if folder and isinstance(report, DatasetReport) else []
+    print_text(report.render(), *([""] if files else []), *files)
+
+
+stats_command = Command("stats", "print statistics of a dataset", _STATS_HELP, _add_stats_arguments, _execute_stats)
+
+
+_ANALYSES = ("locality", "fusion", "coherence")
+
+_ANALYZE_HELP = """\
+Analyze the texts of a dataset and the summaries of runs. Writes CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
+
+  longsumbench analyze locality dataset=pubmed                       similarity of two sentences, by their distance
+  longsumbench analyze locality encoder=FOLDER sample=50             with a sentence encoder instead of tf-idf
+  longsumbench analyze fusion dataset=elife dataset.path=FOLDER      distance of the sentences that a summary joins
+  longsumbench analyze fusion run=85f3139c,36e2dc94                  do the runs' summaries contain both sentences?
+  longsumbench analyze coherence model=bert-large-uncased run=85f3139c
+
+settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; for fusion and coherence run=RUN[,RUN...]
+locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
+fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20
+coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
+
+A run is given by its id, the beginning of its id, or its folder. All runs must have read the same texts. fusion also
+writes every pair as JSON lines, and a page with the pairs of each bar. What the numbers mean: docs/how-to/analyze.md.
+"""
+
+
+def _add_analyze_arguments(command: Parser) -> None:
+    command.add_argument("what", metavar="ANALYSIS", choices=_ANALYSES, help=", ".join(_ANALYSES))
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)")
+    add_results_dir(command)
+
+
+def _execute_analyze(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.analysis.plan import analyze
+
+    folder = output_folder(options.output, results_of(options).root / "analysis")
+    finding = analyze(options.what, options.overrides, options.results_dir)
+    files = finding.write(folder if options.output else folder / finding.dataset)
+    print_text(finding.render(), "", *files)
+
+
+analyze_command = Command(
+    "analyze",
+    "analyze texts and summaries",
+    _ANALYZE_HELP,
+    _add_analyze_arguments,
+    _execute_analyze,
+    "nothing was written; the same command starts again",
+)
+
+
+_RECOMMEND_HELP = """\
+Compare systems on a sample of your texts, and say which to choose. It takes minutes on one core.
+
+  longsumbench recommend my_texts               a folder with train, validation and test .jsonl
+  longsumbench recommend my_texts.jsonl         one file, which is split by id
+  longsumbench recommend dataset=pubmed dataset.path=FOLDER decode.limit=200
+  longsumbench recommend my_texts --also "model=seq2seq model.checkpoint=facebook/bart-large-cnn"
+
+Runs Lead, Random, LexRank, two scorers that are trained here (ea, seal) and an oracle on 100 texts of the test split.
+--also adds a checkpoint or a language model as it is; it may be repeated. Prints a table, and three sentences: what to
+choose, what that system never reads, and what it costs.
+
+settings:  dataset=NAME  dataset.*  decode.limit=100  train.* (of the scorers)  seed=1  results_dir=results
+More: docs/how-to/recommend.md
+"""
+
+
+def _add_recommend_arguments(command: Parser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="TEXTS", help="a file or folder of JSON lines, or settings")
+    command.add_argument(
+        "--also", action="append", default=[], metavar="SETTINGS", help="one more system, its settings in one text"
+    )
+
+
+def _execute_recommend(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.progress import phase
+
+    if not options.overrides:
+        raise UsageError("name the TEXTS: a file or folder of JSON lines, or dataset=NAME (see --help)")
+    with phase("loading the libraries"):
+        from longsumbench.analysis.recommend import recommend
+
+    more = [shlex.split(settings) for settings in options.also]
+    recommend(options.overrides, more, ("longsumbench", *words), print_text)
+
+
+recommend_command = Command(
+    "recommend",
+    "say which system to choose for some texts",
+    _RECOMMEND_HELP,
+    _add_recommend_arguments,
+    _execute_recommend,
+)

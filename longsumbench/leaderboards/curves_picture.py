@@ -1,0 +1,433 @@
+"""The picture and the CSV file of a sweep: a line with a band per system, and its name at the end.
+
+    Results --update_curves--> <dataset>-<setting>[-<second>].csv, .png, .svg
+    SweepCurves --layout_of--> Layout: an axis, a line per system, reference lines and notes --draw_layout--> PNG, SVG
+
+With two settings, the one with more values is the axis. Each value of the other one has a plot. It has a line instead
+if only one system is swept, or if there are too many values. The same records give the same bytes, with the same
+release of matplotlib.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import isnan, log2
+from pathlib import Path
+from statistics import pstdev
+from typing import TYPE_CHECKING, Any
+
+from longsumbench.errors import UnknownName, UsageError
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
+from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
+from longsumbench.leaderboards.significance import read_all_scores
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
+from longsumbench.render.tables import rounded_frame, with_bounds
+from longsumbench.runs.record import source_seen
+from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
+_MOST_PLOTS = 4
+_TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
+_LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
+_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
+_LEAST_HEIGHT = 1e-3  # in the unit of the scores
+
+
+@dataclass(frozen=True)
+class CurveLine:
+    """The line of a system, or of a system with one value of the second setting.
+
+    Attributes:
+        plots: for each plot, value on the axis → number.
+        flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
+    """
+
+    model: str
+    label: str
+    plots: list[dict[str, Estimate]]
+    flat: list[Estimate | None]
+
+    def numbers(self) -> list[Estimate]:
+        """Return all numbers of the line."""
+        return [number for plot in self.plots for number in plot.values()] + [number for number in self.flat if number]
+
+
+@dataclass(frozen=True)
+class ReferenceLine:
+    """A horizontal line across all plots: a system without the swept settings."""
+
+    label: str
+    number: Estimate
+    oracle: bool
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The horizontal axis.
+
+    Attributes:
+        words: True if the values are evenly spaced words.
+    """
+
+    name: str
+    values: Sequence[str]
+    places: Mapping[str, float] = field(default_factory=dict)
+    words: bool = False
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[str]) -> "Axis":
+        """Position the values: words and null evenly, numbers on the more even of a linear and a logarithmic scale."""
+        numbers = [parse_number(value) for value in values]
+        positions = [number for number in numbers if number is not None]
+        if len(positions) < len(numbers):
+            return cls(name, values, {value: float(place) for place, value in enumerate(values)}, words=True)
+        if positions[0] > 0 and len(positions) > 1:
+            logarithms = [log2(number) for number in positions]
+            if len(positions) == 2 or _unevenness(logarithms) <= _unevenness(positions):
+                positions = logarithms
+        return cls(name, values, dict(zip(values, positions, strict=True)))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The limits of the axis."""
+        low, high = min(self.places.values()), max(self.places.values())
+        room = 0.5 if self.words else 0.09 * (high - low) or 0.5
+        return low - room, high + room
+
+    def ticks(self, num_plots: int = 1) -> list[str]:
+        """Return the values that have room for a label, with so many plots side by side."""
+        low, high = self.ends
+        labelled: list[str] = []
+        for value in self.values:
+            room = num_plots * _TICK_ROOM * (high - low) * max(1.0, len(tick_name(value)) / 5)
+            if not labelled or self.places[value] - self.places[labelled[-1]] >= room or self.words:
+                labelled.append(value)
+        return labelled
+
+
+def tick_name(value: str) -> str:
+    """Return the tick label of a value; long fractions are rounded."""
+    number = parse_number(value)
+    if number is None or number.is_integer() or len(value) <= _LONG_NUMBER:
+        return checkpoint_name(value)
+    return f"{number:.4g}"
+
+
+def _unevenness(places: Sequence[float]) -> float:
+    """Return the coefficient of variation of the distances between neighbours."""
+    steps = [high - low for low, high in pairwise(places)]
+    return pstdev(steps) * len(steps) / sum(steps)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The content of a picture.
+
+    Attributes:
+        summary: what all runs have in common, in sentences; shown below the title.
+        measured: label of the vertical axis, with its unit.
+        headings: a heading per plot; one empty heading for a single plot.
+        lines: best first, at most `MOST_CURVES`.
+    """
+
+    title: str
+    summary: tuple[str, ...]
+    notes: tuple[str, ...]
+    measured: str
+    axis: Axis
+    headings: tuple[str, ...]
+    lines: tuple[CurveLine, ...]
+    references: tuple[ReferenceLine, ...]
+
+
+def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
+    """Return the layout of the first group of a sweep.
+
+    `kind` is a type of ROUGE, or a measure; default: the one by which runs are ranked.
+
+    Raises:
+        UsageError: the number is unknown, or no curve has it.
+    """
+    kind = kind or sweep.ranked_by()
+    group = sweep.groups[0]
+    _check_kind(kind, sweep, group)
+    by_values = sorted(range(len(sweep.keys)), key=lambda index: -len(sweep.values(index)))
+    axis, extra = by_values[0], by_values[1] if by_values[1:] else None
+    values = sweep.values(extra) if extra is not None and _in_plots(sweep, extra) else [NO_SETTING]
+    lines = _curve_lines(sweep, kind, axis, extra, values)
+    return Layout(
+        f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short_name, sweep.keys))}",
+        group.summary,
+        tuple(_layout_notes(sweep, kind, len(lines))),
+        f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
+        Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
+        tuple(_with_value(sweep, extra, value) for value in values),
+        tuple(lines[:MOST_CURVES]),
+        tuple(_reference_lines(group, kind)),
+    )
+
+
+def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
+    """Return the reference lines, one per model: its best run."""
+    models: dict[str, list[ReferenceLine]] = {}
+    for curve in group.references:
+        for point in curve.points.values():
+            if kind in point.numbers:
+                line = ReferenceLine(curve.label, point.numbers[kind], curve.first.oracle)
+                models.setdefault(f"{curve.first.model} {curve.first.oracle}", []).append(line)
+    best = [(max(lines, key=lambda line: line.number.mean), lines, name) for name, lines in models.items()]
+    return [
+        replace(line, label=f"{name.partition(' ')[0]} (best of {len(lines)})") if lines[1:] else line
+        for line, lines, name in best
+    ]
+
+
+def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
+    """Raise UsageError if a number is unknown, or no curve has it at two points."""
+    if kind not in sweep.kinds():
+        raise UnknownName("measure", kind, sweep.kinds())
+    drawable = [
+        name
+        for name in sweep.kinds()
+        if any(sum(name in point.numbers for point in curve.points.values()) > 1 for curve in group.curves)
+    ]
+    if kind not in drawable:
+        message = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
+        raise UsageError(f"{message}; choose from: {', '.join(drawable)}")
+
+
+def _in_plots(sweep: SweepCurves, extra: int) -> bool:
+    """True if each value of the second setting has a plot: several systems vary it, and it has few values."""
+    varying = sum(len({place[extra] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
+    return varying > 1 and len(sweep.values(extra)) <= _MOST_PLOTS
+
+
+def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, plots: Sequence[str]) -> list[CurveLine]:
+    """Return the lines of the first group: those with the most points first, then the best.
+
+    `plots` are the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
+    """
+    all_lines: list[CurveLine] = []
+    for curve in sweep.groups[0].curves:
+        lines: dict[str, CurveLine] = {}
+        for place, point in curve.points.items():
+            if kind not in point.numbers:
+                continue
+            value = NO_SETTING if extra is None else place[extra]
+            label = f"{curve.label} {_with_value(sweep, extra, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
+            line = lines.setdefault(
+                label, CurveLine(curve.first.model, label, [{} for _ in plots], [None for _ in plots])
+            )
+            for index, plot in enumerate(plots):
+                if NO_SETTING not in (plot, value) and plot != value:
+                    continue
+                if place[axis] == NO_SETTING:
+                    line.flat[index] = point.numbers[kind]
+                else:
+                    line.plots[index][place[axis]] = point.numbers[kind]
+        all_lines += lines.values()
+    return sorted(all_lines, key=lambda line: (-len(line.numbers()), -max(n.mean for n in line.numbers()), line.label))
+
+
+def _with_value(sweep: SweepCurves, extra: int | None, value: str) -> str:
+    """Return "name=value" of the second setting; empty if there is none."""
+    return "" if extra is None or value == NO_SETTING else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
+
+
+def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
+    """Return the notes: what bands are, what the picture leaves out, and warnings."""
+    group, *other_groups = sweep.groups
+    points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
+    several = [point.numbers[kind] for point in points if len(point.runs) > 1 and kind in point.numbers]
+    legend = "Bands and whiskers: 95 % intervals over examples"
+    legend += "; of several seeds over examples and seeds" if several else ""
+    legend += ", where scores.csv exists" if any(isnan(number.low) for number in several) else ""
+    legend += ". Dashed: oracles, which saw the references" if any(ref.first.oracle for ref in group.references) else ""
+    notes = [f"{legend}."]
+    follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
+    axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
+    notes += [
+        f"{short_name(key)} is {checkpoint_name(value)}, or null if {axes} {verb} it no meaning."
+        for key, value in follows.items()
+    ]
+    if num_lines > MOST_CURVES:
+        notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the CSV has all.")
+    if other_groups:
+        descriptions = shorten_list([_describe_group(item, group) for item in other_groups], "; ")
+        notes.append(f"Not comparable with these, only in the CSV: {descriptions}.")
+    warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
+    return [*notes, warning] if warning else notes
+
+
+def _describe_group(group: Group, first: Group) -> str:
+    """Return the curves of a group, and how its runs differ from those of the first group."""
+    unlike = [line for line in group.summary if line not in first.summary]
+    return f"{', '.join(curve.label for curve in group.curves)} ({'; '.join(unlike)})"
+
+
+def _name_of(kind: str) -> str:
+    if kind in ROUGE_HEADINGS:
+        return f"ROUGE-{kind.removeprefix('rouge')} F1"
+    return "planted facts stated right" if kind == PLANTED else kind
+
+
+def _unit_of(kind: str, sweep: SweepCurves) -> str:
+    units = {name: unit for group in sweep.groups for run in group.records() for name, unit in run.units.items()}
+    return units.get(kind, "%" if kind == PLANTED else "0–100")
+
+
+def draw_layout(layout: Layout) -> dict[str, bytes]:
+    """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
+
+    def draw(plots: "Sequence[Axes]") -> None:
+        for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
+            _draw_plot(plot, index, layout)
+            plot.set_title(heading, loc="left", fontsize=TEXT, fontweight="bold")
+        plots[0].set_ylabel(layout.measured, fontsize=TEXT)
+
+    notes = [". ".join(layout.summary) + ".", *layout.notes]
+    return draw_panels(layout.title, notes, len(layout.headings), draw, _line_labels(layout))
+
+
+def _draw_plot(plot: "Axes", index: int, layout: Layout) -> None:
+    axis = layout.axis
+    for place, (line, style) in enumerate(zip(layout.lines, _line_styles(layout), strict=True)):
+        above = 3 + len(layout.lines) - place
+        numbers = {axis.places[value]: line.plots[index][value] for value in axis.values if value in line.plots[index]}
+        draw_series(plot, [*numbers], [*numbers.values()], style, above)
+        if flat := line.flat[index]:
+            plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
+    for rule in layout.references:
+        plot.axhline(rule.number.mean, color=GREY, linestyle="--" if rule.oracle else "-", linewidth=1.0, zorder=2)
+    plain_axes(plot)
+    plot.set_xlim(*axis.ends)
+    plot.set_ylim(*_limits(layout.lines, layout.references))
+    ticks = axis.ticks(len(layout.headings))
+    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)))
+    plot.locator_params(axis="y", nbins=5)
+    plot.set_xlabel(axis.name, fontsize=TEXT)
+
+
+def _line_styles(layout: Layout) -> list[dict[str, Any]]:
+    return system_styles([line.model for line in layout.lines])
+
+
+def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
+    """Return the limits of the vertical axis: around the curves and the reference lines near them."""
+    ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
+    low, high = min(ends), max(ends)
+    room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
+    levels = [reference.number.mean for reference in references if low - room <= reference.number.mean <= high + room]
+    low, high = min([low, *levels]), max([high, *levels])
+    return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
+
+
+def _line_labels(layout: Layout) -> list[LineLabel]:
+    axis, (low, high) = layout.axis, _limits(layout.lines, layout.references)
+    labels = []
+    for line, style in zip(layout.lines, _line_styles(layout), strict=True):
+        ends = [(axis.places[value], line.plots[-1][value]) for value in axis.values if value in line.plots[-1]]
+        ends += [(axis.ends[1], flat)] if (flat := line.flat[-1]) else []
+        end, number = ends[-1] if ends else (None, line.numbers()[-1])
+        labels.append(LineLabel(line.label, number.mean, style["color"], end))
+    for rule in layout.references:
+        off = " ▲" if rule.number.mean > high else " ▼" if rule.number.mean < low else ""
+        name = f"{rule.label} {rule.number.mean:.1f}{off}"
+        labels.append(LineLabel(name, rule.number.mean, GREY, None if off else axis.ends[1]))
+    return labels
+
+
+def update_curves(
+    results: Results,
+    dataset: str,
+    words: Sequence[str],
+    kind: str | None = None,
+    required: bool = True,
+    run_ids: Collection[str] = (),
+) -> list[Path]:
+    """Write the curves of all finished runs on a dataset against one or two settings; return the files.
+
+    The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
+    which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
+
+    Args:
+        results: the results folder.
+        dataset: its name.
+        words: the settings, as "model.page_size"; "model." may be left out.
+        kind: the number to draw: a type of ROUGE, or a measure; default: the one by which runs are ranked.
+        required: raise an error if there is nothing to draw. If False, try both settings, then each one, then give up.
+        run_ids: ids of runs that must be in the picture; by default the largest group is drawn.
+
+    Raises:
+        UsageError: there is nothing to draw, or a setting or number is unknown.
+    """
+    with results.leaderboard_lock(dataset):
+        records = list(results.records(dataset))
+        scores = read_all_scores(results, records)
+        for keys in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
+            try:
+                sweep = sweep_of(dataset, records, keys, scores, run_ids)
+                break
+            except UsageError:
+                if required:
+                    raise
+        else:
+            return []
+        number = kind or sweep.ranked_by()
+        images = draw_layout(layout_of(sweep, number))
+        name = file_name(sweep)
+        pictured = name if number == sweep.ranked_by() else f"{name}-{number}"
+        contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
+        contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
+        return results.write_leaderboard(contents)
+
+
+def file_name(sweep: SweepCurves) -> str:
+    """Return the name of a sweep's files without ending; "model." is left out."""
+    return "-".join([sweep.dataset, *map(short_name, sweep.keys)])
+
+
+def sweep_csv(sweep: SweepCurves) -> str:
+    """Return a row for each point: settings, numbers with intervals, costs and run ids.
+
+    A reference line of several groups has all their numbers in `group`; the first group is drawn.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for group in sweep.groups:
+        for curve in (*group.curves, *group.references):
+            for place, point in curve.points.items():
+                ids = tuple(run.run_id for run in point.runs)
+                groups.setdefault(ids, []).append(group.number)
+                rows.setdefault(ids, _point_row(sweep, group, curve, place))
+    values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
+    return rounded_frame(values).to_csv(index=False, lineterminator="\n")
+
+
+def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
+    point = curve.points[tuple(place)]
+    first = point.runs[0]
+    row: dict[str, Any] = {"system": curve.label, "model": first.model}
+    row |= {short_name(key): checkpoint_name(value) for key, value in zip(sweep.keys, place, strict=True)}
+    row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
+    row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
+    for kind in sweep.kinds():
+        row |= with_bounds(kind, point.numbers.get(kind))
+    row["train_seconds"] = _mean_of_known(run.fit.seconds for run in point.runs if run.trained)
+    row["tokens_per_second"] = _mean_of_known(run.decode_tokens_per_second for run in point.runs)
+    row["source_seen"] = _mean_of_known(source_seen(run) for run in point.runs)
+    row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in point.runs))
+    row["run_ids"] = " ".join(run.run_id for run in point.runs)
+    row["repeated"] = " ".join(run.run_id for run in point.repeated)
+    row["compared"] = ". ".join(group.summary)
+    return row
+
+
+def _mean_of_known(values: Iterable[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -1,1 +1,0 @@
-"""Pictures and CSV files of a leaderboard: `curves` of sweeps, fact `recall`, recall by `lengths`."""

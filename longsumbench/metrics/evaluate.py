@@ -1,0 +1,195 @@
+"""Score predictions: a row for each example, then means and intervals of the columns.
+
+predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split
+from longsumbench.errors import DataError
+from longsumbench.metrics import aggregate as means
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
+from longsumbench.metrics.rouge import Rouge
+from longsumbench.progress import track
+from longsumbench.rouge.scorer import ROUGE_TYPES
+
+RawText = str | Sentences  # running text, or its sentences
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of a system's predictions.
+
+    Attributes:
+        tables: for each set of predictions a row per example, indexed by id: 0–1, or in a column's unit.
+        per_example: the mean of these tables, example by example.
+        empty_references: ids of examples that were skipped because no reference can be scored.
+        empty_predictions: number of rows whose prediction is empty, of the first set.
+        scores: type of ROUGE → its means; empty without ROUGE.
+        measures: column of another metric → its mean.
+        units: column → its unit, for those that are not 0–100.
+        floor: type of ROUGE, and the score that ranks → its mean against other examples, 0–100.
+        outputs: facts about the first set of predictions.
+        signature: how the means were computed.
+        measured_by: name of a requested metric → its signature.
+    """
+
+    tables: tuple[pd.DataFrame, ...]
+    per_example: pd.DataFrame
+    n: int
+    empty_references: tuple[str, ...]
+    empty_predictions: int
+    scores: Mapping[str, means.RougeMeans]
+    measures: Mapping[str, means.MeasureMean]
+    units: Mapping[str, str]
+    floor: Mapping[str, float]
+    outputs: OutputFacts
+    signature: str
+    measured_by: Mapping[str, str]
+
+
+def evaluate(
+    predictions: Sequence[Sequence[RawText]],
+    examples: Split | Sequence[Example],
+    metrics: Sequence[Metric],
+    scoring: Scoring,
+    requested: Sequence[Metric] = (),
+    floor_of: str | None = None,
+) -> Evaluation:
+    """Score the predictions of a system, or those of several of its checkpoints, which are averaged.
+
+    Args:
+        predictions: for each checkpoint, the best first, a text for each example.
+        examples: in the same order; further ones are ignored.
+        metrics: those that decide the signature, ROUGE first.
+        scoring: how intervals are drawn.
+        requested: further metrics; their columns come last.
+        floor_of: the score whose floor (`score_floor`) becomes a column; None for no floor.
+
+    Raises:
+        DataError: two examples have the same id, or no example can be scored by ROUGE.
+    """
+    every = [*metrics, *requested]
+    scored = [
+        score_all(every, zip(track(texts, "scoring", len(texts)), examples, strict=False)) for texts in predictions
+    ]
+    tables, floors = [one_set.per_example for one_set in scored], []
+    if floor_of is not None:
+        floors = [score_floor(metrics[:2], examples, texts) for texts in predictions]
+        deciding = columns_in(metrics, tables[0])
+        column = {score_column(floor_of): floor_column(floor_of)}
+        tables = [
+            table[deciding]
+            .join(floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all"))
+            .join(table.drop(columns=deciding))
+            for table, floor in zip(tables, floors, strict=True)
+        ]
+    per_example, first = mean_scores(tables), predictions[0]
+    n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
+    units = {column: unit for metric in others for column, unit in metric.units.items()}
+    rouge, perl = per_example[list(Rouge.columns)] if len(others) < len(every) else None, scoring.resampling == "perl"
+    references = [example.references for _, example in zip(first, examples, strict=False)]
+    return Evaluation(
+        tables=tuple(tables),
+        per_example=per_example,
+        n=n,
+        empty_references=scored[0].empty_references,
+        empty_predictions=scored[0].empty_predictions,
+        scores={} if rouge is None else means.aggregate(rouge, scoring.resamples, perl_resampling=perl),
+        measures=means.aggregate_measures(
+            per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
+        ),
+        units=units,
+        floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
+        outputs=describe_outputs(list(map(_as_text, first)), references),
+        signature="|".join(metric.signature(n) for metric in metrics),
+        measured_by={metric.name: metric.signature(n) for metric in requested},
+    )
+
+
+def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]]) -> Scored:
+    """Score every prediction once.
+
+    Args:
+        metrics: their columns follow each other in this order.
+        items: (prediction, its example). A prediction in sentences is split by ROUGE as it is.
+
+    Raises:
+        DataError: two examples have the same id.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    unusable: dict[str, None] = {}  # an ordered set
+    empty = 0
+    for prediction, example in items:
+        name, text = example.id, _as_text(prediction)
+        if name in rows or name in unusable:
+            raise DataError(f"two predictions for the example '{name}'; keep one")
+        if not all(metric.can_score(example) for metric in metrics):
+            unusable[name] = None
+            continue
+        row = rows[name] = {}
+        for metric in metrics:
+            row |= metric.score(prediction if isinstance(metric, Rouge) else text, example)  # type: ignore[arg-type]
+        empty += not text.strip()
+    table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
+    return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
+
+
+def _as_text(prediction: RawText) -> str:
+    return prediction if isinstance(prediction, str) else "\n".join(prediction)
+
+
+def columns_in(metrics: Iterable[Metric], table: pd.DataFrame) -> list[str]:
+    """Return the metrics' columns in their order, and of their further columns those in the table."""
+    groups = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
+    return [column for columns in groups for column in columns]
+
+
+def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Average the scores of several predictions of the same examples, example by example; NaN is ignored."""
+    return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
+
+
+def score_floor(
+    metrics: Sequence[Metric], examples: Split | Sequence[Example], predictions: Sequence[RawText]
+) -> pd.DataFrame:
+    """Score each prediction against the references of another example: what it reaches without its source.
+
+    The examples form a random cycle that depends on their ids alone, and each gets the prediction of the one before it.
+
+    Returns:
+        A row for each prediction, as `Scored.per_example`; empty for fewer than two examples that can be scored.
+    """
+    places = {
+        example.id: place
+        for place, (_, example) in enumerate(zip(predictions, examples, strict=False))
+        if all(metric.can_score(example) for metric in metrics)
+    }
+    ids = sorted(places)
+    cycle = [ids[place] for place in np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))]
+    if len(cycle) < 2:
+        return pd.DataFrame()
+    owner_of = dict(zip(cycle, [cycle[-1], *cycle[:-1]], strict=True))  # example → whose prediction it gets
+    pairs = ((predictions[places[owner_of[name]]], examples[place]) for name, place in places.items())
+    return score_all(metrics, pairs).per_example.rename(index=owner_of)
+
+
+def floor_column(name: str) -> str:
+    """Return the column of scores.csv with the floor of a score, 0–1."""
+    return f"{name}_floor"
+
+
+def _floor_means(floor: pd.DataFrame, ranked_by: str) -> dict[str, float]:
+    """Return type of ROUGE and ranking measure → mean floor, 0–100."""
+    of_columns = means.column_means(floor)
+    names = {name: score_column(name) for name in (*ROUGE_TYPES, ranked_by)}
+    return {name: of_columns[column] for name, column in names.items() if column in of_columns}
+
+
+def score_column(name: str) -> str:
+    """Return the column of scores.csv with the values of a number: F1 for a type of ROUGE."""
+    return f"{name}_f" if name in ROUGE_TYPES else name

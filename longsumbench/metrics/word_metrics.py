@@ -1,0 +1,169 @@
+"""Metrics that compare words: those of ROUGE's tokenizer, in lower case, not stemmed."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+
+from longsumbench.core import Example, Metric, Sentences
+from longsumbench.rouge.tokenizer import MARK, named_tokenizer
+
+LONGEST_NGRAM = 4  # words of an n-gram
+
+_WordTuple = tuple[str, ...]
+
+
+class WordMetric(Metric):
+    """A metric of words; a text is one sequence of words, across its sentences."""
+
+    def words(self, *sentences: str) -> _WordTuple:
+        """Return the words of a text."""
+        return _tokenize_sentences(sentences, self.scoring.tokenizer)
+
+    def source_words(self, example: Example) -> _WordTuple:
+        """Return the words of the source, without titles, queries and section names."""
+        return _source_words(example, self.scoring.tokenizer)
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version and the tokenizer."""
+        return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
+
+
+def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+    """Yield the n-grams of some words."""
+    return zip(*(words[start:] for start in range(n)), strict=False)
+
+
+@lru_cache(1)  # all metrics of one example follow each other
+def _source_words(example: Example, name: str) -> _WordTuple:
+    return _tokenize_sentences(tuple(example.sentences()), name)
+
+
+def _tokenize_sentences(sentences: Sentences, name: str) -> _WordTuple:
+    return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)
+
+
+class NovelNgrams(WordMetric):
+    """The share of the summary's n-grams that the source does not have, n = 1 … 4.
+
+    Every occurrence of an n-gram counts. A column does not apply to a summary of fewer than n words.
+    """
+
+    name: ClassVar[str] = "novel_ngrams"
+    columns: ClassVar[tuple[str, ...]] = tuple(f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1))
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `novel_ngrams_1` … `novel_ngrams_4` → 0–1 or NaN."""
+        source, summary = self.source_words(example), self.words(prediction)
+        shares = {}
+        for n, column in enumerate(self.columns, start=1):
+            grams = list(ngrams(summary, n))
+            shared = set(grams).intersection(ngrams(source, n))
+            shares[column] = sum(ngram not in shared for ngram in grams) / len(grams) if grams else np.nan
+        return shares
+
+
+class Repetition(WordMetric):
+    """The share of the summary's n-grams that occurred earlier in it, n = 1 … 4.
+
+    A column does not apply to a summary of fewer than n words.
+    """
+
+    name: ClassVar[str] = "repetition"
+    columns: ClassVar[tuple[str, ...]] = tuple(f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1))
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""
+        summary, shares = self.words(prediction), {}
+        for n, column in enumerate(self.columns, start=1):
+            grams = list(ngrams(summary, n))
+            shares[column] = 1 - len(set(grams)) / len(grams) if grams else np.nan
+        return shares
+
+
+class LengthRatio(WordMetric):
+    """The summary's words per reference word, and both lengths in words.
+
+    The references' length is the mean over those with words; if there are none, only the summary's length applies.
+    """
+
+    name: ClassVar[str] = "length_ratio"
+    columns: ClassVar[tuple[str, ...]] = ("length_ratio", "length_summary", "length_references")
+    units: ClassVar[Mapping[str, str]] = MappingProxyType(dict(zip(columns, ("ratio", "words", "words"), strict=True)))
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
+        length = float(len(self.words(prediction)))
+        lengths = [len(self.words(*reference)) for reference in example.references]
+        expected = float(np.mean([num for num in lengths if num])) if any(lengths) else np.nan
+        return dict(zip(self.columns, (length / expected, length, expected), strict=True))
+
+
+class Extractive(WordMetric):
+    """Coverage, density and compression of a summary (Grusky et al. 2018, §4).
+
+    With the words A of the source, the words S of the summary and their shared fragments F(A, S):
+
+    * `extractive_coverage`: Σ|f| / |S|, the share of the summary's words that are in a fragment;
+    * `extractive_density`: Σ|f|² / |S|, in words: the mean length of the fragment of a summary word;
+    * `extractive_compression`: |A| / |S|, source words per summary word.
+
+    The metric does not apply to a summary without words.
+    """
+
+    name: ClassVar[str] = "extractive"
+    columns: ClassVar[tuple[str, ...]] = ("extractive_coverage", "extractive_density", "extractive_compression")
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words", columns[2]: "source words a word"})
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; coverage → 0–1, density → words, compression → a ratio; all may be NaN."""
+        source, summary = self.source_words(example), self.words(prediction)
+        if not summary:
+            return dict.fromkeys(self.columns, np.nan)
+        lengths = fragment_lengths(source, summary)
+        sums = (sum(lengths), sum(length * length for length in lengths), len(source))
+        return {column: total / len(summary) for column, total in zip(self.columns, sums, strict=True)}
+
+
+def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]:
+    """Return the lengths of the fragments that source and summary share, in the summary's order.
+
+    The procedure is that of Figure 3 in the paper. For a word of the summary, it searches the source from the beginning
+    for the longest match with the following words. After a match, the search continues after its end. The
+    next word is the one after the longest match. A word that is not in the source is in no fragment.
+
+    Only places of word pairs are visited, because a match of one word never hides a longer one.
+    """
+    common, places = set(summary).intersection(source), _places_of_pairs(source, summary)
+    lengths, start = [], 0
+    while start < len(summary):
+        length = int(summary[start] in common)
+        match_end = 0
+        for place in places.get(tuple(summary[start : start + 2]), ()):
+            if place >= match_end:
+                match_length = _num_shared(source, place, summary, start)
+                match_end = place + match_length
+                length = max(length, match_length)
+        if length:
+            lengths.append(length)
+        start += max(length, 1)
+    return lengths
+
+
+def _places_of_pairs(source: Sequence[str], summary: Sequence[str]) -> Mapping[tuple[str, ...], Sequence[int]]:
+    """Return pair of neighbouring summary words → its positions in the source."""
+    pairs: set[tuple[str, ...]] = set(pairwise(summary))
+    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairwise(source)):
+        if pair in pairs:
+            places[pair].append(place)
+    return places
+
+
+def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
+    limit = min(len(source) - place, len(summary) - start)
+    return next((count for count in range(limit) if source[place + count] != summary[start + count]), limit)

@@ -1,0 +1,157 @@
+"""Builds the model of a neural system: at random, or from a checkpoint (`model.init`)."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
+from longsumbench.errors import DataError, UsageError
+from longsumbench.modeling import checkpoints, tokenizer as tokenization
+from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.unit_reader import UnitReader
+
+_FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version", "_name_or_path"}
+
+
+class ModelBuilder:
+    """Makes models of a class of transformers from a system's settings.
+
+    Attributes:
+        Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
+        config: the system's settings.
+    """
+
+    Model: Any
+    config: NeuralConfig
+
+    def __init__(self, config: NeuralConfig, model_class: type[PreTrainedModel]) -> None:
+        self.config, self.Model = config, model_class
+
+    @property
+    def shown_as(self) -> str:
+        """The initial checkpoint in messages."""
+        return f"model.init={self.config.init}"
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights (`xavier`); the caller has set the seed."""
+        tokenizer = reader.tokenizer
+        special = tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
+        config = self.model_config(len(tokenizer), special, reader.multi_document)
+        model: PreTrainedModel = self.Model(config)
+        xavier(model, config.d_model)
+        return model
+
+    def model_config(
+        self, vocabulary: int, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedConfig:
+        """Return the model's configuration: sizes, dropout, special tokens, settings of the same name, `model_entries`.
+
+        Only entries that the library's class does not have are copied by name, so no setting changes one of the
+        library's by accident. Source, target and output share scaled embeddings.
+
+        Args:
+            vocabulary: number of entries of the tokenizer.
+            special: ids of padding, start and end; without a start token, decoding starts with padding, as in T5.
+            multi_document: True if the training texts have several documents each.
+        """
+        kind: Any = self.Model.config_class
+        dimension, (pad, start, end) = self.config.dimension, special
+        library: Any = next(base for base in kind.__mro__ if base.__module__.startswith("transformers."))
+        own_entries = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
+        entries = {name: value for name in own_entries if (value := getattr(self.config, name, None)) is not None}
+        for stack in ("encoder", "decoder"):
+            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = dimension("d_ff"), dimension(f"{stack}_layers")
+            entries[f"{stack}_attention_heads"] = dimension("num_heads")
+        entries |= {"vocab_size": vocabulary, "d_model": dimension("d_model"), "dropout": self.config.dropout}
+        entries["scale_embedding"] = True
+        entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
+        entries["decoder_start_token_id"] = pad if start is None else start
+        model_config: PreTrainedConfig = kind(**{**entries, **self.config.model_entries(multi_document)})
+        return model_config
+
+    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+        """Return the model without a tokenizer and with any weights, to count what it costs; as `model_config`."""
+        model: PreTrainedModel = self.Model(self.model_config(self.config.vocabulary_size, special, multi_document))
+        return model
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint; None if the weights are initialized at random.
+
+        Raises:
+            UsageError: the checkpoint does not exist, or is of another system or architecture.
+            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
+        """
+        if self.config.init == "random":
+            return None
+        folder = Path(self.config.init)
+        read_checkpoint(folder, type(self.config))
+        return folder
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model that training starts from.
+
+        Raises:
+            UsageError: the initial checkpoint does not fit the settings.
+            EnvironmentProblem: the model does not fit into memory.
+        """
+        folder = self.initial_folder()
+        checkpoints.check_memory(lambda: self.build(reader), f"model={self.config.name}")
+        model = self.build(reader)
+        if folder:
+            _, initial = self.open(folder)
+            entries, initial_entries = model.config.to_dict(), initial.config.to_dict()
+            free = names_deciding(self.config, "labels", "use") | self.config.free_entries | _FREE
+            for key in sorted((set(entries) & set(initial_entries)) - free):
+                if entries[key] != initial_entries[key]:
+                    difference = f"{key} is {initial_entries[key]} there and {entries[key]} here"
+                    raise UsageError(f"{self.shown_as} does not fit the other settings: {difference}")
+            model.load_state_dict(initial.state_dict())
+        return model
+
+    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
+        """Return the initial checkpoint's tokenizer; without one, train or load what `model.tokenizer` names."""
+        kind, size = self.config.tokenizer, self.config.vocabulary_size
+        if folder := self.initial_folder():
+            return self.open(folder)[0]
+        if kind in TRAINED_TOKENIZERS:
+            assert context.train is not None
+            return tokenization.trained_tokenizer(context.train, size, context.stages, kind)
+        tokenizer = tokenization.load_tokenizer(kind)
+        checkpoints.check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
+        return tokenizer
+
+    def identity(self) -> dict[str, Any]:
+        """Return `init` and `tokenizer` as JSON values; hashes of the content replace paths.
+
+        Raises:
+            UsageError: the checkpoint or tokenizer does not exist.
+            EnvironmentProblem: it is on the hub, and cannot be fetched.
+        """
+        kind = self.config.tokenizer
+        if folder := self.initial_folder():
+            return {"init": checkpoints.model_digest(folder), "tokenizer": "the checkpoint's"}
+        if kind not in TRAINED_TOKENIZERS:
+            return {"tokenizer": tokenization.tokenizer_identity(tokenization.load_tokenizer(kind))}
+        return {"tokenizer": f"words {tokenization.WORDS_VERSION}"} if kind == "words" else {}
+
+    def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+        """Load tokenizer and model of a checkpoint of this system.
+
+        Raises:
+            UsageError: the checkpoint is of another system or model.
+            DataError: a file is damaged.
+        """
+        read_checkpoint(folder, type(self.config))
+        shown_as = f"the checkpoint {folder}"
+        model, missing, unexpected = checkpoints.load_network(self.Model, folder, shown_as)
+        if different := missing | unexpected:
+            names = ", ".join(sorted(different)[:3])
+            raise UsageError(f"the weights in {folder} are not those of the model in its config.json: {names} …")
+        if model.config.decoder_start_token_id is None:
+            raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
+        tokenizer = tokenization.load_tokenizer(folder)
+        checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
+        return tokenizer, model

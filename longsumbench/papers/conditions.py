@@ -1,0 +1,200 @@
+"""What differs from the paper, in sentences: texts, sizes, steps of training, ROUGE; and which texts can be read.
+
+Settings that the paper does not give are in the paper table's `not_given`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from msgspec import structs
+
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import DatasetSettings, RunConfig, build_settings
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.notes import describe_step_size
+from longsumbench.leaderboards.published import PUBLISHED_AS
+from longsumbench.papers.page import Job, RowRuns
+from longsumbench.papers.paper_tables import PAPER
+from longsumbench.papers.points import plan_paper_table, texts_problem
+from longsumbench.papers.printed import RowMeans
+
+_Settings = TypeVar("_Settings")
+
+# How each paper computes ROUGE: our mode (None: not named), and what the paper says
+_PAPER_ROUGE = {
+    "liu2022pagesum": ("perl", "the Perl script (fn. 11)"),
+    "you2019etads": ("perl", "the official script (Table 2), called from Python (§4.1)"),
+    "liu2019hiersumm": (None, ""),
+    "zhao2020seal": (None, ""),
+}
+
+
+def compare_texts(job: Job, dataset: str) -> str:
+    """Say that our texts are not those of one of the paper's datasets; empty if they are."""
+    settings = job.datasets[dataset]
+    if settings.name != PUBLISHED_AS.get(dataset):
+        return f"Ours are on {settings.name}, the paper's on {dataset}: compare the order of the rows, not the numbers."
+    if settings.path:
+        return f"Our texts of {dataset} came from local files; nothing shows that they are the official ones."
+    return ""
+
+
+def describe_unread(job: Job) -> str:
+    """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
+    unread = [dataset for dataset in job.paper_table.datasets if dataset not in job.datasets]
+    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
+
+
+def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
+    """Return a sentence for each condition in which our finished runs differ from the paper's."""
+    if not means.groups:
+        return ()
+    sentences = [
+        describe_unread(job),
+        *(_describe_texts(job, means, dataset) for dataset in job.datasets),
+        *_describe_training(job),
+    ]
+    return tuple(filter(None, [*sentences, _describe_rouge(job, means), _describe_seeds(means)]))
+
+
+def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
+    """Describe our texts in the place of one of the paper's datasets."""
+    runs = [group.first for (_, name), group in means.groups.items() if name == dataset]
+    if not runs:
+        return ""
+    settings, first = job.datasets[dataset], runs[0]
+    texts = f"{settings.name} (local files)" if settings.path else settings.name
+    sentence = f"{dataset}: ours are {format_count(first.n, 'example')} of the {first.split} split of {texts}"
+    lengths = []
+    if ledger := next((run.source for run in runs if run.source and run.source.words), None):
+        lengths.append(f"{ledger.words / first.num_outputs:,.0f} words on average")
+    if first.outputs and first.outputs.reference_words:
+        lengths.append(f"references of {first.outputs.reference_words:,.0f} words")
+    sentence += f", with {' and '.join(lengths)}" if lengths else ""
+    trained = any(run.trained for run in runs)
+    return sentence + (f"; {format_count(first.train_examples, 'example')} to train on." if trained else ".")
+
+
+def _describe_training(job: Job) -> list[str]:
+    """Describe weights and steps of our trained systems, and of those at the paper's scale if they differ."""
+    rows = [row for row in job.rows if any(run.trained for run in row.finished)]
+    configs = [row.points[0].config for row in rows]
+    planned = _plan_at_paper_scale(job, rows)
+    weights = _range({run.parameters for row in rows for run in row.finished if run.parameters})
+    described = {
+        "Our systems have {} weights": (weights, _range(_count_weights(planned)) if weights else ""),
+        "They train for {}": (_describe_steps(configs), _describe_steps(planned)),
+    }
+    return [
+        sentence.format(our_text) + (f" (scale=paper: {paper})." if paper not in ("", our_text) else ".")
+        for sentence, (our_text, paper) in described.items()
+        if our_text
+    ]
+
+
+def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
+    """Return the settings of these rows at the paper's scale."""
+    if PAPER not in job.paper_table.scales or not rows:
+        return []
+    paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
+    return [row.points[0].config for row in plan_paper_table(paper_table, [f"scale={PAPER}"], job.results).rows]
+
+
+def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
+    """Return the numbers of weights of systems that do not start from a checkpoint."""
+    from longsumbench.modeling.flops import count_parameters  # it needs torch
+
+    models = [config.model for config in configs if getattr(config.model, "init", None) == "random"]
+    return {sum(count_parameters(settings).values()) for settings in models if hasattr(settings, "vocabulary_size")}
+
+
+def _describe_steps(configs: Sequence[RunConfig]) -> str:
+    """Return the number of steps and the size of a step; of several sizes only the number."""
+    sizes = {describe_step_size(config.train) for config in configs}
+    steps = _range({config.train.max_steps for config in configs})
+    return f"{steps} steps" + (f" of {sizes.pop()}" if len(sizes) == 1 else "") if steps else ""
+
+
+def _range(numbers: Collection[int]) -> str:
+    """Return "3" or "3 to 5"; empty without numbers."""
+    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
+
+
+def _describe_rouge(job: Job, means: RowMeans) -> str:
+    """Describe how ROUGE is computed, if the paper does it in another way or does not say how."""
+    paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
+    runs = [run for group in means.groups.values() for run in group.runs]
+    mode = runs[0].config["score"]["mode"]
+    if mode == paper_mode:
+        return ""
+    our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
+    papers = f", the paper's by {program}" if paper_mode else "; the paper does not name its program"
+    return f"ROUGE: ours is computed {our_program}{papers}."
+
+
+def _describe_seeds(means: RowMeans) -> str:
+    """Describe how many runs the numbers are means of; empty if nothing depends on a seed."""
+    seeds = _range({len(group.runs) for group in means.groups.values() if group.first.seed is not None})
+    return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadableDataset:
+    """A dataset of a paper table.
+
+    Attributes:
+        name: the paper's name.
+        settings: of the dataset that is read for it at this scale.
+        texts: what was read.
+    """
+
+    name: str
+    settings: DatasetSettings
+    texts: Texts
+
+    @property
+    def label(self) -> str:
+        """The paper's name, and the name of the dataset that replaces it."""
+        of_paper = PUBLISHED_AS.get(self.name) == self.settings.name
+        return self.name if of_paper else f"{self.name} → {self.settings.name}"
+
+
+def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
+    """Read the datasets of a paper table; those that cannot be read are left out, unless their files are typed.
+
+    Returns:
+        The datasets, and sentences about data that differ from the paper's or are missing.
+
+    Raises:
+        UsageError: typed files cannot be used, or no dataset can be read.
+        EnvironmentProblem: no dataset can be read.
+        DataError: a file is damaged.
+    """
+    datasets, problems = [], dict[str, SuiteError]()
+    for name, settings in job.datasets.items():
+        try:
+            datasets.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
+        except (EnvironmentProblem, UsageError) as error:
+            if settings.path is not None:
+                raise
+            problems[name] = texts_problem(settings) or error
+    if problems and not datasets:
+        raise next(iter(problems.values()))
+    unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
+    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in datasets)]
+    return datasets, [sentence for sentence in sentences if sentence]
+
+
+def build_options(job: Job, schema: type[_Settings], **more: object) -> _Settings:
+    """Return the settings of an analysis from the options with their names, and `more`.
+
+    Raises:
+        UsageError: a value is invalid.
+    """
+    names = {field.name for field in fields(schema)}  # type: ignore[arg-type] # a dataclass
+    values = {name: value for name, value in job.options.items() if name in names}
+    settings: _Settings = build_settings(schema, {**values, **more}, "")
+    return settings

@@ -1,0 +1,172 @@
+"""Figures of curves: a plot for each panel, a line for each system, drawn and as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
+from longsumbench.leaderboards.curves_picture import Axis
+from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.papers import printed
+from longsumbench.papers.claims import OURS, long_table
+from longsumbench.papers.conditions import compare_texts, describe_conditions
+from longsumbench.papers.page import Job, Page, RowRuns
+from longsumbench.render.figures import GREY, TEXT, WIDTH, draw_series, plain_axes, render_picture, system_styles
+from longsumbench.render.tables import Block
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LINES_NOTE = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
+_CHANCE = f"{PLANTED}_chance"
+_PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
+
+
+class _Point(NamedTuple):
+    """A point of a curve."""
+
+    x: float
+    group: SeedGroup
+
+
+_Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → points from left to right
+
+
+def curves_page(job: Job) -> Page:
+    """Return the page of a figure: the picture, a table of its points, and the verdicts."""
+    means = printed.read_row_means(job)
+    measures, verdicts = printed.measures_shown(job, means), printed.decide_claims(job, means)
+    numbers = [
+        means.table_number(OURS, label, dataset, measure, group.numbers[measure])
+        for (label, dataset), group in means.groups.items()
+        for measure in measures
+        if measure in group.numbers
+    ]
+    panels = _panels(job, means)
+    main_measures = [
+        measure for measure in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if measure in measures
+    ]
+    return Page(
+        blocks=_panel_blocks(job, means, measures),
+        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
+        verdicts=verdicts,
+        conditions=describe_conditions(job, means),
+        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)} if panels else {},
+    )
+
+
+def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
+    """Return a table for each panel; the last has the sentences about the numbers."""
+    panels: dict[str, list[RowRuns]] = {}
+    for row in job.rows:
+        panels.setdefault(_panel_name(job, row), []).append(row)
+    blocks = [_panel_block(job, means, rows, measures) for rows in panels.values()]
+    if means.groups:
+        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        texts = [compare_texts(job, dataset) for dataset in job.datasets]
+        blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
+    return tuple(blocks)
+
+
+def _panel_block(job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
+    """Return the points of a panel as a table."""
+    cells = []
+    for row in rows:
+        estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
+        numbers = [f"{number:.1f}" if number else "" for number in estimates]
+        learned = means.learned_cells(row.label, row.dataset)
+        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, printed.count_runs(row)])
+    return Block(
+        _panel_name(job, rows[0]),
+        (),
+        (
+            "line",
+            "x",
+            *(_heading(measure).replace(" right", "\nright") for measure in measures),
+            *printed.LEARNED_COLUMNS,
+            "runs",
+        ),
+        "lr" + "r" * len(measures) + "lrrr",
+        cells,
+    ).without_empty_columns()
+
+
+def _line_name(row: RowRuns) -> str:
+    """Return the name of a row's line; settings of its system are filled in: "{extractive_length} tokens"."""
+    line = row.row.line
+    return line.format(**vars(row.points[0].config.model)) if "{" in line else line
+
+
+def _panel_name(job: Job, row: RowRuns) -> str:
+    return f"{row.row.panel}, {row.dataset}" if len(job.datasets) > 1 else row.row.panel
+
+
+def _x(job: Job, row: RowRuns) -> float:
+    return row.row.x[job.scale]
+
+
+def _heading(measure: str) -> str:
+    return printed.FACTS_HEADING if measure == PLANTED else heading_of(measure)
+
+
+def _panels(job: Job, means: printed.RowMeans) -> _Panels:
+    """Return the finished points, by panel and line."""
+    panels: dict[str, dict[str, list[_Point]]] = {}
+    for row in sorted(job.rows, key=lambda row: _x(job, row)):
+        if group := means.groups.get((row.label, row.dataset)):
+            lines = panels.setdefault(_panel_name(job, row), {})
+            lines.setdefault(_line_name(row), []).append(_Point(_x(job, row), group))
+    return dict(sorted(panels.items()))
+
+
+def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
+    """Draw a column of plots for each panel and a row for each measure; return a PNG."""
+    size = (max(WIDTH, _PANEL_WIDTH * len(panels)), _TITLE_HEIGHT + _PANEL_HEIGHT * len(measures))
+
+    def draw_all(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+        title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
+        figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
+        plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
+        for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
+            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+            row[0].set_ylabel(f"{_heading(measure)} {part}".strip(), fontsize=TEXT)
+            for (panel, lines), plot in zip(panels.items(), row, strict=True):
+                _draw_lines(plot, lines, measure)
+                if not number:
+                    plot.set_title(panel, loc="left", fontsize=TEXT, fontweight="bold")
+                    plot.legend(frameon=False, fontsize=TEXT - 2)
+
+    return render_picture(size, draw_all)["png"]
+
+
+def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
+    """Draw the lines of a panel, and the mean floor of its systems."""
+    values = sorted({point.x for points in lines.values() for point in points})
+    axis = Axis.of("", [f"{value:g}" for value in values])
+    styles = system_styles([points[0].group.first.model for points in lines.values()])
+    for (name, points), style in zip(lines.items(), styles, strict=True):
+        line_points = [point for point in points if measure in point.group.numbers]
+        places = [axis.places[f"{point.x:g}"] for point in line_points]
+        numbers = [point.group.numbers[measure] for point in line_points]
+        draw_series(plot, places, numbers, {**style, "label": name})
+        for place, number, point in zip(places, numbers, line_points, strict=True):
+            if not point.group.learned.comparable:
+                hollow = {**style, "markeredgecolor": style["color"], "markerfacecolor": "white", "zorder": 4}
+                plot.plot([place], [number.mean], **hollow)
+    floors = [floor for points in lines.values() for point in points if (floor := _floor(point.group, measure))]
+    if floors:
+        plot.axhline(sum(floors) / len(floors), color=GREY, linestyle="--", linewidth=1.2, zorder=1)
+    plain_axes(plot)
+    plot.set_xlim(*axis.ends)
+    plot.set_xticks([*axis.places.values()], [*axis.places])
+
+
+def _floor(group: SeedGroup, measure: str) -> float | None:
+    """Return what a system's outputs score without their sources, 0–100; None if unknown."""
+    if measure == PLANTED:
+        return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None
+    floors = [run.floor[measure] for run in group.runs if measure in run.floor]
+    return sum(floors) / len(floors) if floors else None

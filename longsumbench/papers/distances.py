@@ -1,0 +1,133 @@
+"""PageSum, Figures 1 and 4: similarity of two sentences of a source by their distance, and distance of fused sentences.
+
+The paper prints both without numbers, and gives no limit of what is near. The options of both kinds are those of
+`longsumbench analyze`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from msgspec import structs
+
+from longsumbench.analysis.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
+from longsumbench.analysis.locality import Locality, LocalitySettings, analyze_locality
+from longsumbench.analysis.sampled import AnalysisResult
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.statistics import ratio_over_examples
+from longsumbench.papers import claims
+from longsumbench.papers.claims import OURS, PairDifference, TableNumber
+from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
+from longsumbench.papers.page import Job, Page, picture_name
+
+_LIMIT = 10  # sentences; pairs up to this distance are near
+_SIMILARITY_MEASURE = "cosine × 100"
+_HALF = 0.5  # of the source; fused sentences at a smaller distance are near
+_PAIRS_MEASURE = "% of the pairs"
+
+_Comparison = tuple[PairDifference | None, str]  # and what was compared, or why nothing was
+
+
+def similarity_page(job: Job) -> Page:
+    """Return the curve of each dataset; the option `encoder` is null for tf-idf vectors.
+
+    The claim of the paper table is that near sentences are more similar than far ones. Near are pairs up to 10
+    sentences apart.
+    """
+    settings = build_options(job, LocalitySettings)
+    settings.distance = max(_LIMIT, settings.distance)  # so that no bin has near and far pairs
+    datasets, conditions = read_datasets(job)
+    curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
+    numbers = [number for dataset, curve in curves.items() for number in _curve_numbers(dataset.name, curve)]
+    comparisons = [_compare_similarity(curve) for curve in curves.values()]
+    ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
+    vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
+    sentence = f"{vectors}; ours are {ours if settings.encoder is None else f'those of {settings.encoder}'}."
+    return _analysis_page(job, curves, numbers, _SIMILARITY_MEASURE, comparisons, [*conditions, sentence])
+
+
+def fusions_page(job: Job) -> Page:
+    """Return the bars of each dataset.
+
+    The claim of the paper table is that more than half of the pairs are near: less than half of the source apart. Most
+    random pairs are near, too: the share of these is stated.
+    """
+    settings = build_options(job, FusionSettings)
+    datasets, conditions = read_datasets(job)
+    bars = {dataset: analyze_fusion(dataset.settings, settings) for dataset in datasets}
+    numbers = [number for dataset, fusions in bars.items() for number in _bar_numbers(dataset.name, fusions)]
+    sentences = [
+        "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
+        f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
+    ]
+    comparisons = [_compare_near(fusions) for fusions in bars.values()]
+    return _analysis_page(job, bars, numbers, _PAIRS_MEASURE, comparisons, [*conditions, *sentences])
+
+
+def _analysis_page(
+    job: Job,
+    results: Mapping[ReadableDataset, AnalysisResult],
+    numbers: Sequence[TableNumber],
+    measure: str,
+    comparisons: Sequence[_Comparison],
+    conditions: Sequence[str],
+) -> Page:
+    """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
+    verdicts = claims.judge_claims(
+        [
+            claims.claim_about_texts(structs.replace(paper, on=measure), dataset.name, *comparison)
+            for dataset, comparison in zip(results, comparisons, strict=True)
+            for paper in job.paper_table.orderings
+        ]
+    )
+    return Page(
+        blocks=tuple(replace(result.blocks()[0], heading=dataset.label) for dataset, result in results.items()),
+        numbers=claims.long_table(numbers, verdicts),
+        verdicts=verdicts,
+        conditions=tuple(conditions),
+        pictures={
+            picture_name(job.paper_table, dataset.name): result.pictures()["png"] for dataset, result in results.items()
+        },
+    )
+
+
+def _curve_numbers(dataset: str, curve: Locality) -> Iterator[TableNumber]:
+    for _, row in curve.table().iterrows():
+        at_distance = row["pairs of"] == "a distance"
+        span = f"{row['from']}–{row['to']}" if row["from"] < row["to"] else f"{row['from']}"
+        name = f"distance {span}" if at_distance else row["pairs of"]
+        mean, low, high = (PERCENT * row[column] for column in ("similarity", "low", "high"))
+        yield TableNumber(OURS, dataset, name, _SIMILARITY_MEASURE, mean, low, high, int(row["examples"]))
+
+
+def _compare_similarity(curve: Locality) -> _Comparison:
+    comparison = claims.compare_examples(PERCENT * curve.near_minus_far(_LIMIT)[:, None])
+    near, none = f"near: up to {_LIMIT} sentences apart", f"no source has {_LIMIT + 2} sentences"
+    return comparison, near if comparison else none
+
+
+def _bar_numbers(dataset: str, fusions: FusionsFound) -> Iterator[TableNumber]:
+    for _, row in fusions.bars().iterrows():
+        name, n = f"distance {row['from']:g}–{row['to']:g}", int(row["examples"])
+        share, low, high = (float(row[column]) for column in ("share", "low", "high"))
+        yield TableNumber(OURS, dataset, name, _PAIRS_MEASURE, share, low, high, n)
+        yield TableNumber(OURS, dataset, name, "pairs", int(row["pairs"]), n=n)
+        yield TableNumber(OURS, dataset, f"{name}, by chance", _PAIRS_MEASURE, float(row["chance"]), n=n)
+
+
+def _compare_near(fusions: FusionsFound) -> _Comparison:
+    """Compare the share of near pairs with that of far pairs; the pairs of an example count together."""
+    if not fusions.fusions:
+        return None, "no reference sentence joins two source sentences"
+    rows = {name: row for row, name in enumerate(fusions.ids)}
+    num_near, pairs, by_chance = np.zeros((3, len(rows)))  # numbers of pairs in each example
+    for fusion in fusions.fusions:
+        row = rows[fusion.id]
+        num_near[row] += fusion.distance < _HALF
+        pairs[row] += 1
+        by_chance[row] += chances(fusion.of, 2)[0]
+    share, expected = (PERCENT * float(part.sum() / pairs.sum()) for part in (num_near, by_chance))
+    has_pairs = pairs > 0
+    effect = ratio_over_examples(PERCENT * (2 * num_near - pairs)[has_pairs], pairs[has_pairs])
+    near = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
+    return PairDifference(effect, int(has_pairs.sum())), near

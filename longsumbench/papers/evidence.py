@@ -1,0 +1,222 @@
+"""Kind `evidence`: what a system looked at while it wrote one summary (SEAL, Figure 5; PageSum, Figure 3).
+
+Job --evidence_page--> Page: the views of one example of each row, and numbers over all examples with evidence
+
+evidence of a run --measure_examples--> a table, one row per example --number_blocks--> blocks
+
+Measures of an example:
+
+    Selections    share of the segments, after the first, that have another selection than the segment before
+    Weights       mean weight of the best unit; share of the steps, after the first, that have the best unit of the step
+                  before; share of any two steps with the same best unit, which is expected if the order of the steps
+                  has no effect
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from msgspec import structs
+
+from longsumbench.errors import DataError
+from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
+from longsumbench.outputs.inspection import inspection_page
+from longsumbench.papers import claims
+from longsumbench.papers.conditions import describe_conditions
+from longsumbench.papers.output_examples import RowExample, describe_problem, inspect_rows, keep_first_runs
+from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns, picture_name
+from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
+from longsumbench.render.evidence.picture import draw_views
+from longsumbench.render.evidence.views import Selections, View, Weights, views
+from longsumbench.render.tables import Block
+from longsumbench.runs.evidence import kept_places, read_evidence
+from longsumbench.runs.record import run_label
+
+_CHANGED, _SELECTED = "changed_selections", "selected_units"
+_BEST, _EQUAL, SAME_BEST, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
+_COUNT_MEASURES = (_SELECTED,)  # the others are shares
+_SELECTION_COLUMNS = {
+    _CHANGED: "other selection than\nthe segment before, %",
+    _SELECTED: "units selected\nfor a segment",
+}
+_WEIGHT_COLUMNS = {
+    _BEST: "weight of the\nbest unit, %",
+    _EQUAL: "if all\nwere equal",
+    SAME_BEST: "same best unit as\nthe step before, %",
+    _CHANCE: "as any\nother step",
+}
+_NOTES = {
+    _CHANGED: "A unit is a snippet of the source. A selection differs if it has other snippets.",
+    _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight.",
+}
+_MEASURES_FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
+
+
+def views_of_reference(all_views: Sequence[View]) -> list[View]:
+    """Return the views without weights at the steps of the output, if there are weights at those of the reference."""
+    if not any(has_reference_steps(view) for view in all_views):
+        return list(all_views)
+    return [view for view in all_views if not isinstance(view, Weights) or has_reference_steps(view)]
+
+
+def has_reference_steps(view: View) -> bool:
+    """Return True for weights at each step of the reference."""
+    return isinstance(view, Weights) and view.text == "reference"
+
+
+def measure_examples(folder: Path) -> pd.DataFrame:
+    """Measure all examples in a folder of evidence, a row for each place; NaN where a measure does not apply.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    rows = {}
+    for place in sorted(kept_places(folder)):
+        try:
+            _, evidence = read_evidence(folder, place)
+        except DataError as error:
+            raise DataError(describe_problem(error), folder / f"{place}.json") from error
+        shown_views = views_of_reference(views(evidence))
+        rows[place] = {name: value for view in shown_views for name, value in measure_view(view)}
+    return pd.DataFrame([*rows.values()], index=[*rows], dtype=float)
+
+
+def measure_view(view: View) -> Iterator[tuple[str, float]]:
+    """Yield the name and the number of each measure of a view; nothing for an empty output. Shares are 0–1."""
+    if isinstance(view, Selections) and len(view.counts):
+        is_selected = view.counts > 0
+        changed = (is_selected[1:] != is_selected[:-1]).any(axis=1)
+        yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
+        yield _SELECTED, float(is_selected.sum(axis=1).mean())
+    elif isinstance(view, Weights) and view.values.size:
+        best = np.array(view.strongest)
+        counts, steps = np.bincount(best), len(best)
+        yield _BEST, float(np.nanmax(view.values, axis=0).mean())
+        yield _EQUAL, 1 / len(view.values)
+        yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
+        yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
+
+
+def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
+    """Return a block for each kind of evidence; `tables` has the measures of each row's examples."""
+    blocks = []
+    for columns in (_SELECTION_COLUMNS, _WEIGHT_COLUMNS):
+        first = next(iter(columns))
+        rows = []
+        for name, table in tables.items():
+            if first in table:
+                numbers = [estimate_measure(table[column], column) for column in columns]
+                rows.append([name, f"{len(table):,}", *(f"{number:.1f}" if number else "" for number in numbers)])
+        if rows:
+            heads = ("row", "examples", *columns.values())
+            align = "l" + "r" * (len(heads) - 1)
+            heading = "All examples with evidence"
+            blocks.append(Block(heading, (_NOTES[first],), heads, align, rows, footnotes=(_MEASURES_FOOTNOTE,)))
+    return blocks
+
+
+def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
+    """Return the mean of a measure with its interval, shares as 0–100; None if it applies to no example."""
+    return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT))
+
+
+def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | None:
+    """Compare steps with the same best unit as the step before with any two steps; None without such steps.
+
+    Args:
+        tables: measures of the same examples, of one run for each seed.
+    """
+    gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
+    if not gaps or len(gaps) < len(tables):
+        return None
+    return claims.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
+
+
+_FRAME = "width: 100%; height: 48rem; border: 1px solid var(--line); border-radius: .5rem"
+
+
+def evidence_page(job: Job) -> Page:
+    """Make the page of a figure of evidence."""
+    means, every = read_row_means(job), job
+    job = keep_first_runs(job)
+    examples, notes = inspect_rows(job)
+    without = [example for example in examples if example.inspection.evidence is None]
+    notes += [f"{example.name}: {example.inspection.no_evidence}." for example in without]
+    by_name = {example.name: example for example in examples if example.inspection.evidence is not None}
+    notes += [note for example in by_name.values() if (note := _describe_missing_reference(example))]
+    tables = {
+        name: measure_examples(job.results.run_folder(example.inspection.record) / "evidence")
+        for name, example in by_name.items()
+    }
+    verdicts = claims.judge_claims(
+        [
+            _compare_steps(every, means, example.row, paper)
+            for paper in job.paper_table.orderings
+            for name, example in by_name.items()
+            if SAME_BEST in tables[name]
+        ]
+    )
+    rows = [
+        [name, run_label(example.inspection.record), example.inspection.summary.id] for name, example in by_name.items()
+    ]
+    return Page(
+        blocks=(Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows), *number_blocks(tables)),
+        numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
+        verdicts=verdicts,
+        conditions=describe_conditions(every, means),
+        pictures={
+            picture_name(job.paper_table, example.name): draw_views(example.inspection.title, _views(example))
+            for example in by_name.values()
+        },
+        details="\n".join(map(_framed_page, by_name.values())),
+    )
+
+
+def _compare_steps(job: Job, means: RowMeans, row: RowRuns, paper: Ordering) -> claims.Claim:
+    """Return the claim that steps have the best unit of the step before, over all seeds of a row."""
+    paper, label, group = structs.replace(paper, on=SAME_BEST), row.label, means.groups[row.label, row.dataset]
+    if missing := describe_missing(job, label, row.dataset):
+        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
+    comparison = compare_steps([measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs])
+    if comparison is None:
+        reason = f"{label}: no example has evidence of several steps in all seeds"
+        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=reason, runs=group.runs)
+    return pass_gate(claims.Claim(paper, row.dataset, [comparison], reason=label, runs=group.runs), {label: group})
+
+
+def _views(example: RowExample) -> list[View]:
+    """Return the views of a row's example; of weights, those at the steps of the reference if there are any."""
+    assert example.inspection.evidence is not None
+    return views_of_reference(views(example.inspection.evidence))
+
+
+def _describe_missing_reference(example: RowExample) -> str:
+    """Return how to add evidence at the steps of the reference, if it was planned and is missing; else nothing."""
+    planned = example.row.points[0].config.decode.reference_evidence
+    weights = [view for view in _views(example) if isinstance(view, Weights)]
+    if not (planned and weights) or any(map(has_reference_steps, weights)):
+        return ""
+    words = [word for word in example.inspection.record.command if not word.startswith("decode.reference_evidence=")]
+    command = shlex.join([*words, "decode.reference_evidence=true"])
+    return f"{example.name}: the steps are those of the output. This adds the steps of the reference: {command}"
+
+
+def _measure_numbers(
+    examples: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]
+) -> Iterator[claims.TableNumber]:
+    """Yield each measure of each row."""
+    for name, example in examples.items():
+        for measure, values in tables[name].items():
+            if number := estimate_measure(values, str(measure)):
+                labels, run = (example.row.dataset, example.row.label, str(measure)), example.inspection.record.run_id
+                yield claims.TableNumber(claims.OURS, *labels, *number, int(values.count()), 1, runs=run)
+
+
+def _framed_page(example: RowExample) -> str:
+    """Return the page of `longsumbench inspect` in a frame, which its script and its links do not leave."""
+    page, name = escape(inspection_page(example.inspection, _views(example))), escape(example.name)
+    return f'<h3>{name}</h3>\n<iframe title="{name}" style="{_FRAME}" srcdoc="{page}"></iframe>'

@@ -1,1 +1,0 @@
-"""Tables and figures that show single examples: evidence, outputs, answered questions."""

@@ -1,1 +1,0 @@
-"""Tables and curves of scores: the printed numbers, ours, their differences, and verdicts."""

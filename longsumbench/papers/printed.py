@@ -1,0 +1,347 @@
+"""The numbers that a paper prints in a table, those of our runs, and whether the paper's claims hold in ours.
+
+    published.csv --read_printed_table--> printed numbers
+    Job --read_row_means--> RowMeans: a group of seeds for each row and dataset, and whether it learned
+
+Before a test, each row passes a gate: its system has learned to summarize, and has three seeds. Each claim is tested
+once on each dataset, on the paper's measure.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import pandas as pd
+
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference, heading_of
+from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NO_INTERVAL,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+    average_seeds,
+    latest_per_seed,
+)
+from longsumbench.leaderboards.significance import read_all_scores
+from longsumbench.leaderboards.table import take_part_as_f
+from longsumbench.metrics.aggregate import PERCENT, Estimate
+from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
+from longsumbench.papers.paper_tables import AlikeRows, PaperClaim, PaperRow, PaperTable
+from longsumbench.render.tables import Block
+from longsumbench.runs.record import RunRecord
+
+_ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
+_DOUBTED = " †"
+_SHARE_MEASURES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
+UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
+OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
+
+
+class PrintedRow(NamedTuple):
+    """A row of a paper's table on one dataset.
+
+    Attributes:
+        label: of the paper table's row, or system, variant and input tokens.
+        dataset, system, variant, input_tokens: as in `published.csv`; the last two may be empty.
+        origin: empty for the paper's own number; "quoted" or "re-run" for others.
+        numbers: column ("R-1", "R-L sentence", or a measure's name) → number, as printed.
+        doubted: True if another publication or table contradicts a number.
+    """
+
+    label: str
+    dataset: str
+    system: str
+    variant: str
+    input_tokens: str
+    origin: str
+    numbers: Mapping[str, str]
+    doubted: bool
+
+    @property
+    def source(self) -> str:
+        """How the paper got the numbers: "own", "quoted" or "re-run"; † if they are doubted."""
+        return (self.origin or "own") + (_DOUBTED if self.doubted else "")
+
+
+def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
+    """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
+    table = read_published_table()
+    here = (table["source_key"] == paper_table.source) & (table["source_table"] == paper_table.prints)
+    part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
+    return table[here & part]
+
+
+def column_of(measure: str) -> str:
+    """Return the column of printed numbers that are of the same kind as a measure: "R-1", "R-L sentence"."""
+    return OUR_COLUMNS.get(measure, measure)
+
+
+def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> PrintedRow | None:
+    """Return what a paper table prints for a row on one of the paper's datasets; None if it prints nothing."""
+    rows = _printed_rows(_selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label)
+    return rows[0] if rows else None
+
+
+def read_other_rows(paper_table: PaperTable, datasets: Collection[str]) -> list[PrintedRow]:
+    """Return the other printed rows of a table: those of other systems, and the paper table's rows on other datasets.
+
+    Args:
+        paper_table: the table.
+        datasets: the paper's names of the datasets on which the paper table's own rows are left out.
+    """
+    table = read_printed_table(paper_table)
+    labels: dict[Hashable, str] = {}
+    for label, row in paper_table.rows.items():
+        for dataset in row.datasets or paper_table.datasets:
+            lines = _selected(table, row, dataset)
+            labels |= dict.fromkeys(lines.index, label)
+            if dataset in datasets:
+                table = table.drop(index=lines.index)
+    return _printed_rows(table, labels)
+
+
+def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Block | None:
+    """Return the block of printed rows for which there are no runs; None if there are none."""
+    if not rows:
+        return None
+    columns = list(dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)]))
+    numbers = [[row.numbers.get(column, "") for column in columns] for row in rows]
+    cells = [
+        [row.dataset, row.system, row.variant, row.input_tokens, *row_numbers, row.source]
+        for row, row_numbers in zip(rows, numbers, strict=True)
+    ]
+    doubts = any(row.doubted for row in rows)
+    return Block(
+        f"Other rows of {paper_table.prints}, as printed",
+        (),
+        ("dataset", "system", "variant", "input\ntokens", *(column.replace(" ", "\n") for column in columns), "source"),
+        "lllr" + "r" * len(columns) + "l",
+        cells,
+        optional=("input\ntokens", "variant"),
+        footnotes=("† Another publication or table contradicts this row: see the note in published.csv.",) * doubts,
+    ).without_empty_columns()
+
+
+def _in_our_unit(column: str, value: str) -> tuple[str, str]:
+    """Return a printed number by the name of our measure, and in its unit."""
+    return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
+
+
+def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
+    if not row.published:
+        return table.iloc[:0]
+    for column, value in {"dataset": dataset, **row.published}.items():
+        table = table[table[column] == value]
+    return table
+
+
+def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
+    """Return the printed rows of a table; their labels are by line of `published.csv`, or all the same."""
+    rows = []
+    for names, cells in table.groupby(list(_ROW), sort=False):
+        system, variant, dataset, _, input_tokens, provenance = map(str, names)
+        tokens = f"{input_tokens} tokens" if input_tokens else ""
+        row_label = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
+        columns = cells["column"].where(cells["column"] != "", cells["metric"])
+        numbers = dict(map(_in_our_unit, columns, cells["value"]))
+        origin, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
+        rows.append(PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted))
+    return rows
+
+
+FACTS_HEADING = "facts stated right, %"  # heading of planted facts
+LEARNED_COLUMNS = ("learned", "floor", "lift, %")
+LEARNED_NOTE = (
+    "Floor: what the outputs score without their sources, by the measure that ranks systems on these texts. Lift: the "
+    "gain over the floor, in percent of the possible gain. Nothing is concluded from rows that did not learn."
+)
+
+
+class RowMeans(NamedTuple):
+    """The finished runs of a paper table's rows.
+
+    Attributes:
+        groups: (row, dataset) → its runs, one per seed, with their means, and whether its system learned. ROUGE is the
+            paper table's part, but for the latter.
+        scores: run id → per-example scores, 0–1, of the runs that have them; the paper table's part of ROUGE is in the
+            columns of F1.
+    """
+
+    groups: Mapping[tuple[str, str], SeedGroup]
+    scores: ScoresOfRuns
+
+    def number(self, row: str, dataset: str, measure: str) -> Estimate | None:
+        """Return the mean of a measure over examples and seeds; None if the row has no run, or did not measure it."""
+        group = self.groups.get((row, dataset))
+        return group.numbers.get(measure) if group else None
+
+    def table_number(self, kind: str, row: str, dataset: str, measure: str, number: Estimate) -> TableNumber:
+        """Return a number of a row for the CSV, or its difference from the printed one."""
+        group = self.groups[row, dataset]
+        n = group.first.measures[measure].n if measure in group.first.measures else group.first.n
+        runs = " ".join(run.run_id for run in group.runs)
+        return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
+
+    def learned_cells(self, row: str, dataset: str) -> list[str]:
+        """Return the cells of `LEARNED_COLUMNS` for a row."""
+        learned = self.groups[row, dataset].learned if (row, dataset) in self.groups else Learned()
+        floor = "" if learned.floor is None else f"{learned.floor:.1f}"
+        return [learned.word, floor, "" if learned.lift is None else f"{learned.lift:.0f}"]
+
+    def learned_numbers(self) -> Iterator[TableNumber]:
+        """Yield floor and lift of each row for the CSV; the outcome is the word."""
+        for (row, dataset), group in self.groups.items():
+            for measure, value in (("floor", group.learned.floor), ("lift", group.learned.lift)):
+                if value is not None:
+                    number = self.table_number(OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL))
+                    yield number._replace(outcome=group.learned.word)
+
+    @property
+    def facts(self) -> bool:
+        """True if any run measured planted facts."""
+        return any(PLANTED in group.numbers for group in self.groups.values())
+
+
+def read_row_means(job: Job) -> RowMeans:
+    """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
+    rows = [row for row in job.rows if row.finished]
+    records = {run.run_id: run for row in rows for run in row.finished}
+    scores = read_all_scores(job.results, records.values())
+    learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
+    if job.paper_table.part != "f":
+        runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
+        records = {run.run_id: run for run in runs}
+    groups = {}
+    for row in rows:
+        group = average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
+        groups[row.label, row.dataset] = replace(group, learned=learned[group.key])
+    return RowMeans(groups, scores)
+
+
+def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+    """Return key of a group → whether its system learned, judged among the rows that are comparable with it."""
+    members: dict[object, dict[str, SeedGroup]] = {}
+    for group in groups:
+        members.setdefault(comparison_key(group.first), {})[group.key] = group
+    return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
+
+
+def count_runs(row: RowRuns) -> str:
+    """Return the number of finished runs, "3"; if some are missing, "1 of 3"."""
+    finished, total = len(row.finished), len(row.records)
+    return str(finished) if finished == total else f"{finished} of {total}"
+
+
+def measures_shown(job: Job, means: RowMeans) -> list[str]:
+    """Return the paper table's measures; also planted facts, if the runs measured them."""
+    return list(dict.fromkeys([*job.paper_table.measures, *([PLANTED] if means.facts else [])]))
+
+
+_FEWEST_SEEDS = 3  # of a test of systems with seeds
+# Word → outcome of a claim about such a system, the worst first
+_GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
+
+
+def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
+    """Return a verdict for each claim of the paper on each dataset.
+
+    Args:
+        job: the paper table and its runs.
+        means: the numbers of its runs. A kind can add columns to `means.scores`, to test other measures.
+    """
+    claims = {
+        (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
+        for paper in job.paper_table.claims
+        for dataset in paper.datasets or job.paper_table.datasets
+        if dataset in job.datasets
+        and all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in paper.rows)
+    }
+    return judge_claims([*claims.values()])
+
+
+def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:
+    """Return a claim with the differences of its rows, or with the reason why it is not tested."""
+    if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
+        return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
+    groups = {label: means.groups[label, dataset] for label in paper.rows}
+    runs = [run for group in groups.values() for run in group.runs]
+    claim = Claim(paper, dataset, runs=runs, facts=_compare_facts([*groups.values()], paper))
+    if unlike := _incomparable(runs):
+        return claim._replace(obstacle=NOT_TESTED, reason=f"not comparable: {unlike}")
+    pairs = [compare_groups(*pair, paper.on, means.scores) for pair in combinations(groups.values(), 2)]
+    comparisons = [pair for pair in pairs if pair]
+    if len(comparisons) < len(pairs):
+        reason = f"the runs have no {heading_of(paper.on)} of each example"
+        return claim._replace(obstacle=NOT_TESTED, reason=reason)
+    claim = claim._replace(comparisons=comparisons)
+    if isinstance(paper, AlikeRows):
+        claim = claim._replace(margin=_margin(job.paper_table, paper, dataset))
+        if not claim.margin:
+            reason = "prints equal numbers" if claim.margin == 0 else f"prints no {heading_of(paper.on)} of all rows"
+            return claim._replace(obstacle=NOT_TESTED, reason=f"the paper {reason}, which gives no margin")
+    return pass_gate(claim, groups)
+
+
+def pass_gate(claim: Claim, groups: Mapping[str, SeedGroup]) -> Claim:
+    """Return a claim; with an obstacle if a system did not learn, or too few seeds are compared.
+
+    Args:
+        claim: with its comparisons and runs.
+        groups: label of each row → its runs.
+    """
+    words = [group.learned.word for group in groups.values()]
+    claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
+    if obstacle := _GATE.get(claim.learned, ""):
+        failed = {label: group.learned for label, group in groups.items() if group.learned.word == claim.learned}
+        reasons = [f"{label}: {learned.reason}" for label, learned in failed.items()]
+        return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
+    seeds = min(comparison.seeds for comparison in claim.comparisons)
+    if seeds >= _FEWEST_SEEDS or all(run.seed is None for run in claim.runs):
+        return claim
+    return claim._replace(obstacle={1: ONE_SEED, 2: TWO_SEEDS}.get(seeds, NOT_TESTED))
+
+
+def _compare_facts(groups: Sequence[SeedGroup], paper: PaperClaim) -> float | None:
+    """Return the difference in planted facts, of rows that are alike the largest; None if not all measured them."""
+    facts = [group.numbers[PLANTED].mean for group in groups if PLANTED in group.numbers]
+    if paper.on == PLANTED or len(facts) < len(groups):
+        return None
+    return facts[0] - facts[1] if len(facts) == 2 else max(facts) - min(facts)
+
+
+def _margin(paper_table: PaperTable, paper: AlikeRows, dataset: str) -> float | None:
+    """Return the stated margin, or the largest difference of the printed numbers; None if a row prints none."""
+    if paper.margin is not None:
+        return paper.margin
+    printed = [find_printed_row(paper_table, label, dataset) for label in paper.rows]
+    texts = [row.numbers.get(column_of(paper.on)) for row in printed if row]
+    numbers = [float(text) for text in texts if text]
+    return round(max(numbers) - min(numbers), 4) if len(numbers) == len(paper.rows) else None
+
+
+def describe_missing(job: Job, label: str, dataset: str) -> str:
+    """Describe the missing runs of a row; empty if it has all."""
+    if (problem := job.unreachable.get((label, dataset))) is not None:
+        return f"no runs of {label}: {problem}"
+    for row in job.rows:
+        if (row.label, row.dataset) == (label, dataset):
+            missing = row.records.count(None)
+            return f"runs of {label} missing: {missing} of {len(row.records)}" if missing else ""
+    return f"{label} has no runs at scale={job.scale}"
+
+
+def _incomparable(runs: Sequence[RunRecord]) -> str:
+    """Describe how the first two runs that are not comparable differ; empty if all are."""
+    for run in runs:
+        if comparison_key(run) != comparison_key(runs[0]):
+            return describe_difference(runs[0], run)
+    return ""

@@ -1,0 +1,208 @@
+"""SEAL, Table 1, and PageSum, Table 1: numbers of examples; lengths of sources and targets in words and tokens."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from longsumbench.analysis.dataset.stats import SharedTokenizer, StatsSettings, sample_places
+from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size, summarize_lengths
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.core import Split, build_settings, count_words
+from longsumbench.corpora.reading.load import Texts
+from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.leaderboards.published import PUBLISHED_AS
+from longsumbench.metrics.aggregate import Estimate, estimate_mean
+from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, trained_tokenizer
+from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
+from longsumbench.papers.conditions import ReadableDataset, read_datasets
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import PaperTable
+from longsumbench.progress import track
+from longsumbench.render.tables import Block
+
+_VOCABULARY = 32_000  # entries of the trained tokenizer
+WORDS = "words"
+
+
+class DatasetLengths(NamedTuple):
+    """Lengths of a dataset.
+
+    Attributes:
+        examples: split → number of examples.
+        split: name of the split whose lengths were measured.
+        size: number of measured examples.
+        tables: unit ("words", "tokens of NAME" or "tokens (trained BPE, …)") → one row per example. The columns are
+            "source" and "target", which is the first reference, NaN without one.
+    """
+
+    examples: Mapping[str, int]
+    split: str
+    size: int
+    tables: Mapping[str, pd.DataFrame]
+
+
+def measure_lengths(
+    texts: Texts, split: str, sample: str | int | float | None, tokenizer: str | None, required: bool
+) -> DatasetLengths:
+    """Measure the lengths of a split.
+
+    Titles and section names are not counted.
+
+    Args:
+        texts: the dataset.
+        split: name of the split.
+        sample: number of examples, drawn by a fixed seed; None: all.
+        tokenizer: folder or hub name of the tokenizer; None: one is trained on the training split.
+        required: False: if the tokenizer cannot be downloaded, one is trained instead.
+
+    Raises:
+        DataError: the dataset lacks the split.
+        UsageError: there is no such tokenizer, or the size is invalid.
+        EnvironmentProblem: the tokenizer is required, and cannot be downloaded.
+    """
+    if split not in texts.splits:
+        split_names = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{split}': set split= to one of {split_names}")
+    split_examples = texts.splits[split]
+    settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
+    places = sample_places(split, len(split_examples), settings)
+    counters = [SharedTokenizer(WORDS, count_words), *_tokenizers(texts, tokenizer, required)]
+    return DatasetLengths(
+        examples={name: len(examples) for name, examples in texts.splits.items()},
+        split=split,
+        size=len(places),
+        tables=_count_lengths(split_examples, places, counters),
+    )
+
+
+def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTokenizer]:
+    """Return the tokenizer of this name, or a trained one; none without a training split."""
+    encoder, label = None, f"tokens of {name}"
+    if name is not None:
+        try:
+            encoder = load_tokenizer(name, of_system=False)
+        except EnvironmentProblem:
+            if required:
+                raise
+    if encoder is None and "train" in texts.splits:
+        encoder = trained_tokenizer(texts.splits["train"], _VOCABULARY, user_cache())
+        label = f"tokens (trained BPE, {len(encoder):,} entries)"
+    if encoder is None:
+        return []
+    tokenizer = encoder
+    return [SharedTokenizer(label, lambda texts: sum(len(text.ids) for text in encode_sentences(tokenizer, texts)))]
+
+
+def _count_lengths(split: Split, places: Sequence[int], counters: Sequence[SharedTokenizer]) -> dict[str, pd.DataFrame]:
+    lengths = np.full((len(counters), len(places), 2), np.nan)
+    for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
+        example = split[place]
+        for number, counter in enumerate(counters):
+            lengths[number, row, 0] = counter.of_source(example)
+            if any(example.references[:1]):
+                lengths[number, row, 1] = counter.of_target(example)
+    tables = zip(counters, lengths, strict=True)
+    return {counter.label: pd.DataFrame(table, columns=["source", "target"]) for counter, table in tables}
+
+
+_LENGTH_COLUMNS = ("dataset", "", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
+_STATISTICS = tuple((text, statistic) for text in ("source", "target") for statistic in ("mean", "95 %"))
+_NO_LENGTH = "–"
+_SPLIT_ORDER = ("train", "validation", "test")
+
+
+class _PrintedSizes(NamedTuple):
+    """A row of the paper's table, as printed; `lengths` are in the order of `_MEASURES`."""
+
+    unit: str
+    examples: str
+    lengths: tuple[str, ...]
+
+
+def sizes_page(job: Job) -> Page:
+    """Return numbers of examples and lengths, as printed and ours in words and tokens.
+
+    Options: `tokenizer` is a folder or hub name, null for a byte-level BPE trained on the training split; if the
+    paper table's own tokenizer cannot be downloaded, one is trained. `split` is the split whose lengths are counted.
+    `sample` is the number of examples of it, null for all.
+    """
+    datasets, conditions = read_datasets(job)
+    dataset_of = {dataset.name: dataset for dataset in datasets}
+    tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
+    required = job.options.get("tokenizer") != job.paper_table.options_at(job.scale).get("tokenizer")
+    rows, numbers = list[list[str]](), list[TableNumber]()
+    for name in job.paper_table.datasets:
+        printed = _printed_sizes(job.paper_table, name)
+        if printed:
+            rows.append([name, f"printed: {printed.unit}", printed.examples, *printed.lengths])
+            numbers += _printed_size_numbers(job.paper_table, name, printed)
+        if dataset := dataset_of.get(name):
+            split = str(job.options.get("split") or dataset.settings.split)
+            lengths = measure_lengths(dataset.texts, split, job.options.get("sample"), tokenizer, required)
+            examples = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
+            for unit, table in lengths.tables.items():
+                rows.append([dataset.label, f"ours: {unit}", examples, *_length_cells(table)])
+            numbers += _our_numbers(dataset, lengths)
+            conditions.append(_describe_sample(dataset, lengths))
+            if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
+                conditions.append(f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it.")
+    notes = ("Lengths without titles and section names; words are separated by whitespace.",)
+    return Page(
+        blocks=(Block("", notes, _LENGTH_COLUMNS, "lllrrrr", rows),),
+        numbers=long_table(numbers),
+        conditions=tuple(conditions),
+    )
+
+
+def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
+    """Return what the paper table prints for one of the paper's datasets."""
+    table_name = TABLES_OF_SIZES[paper_table.source, paper_table.prints]
+    for source, unit, examples, *lengths in PUBLISHED_SIZES.get(PUBLISHED_AS.get(name, ""), ()):
+        if source == table_name:
+            return _PrintedSizes(unit, examples, tuple(lengths))
+    return None
+
+
+def _printed_size_numbers(paper_table: PaperTable, name: str, printed: _PrintedSizes) -> Iterator[TableNumber]:
+    source = f"{paper_table.source} {paper_table.prints}"
+    parts = printed.examples.split(" / ")
+    for split, text in zip(_SPLIT_ORDER if len(parts) > 1 else ("all splits",), parts, strict=True):
+        value = read_printed_size(text)
+        yield TableNumber(PRINTED, name, "examples", split, value, source=source)
+    for (text, statistic), cell in zip(_STATISTICS, printed.lengths, strict=True):
+        if (value := read_printed_size(cell)) is not None:
+            row = f"{text}, {printed.unit}"
+            yield TableNumber(PRINTED, name, row, statistic, value, source=source)
+
+
+def _length_cells(table: pd.DataFrame) -> Iterator[str]:
+    for text, statistic in _STATISTICS:
+        length = summarize_lengths(table[text])
+        yield f"{length.mean if statistic == 'mean' else length.p95:,.1f}" if length.n else _NO_LENGTH
+
+
+def _our_numbers(dataset: ReadableDataset, lengths: DatasetLengths) -> Iterator[TableNumber]:
+    for split, size in lengths.examples.items():
+        yield TableNumber(OURS, dataset.name, "examples", split, size)
+    for unit, table in lengths.tables.items():
+        for text, statistic in _STATISTICS:
+            if number := _estimate(table[text], statistic):
+                n = int(table[text].count())
+                yield TableNumber(OURS, dataset.name, f"{text}, {unit}", statistic, *number, n)
+
+
+def _estimate(lengths: "pd.Series[float]", statistic: str) -> Estimate | None:
+    """Return the mean with its interval, or the percentile without one; None without a length."""
+    if statistic == "mean":
+        return estimate_mean(np.asarray(lengths.dropna(), np.float64))
+    length = summarize_lengths(lengths)
+    return Estimate(length.p95, np.nan, np.nan) if length.n else None
+
+
+def _describe_sample(dataset: ReadableDataset, lengths: DatasetLengths) -> str:
+    total = lengths.examples[lengths.split]
+    part = "all" if lengths.size == total else f"{lengths.size:,} of"
+    unit = WORDS if len(lengths.tables) == 1 else f"{WORDS} and {list(lengths.tables)[-1]}"
+    return f"{dataset.label}: lengths in {unit}, of {part} {total:,} examples of the {lengths.split} split."

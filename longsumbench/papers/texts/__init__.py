@@ -1,1 +1,0 @@
-"""Tables and figures that an analysis of texts or outputs makes."""

@@ -1,0 +1,241 @@
+"""The models of seq2seq: what a checkpoint is, how much it reads, and how it is loaded."""
+
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
+from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
+
+from longsumbench.core import FitContext, read_checkpoint
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.modeling import checkpoints
+from longsumbench.modeling.generation import TOKEN_RULES
+from longsumbench.modeling.model_builder import ModelBuilder
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.models.seq2seq.config import Seq2SeqConfig
+
+_SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+
+
+class Seq2SeqBuilder(ModelBuilder):
+    """Any class of `AutoModelForSeq2SeqLM`. Sizes, limits and tokenizer are the checkpoint's."""
+
+    config: Seq2SeqConfig
+
+    def __init__(self, config: Seq2SeqConfig, model_class: Any = AutoModelForSeq2SeqLM) -> None:
+        super().__init__(config, model_class)
+        self._described: PreTrainedConfig | None = None
+
+    def initial_folder(self) -> Path:
+        """Return the folder of the checkpoint, fetched from the hub if it is there."""
+        config = self.config
+        return checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True)
+
+    @property
+    def described(self) -> PreTrainedConfig:
+        """The configuration of the checkpoint's model.
+
+        Raises:
+            UsageError: it is no encoder-decoder, or the settings exceed its positions.
+        """
+        if self._described is None:
+            described = _load_config(self.initial_folder(), self.shown_as)
+            _check_lengths(self.config, described, self.shown_as)
+            self._described = described
+        return self._described
+
+    @property
+    def input_length(self) -> int:
+        """The longest input with its special tokens."""
+        length = self.config.input_length or _stack_positions(self.described, "encoder")
+        assert length is not None
+        return length
+
+    @property
+    def shown_as(self) -> str:
+        """The checkpoint in messages."""
+        return f"model.checkpoint={self.config.checkpoint}"
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model that training starts from, in single precision; the caller has set the seed."""
+        if self.config.init == "checkpoint":
+            return self._start(reader.tokenizer, dtype=torch.float32)
+        checkpoints.check_memory(lambda: self.Model.from_config(self.described), self.shown_as)
+        return self._with_token_rules(self.build(reader), reader.tokenizer)
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
+        model = self.blank_model((0, None, 0))
+        width: int = getattr(model.config, "d_model", 0)
+        if width and not hasattr(model.config, "initializer_factor"):
+            xavier(model, width)
+        if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
+            for part in model.modules():
+                if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
+                    part.weight.data *= width**-0.5
+        return model
+
+    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+        """Return the checkpoint's model without its weights."""
+        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
+        return model
+
+    def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+        """Load the checkpoint, and merge the weights of the adapter into it."""
+        model = self._load(self.initial_folder(), self.shown_as, tokenizer, **options)
+        folder, adapter_name = adapter_folder(self.config.adapter), f"model.adapter={self.config.adapter}"
+        if folder is not None:
+            try:
+                from peft import PeftModel
+            except ImportError as error:
+                raise EnvironmentProblem(f"{adapter_name} needs the package peft: pip install peft") from error
+            with checkpoints.reading_checkpoint(adapter_name):
+                model = PeftModel.from_pretrained(model, folder, local_files_only=True).merge_and_unload()
+            checkpoints.check_weights(model, adapter_name)
+        return model
+
+    def writer(self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None) -> PreTrainedModel:
+        """Return the model in a folder, or the checkpoint, for writing: in `dtype`, on the devices of `device_map`."""
+        options = {"device_map": self.config.device_map} if self.config.device_map else {}
+        options["dtype"] = getattr(torch, self.config.dtype)
+        load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
+        return load(tokenizer, **options)
+
+    def _load(self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+        """Load a model and its weights, all of which must be there."""
+        config = _load_config(folder, shown_as)
+        safe = checkpoints.weights_format(folder) != "bin"
+        model, missing, _ = checkpoints.load_network(
+            self.Model, folder, shown_as, config, use_safetensors=safe, **options
+        )
+        computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
+        checkpoints.check_complete(
+            missing - computed, shown_as
+        )  # PEGASUS computes its positions; its first checkpoints lack them
+        return self._with_token_rules(model, tokenizer)
+
+    def _with_token_rules(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Keep only what a model's generation settings say of tokens; `decode.*` decides all others."""
+        card, config = model.generation_config, model.config
+        special = {name: getattr(card, name, None) for name in _SPECIAL}
+        special = {name: getattr(config, name, None) if token is None else token for name, token in special.items()}
+        rules = {name: getattr(card, name) for name in TOKEN_RULES}
+        if self.config.target_language is not None:  # mBART starts with the language; others write it first
+            start_ids, end_ids = special_tokens(tokenizer, "text_target")
+            rules["forced_bos_token_id"] = start_ids[0] if start_ids else None
+            special |= {} if start_ids else {"decoder_start_token_id": end_ids[-1]}
+        if special["decoder_start_token_id"] is None:  # as in the library's `generate`
+            special["decoder_start_token_id"] = special["bos_token_id"]
+        if special["decoder_start_token_id"] is None:
+            raise DataError(f"{self.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
+        for name, token in special.items():
+            setattr(config, name, token)
+        model.generation_config = GenerationConfig(**rules, **special)
+        return model
+
+    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
+        """Return the checkpoint's tokenizer; check that every token has an embedding."""
+        return _load_tokenizer(self.config, self.initial_folder(), self.described, self.shown_as)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the digest of the checkpoint's files and its commit, in place of its name."""
+        adapter = (
+            {"adapter": checkpoints.model_digest(folder)} if (folder := adapter_folder(self.config.adapter)) else {}
+        )
+        return {**checkpoints.checkpoint_identity(self.initial_folder()), **adapter}
+
+    def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+        """Load tokenizer and model of a checkpoint that the suite saved."""
+        read_checkpoint(folder, type(self.config))
+        shown_as = f"the checkpoint {folder}"
+        tokenizer = _load_tokenizer(self.config, folder, _load_config(folder, shown_as), shown_as)
+        model = self.writer(tokenizer, folder)
+        self._described = model.config
+        return tokenizer, model
+
+
+def adapter_folder(name: str | None) -> Path | None:
+    """Return the folder of an adapter, fetched from the hub if it is there; None without one."""
+    if name is None:
+        return None
+    folder = Path(name).expanduser()
+    folder = folder if folder.is_dir() else checkpoints.fetch_files(name, "model.adapter", _ADAPTER)
+    if missing := [file for file in _ADAPTER if not (folder / file).is_file()]:
+        raise UsageError(f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT")
+    return folder
+
+
+def _load_config(folder: Path, shown_as: str) -> PreTrainedConfig:
+    config: PreTrainedConfig = checkpoints.load_config(AutoModelForSeq2SeqLM, folder, shown_as)
+    kind = config.model_type
+    if kind not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES or not config.is_encoder_decoder:
+        problem = f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder"
+        raise UsageError(f"{problem}: choose another; language models run with model=prompt")
+    return config
+
+
+def _check_lengths(config: Seq2SeqConfig, described: PreTrainedConfig, shown_as: str) -> None:
+    if config.input_length is None and _stack_positions(described, "encoder") is None:
+        unlimited = f"{shown_as} ('{described.model_type}') has no number of positions"
+        raise UsageError(f"model.input_length is missing, and {unlimited}: give the longest input in tokens")
+    for name, stack in (("input_length", "encoder"), ("decode_length", "decoder")):
+        length, positions = getattr(config, name), _stack_positions(described, stack)
+        if length is not None and positions is not None and length > positions:
+            raise UsageError(f"model.{name}={length}: {shown_as} has only {positions} positions: choose less")
+    multiple, positions = config.pad_to_multiple_of or 1, _stack_positions(described, "encoder")
+    length = config.input_length or positions or 0
+    if positions is not None and -(-length // multiple) * multiple > positions:
+        padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
+        raise UsageError(f"{padded} the {positions} positions of {shown_as}: choose a shorter model.input_length")
+    if config.global_attention not in (None, "none") and described.model_type != "led":
+        asked_for = f"model.global_attention={config.global_attention}"
+        raise UsageError(f"{asked_for} goes with LED, not with '{described.model_type}': leave it out")
+
+
+def _load_tokenizer(
+    config: Seq2SeqConfig, folder: Path, described: PreTrainedConfig, shown_as: str
+) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a checkpoint, set its languages, and check that every token has an embedding."""
+    tokenizer = load_tokenizer(folder, fast=False)
+    checkpoints.check_vocabulary(tokenizer, _stack_config(described, "encoder").vocab_size, shown_as)
+    language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
+    default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
+    for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
+        if (language := getattr(config, setting)) is not None:
+            if default_language is None or language not in language_codes:
+                advice = f"choose one of its codes, as {default_language}" if default_language else "leave it out"
+                raise UsageError(f"model.{setting}={language} is no language of {shown_as}: {advice}")
+            setattr(tokenizer, attribute, language)
+    if default_language and tokenizer.tgt_lang is None:
+        tokenizer.tgt_lang = tokenizer.src_lang
+    return tokenizer
+
+
+def _stack_config(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
+    """Return the configuration of the encoder or decoder, where each has its own (BERT2BERT, T5Gemma)."""
+    part = getattr(described, stack, described)
+    return part.get_text_config() if isinstance(part, PreTrainedConfig) else described
+
+
+def _stack_positions(described: PreTrainedConfig, stack: str) -> int | None:
+    """Return the number of positions of a stack; None if they have no limit. LED's are whole windows of attention."""
+    shared = getattr(_stack_config(described, stack), "max_position_embeddings", None)
+    positions: int | None = getattr(described, f"max_{stack}_position_embeddings", shared)
+    if described.model_type == "led" and stack == "encoder" and positions is not None:
+        window = described.attention_window
+        positions -= positions % (window if isinstance(window, int) else max(window))
+    return positions

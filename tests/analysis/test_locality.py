@@ -1,0 +1,135 @@
+"""How alike sentences are by their distance: against all pairs by numpy, and a text worked out by hand."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from support.drawn import drawn, example
+
+from longsumbench.analysis import locality
+from longsumbench.analysis.locality import (
+    ACROSS,
+    ALL,
+    WITHIN,
+    TfIdf,
+    bins,
+    compare_sentences,
+    similarity_by_distance,
+)
+from longsumbench.errors import DataError
+from longsumbench.modeling.ranking import similarities
+
+TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing a song", "a song for dogs", "cat"]
+
+
+class Given:
+    """Vectors that are known beforehand, whatever the sentences: "n" is the nth of them."""
+
+    name = signature = "given"
+    num_cut = 0
+
+    def __init__(self, vectors: list[list[float]]) -> None:
+        self.vectors = np.array(vectors)
+
+    def __call__(self, sentences: list[str]) -> np.ndarray:
+        """Return theirs."""
+        return self.vectors[[int(one) for one in sentences]]
+
+
+def all_pairs(cosines: np.ndarray) -> dict[int, list[float]]:
+    """Return distance → the cosines of its pairs."""
+    found: dict[int, list[float]] = {}
+    for one, other in combinations(range(len(cosines)), 2):
+        found.setdefault(other - one, []).append(float(cosines[one, other]))
+    return found
+
+
+def test_worked_example() -> None:
+    """Of directions east, east, north, neighbours have cosines 1 and 0, the ends 0: means 1/2, 0, and 1/3 of all."""
+    found = compare_sentences(drawn([example("e", ["0", "1", "2"])]), Given([[1, 0], [1, 0], [0, 1]]))
+    table = found.table().set_index("from")
+    assert found.edges.tolist() == [1, 2, 3]
+    distances = table[table["pairs of"] == "a distance"]
+    assert distances["similarity"].tolist() == [0.5, 0.0]
+    assert distances["above"].tolist() == pytest.approx([1 / 6, -1 / 3])
+    assert distances["pairs"].tolist() == [2, 1]
+    assert table[table["pairs of"] == ALL]["similarity"].tolist() == pytest.approx([1 / 3])
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 10_000])
+def test_sums_are_those_of_all_pairs(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dense or sparse, and however many cosines are held at once, the sums equal those over all pairs."""
+    monkeypatch.setattr(locality, "_COSINES_AT_ONCE", at_once)
+    draw_ = np.random.default_rng(0)
+    dense = draw_.normal(size=(11, 4))
+    dense /= np.linalg.norm(dense, axis=1, keepdims=True)
+    texts = [text for text in TEXTS if text]
+    for vectors, cosines in ((dense, dense @ dense.T), (TfIdf()(texts), similarities(texts))):
+        expected = all_pairs(cosines)
+        found = similarity_by_distance(vectors)
+        assert found[0] == 0
+        assert found[1:] == pytest.approx([sum(expected[distance]) for distance in range(1, len(found))])
+
+
+def test_examples_count_alike_and_pairs_are_all_there() -> None:
+    """A distance's mean is over the means of the examples that have it; blank sentences are none; no pair is lost."""
+    long, short = [text for text in TEXTS if text], ["cat and dog", "dog and cat", "a bird"]
+    found = compare_sentences(drawn([example("l", TEXTS), example("s", short), example("none", ["one"])]), TfIdf(), 3)
+    table = found.table()
+    of_each = [all_pairs(similarities(texts)) for texts in (long, short)]
+    first = table[table["from"] == 2].iloc[0]
+    assert first["similarity"] == pytest.approx(np.mean([np.mean(one[2]) for one in of_each]))
+    total = np.mean([np.mean([value for values in one.values() for value in values]) for one in of_each])
+    assert table[table["pairs of"] == ALL]["similarity"].iloc[0] == pytest.approx(total)
+    assert table[table["pairs of"] == "a distance"]["pairs"].sum() == 7 * 6 // 2 + 3
+    assert table[table["pairs of"] == ALL]["pairs"].iloc[0] == 24
+    assert found.too_short == 1
+    assert "1 example left out: fewer than two sentences" in found.render()
+
+
+def test_pairs_within_and_across_documents() -> None:
+    """They make up all pairs; of two documents of one direction each, those within have cosine 1, the others 0."""
+    example_ = example("e", ["0", "0", "0"], ["1", "1"])
+    table = compare_sentences(drawn([example_, example_]), Given([[1, 0], [0, 1]])).table().set_index("pairs of")
+    assert table.loc[WITHIN, "similarity"] == pytest.approx(1)
+    assert table.loc[ACROSS, "similarity"] == pytest.approx(0)
+    assert (table.loc[WITHIN, "pairs"], table.loc[ACROSS, "pairs"]) == (8, 12)
+    one = compare_sentences(drawn([example("e", ["0", "1", "0"])]), Given([[1, 0], [0, 1]])).table()
+    assert not {WITHIN, ACROSS} & set(one["pairs of"])
+
+
+@pytest.mark.parametrize(("distance", "longest"), [(1, 1), (1, 40), (5, 3), (5, 5), (5, 6), (50, 4999)])
+def test_bins_hold_every_distance_once(distance: int, longest: int) -> None:
+    """They begin at 1 and end at the longest distance, each wider than none, and up to `distance` of width 1."""
+    edges = bins(distance, longest)
+    assert (edges[0], edges[-1]) == (1, longest + 1)
+    assert (np.diff(edges) >= 1).all()
+    assert (np.diff(edges)[: min(distance, longest) - 1] == 1).all()
+
+
+def test_order_is_what_counts() -> None:
+    """Likeness reaches as far as a topic; shuffling takes it from neighbours, and leaves the mean of all pairs."""
+    topics = [[float(place == topic) for place in range(6)] for topic in range(6) for _ in range(4)]
+    ordered = [str(place) for place in range(24)]
+    mixed = [ordered[place] for place in np.random.default_rng(3).permutation(24)]
+    tables = [compare_sentences(drawn([example("e", one)] * 3), Given(topics)) for one in (ordered, mixed)]
+    by_order, by_chance = (one.table().set_index("pairs of") for one in tables)
+    assert by_order.loc[ALL, "similarity"] == pytest.approx(by_chance.loc[ALL, "similarity"])
+    assert by_order.loc["a distance", "similarity"].iloc[0] > by_chance.loc["a distance", "similarity"].iloc[0]
+    assert tables[0].reach() == 4
+
+
+def test_nothing_to_compare() -> None:
+    """Sources of one sentence each are an error that says so."""
+    with pytest.raises(DataError, match="no example of split 'test' has two sentences"):
+        compare_sentences(drawn([example("e", ["one"])]), TfIdf())
+
+
+def test_the_picture_is_the_same_again() -> None:
+    """The same numbers give the same PNG and SVG, which name what the sentences were compared by."""
+    found = compare_sentences(drawn([example("l", TEXTS)] * 2), TfIdf())
+    first, second = found.pictures(), found.pictures()
+    assert first == second
+    assert first["png"].startswith(b"\x89PNG")
+    assert b"<svg" in first["svg"]
+    assert "tf-idf" in found.title

@@ -1,0 +1,201 @@
+"""Figures of evidence: the numbers behind them by hand, the page of made-up runs, and of runs of SEAL and PageSum."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.pages import HOSTILE, Reading
+from support.paper_jobs import row_job, run_row
+from support.run_records import record
+from support.toys import TINY_FOR_ALL, write_jsonl
+
+from longsumbench.core import Evidence, Summary
+from longsumbench.errors import DataError, UsageError
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
+from longsumbench.papers.evidence import (
+    evidence_page,
+    measure_examples,
+    measure_view,
+)
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
+from longsumbench.render.evidence.views import Selections, Weights
+from longsumbench.render.tables import markdown
+from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.predictions import write_summaries
+from longsumbench.runs.record import RunRecord
+
+Write = Callable[..., RunRecord]
+STEADY = [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.7, 0.8]]  # best units 0 0 1 1
+EARLY = [[0.9, 0.8, 0.7, 0.2], [0.1, 0.2, 0.3, 0.8]]  # best units 0 0 0 1
+CLAIM = "same as the step before > as any other step"
+
+
+def test_selections_by_hand() -> None:
+    """Of three segments one of two has another selection than the one before; how much of a unit counts nothing."""
+    taken = np.array([[5, 0, 0], [3, 0, 0], [0, 2, 1]])
+    found = dict(measure_view(Selections("selected", taken, None, None, None)))
+    assert found == {"changed_selections": 0.5, "selected_units": pytest.approx(4 / 3)}
+    (alone, count) = (value for _, value in measure_view(Selections("selected", taken[:1], None, None, None)))
+    assert (np.isnan(alone), count) == (True, 1.0)
+
+
+def test_weights_by_hand() -> None:
+    """Best units 0 0 1 1: two of three steps have that of the step before; of the twelve pairs of steps, four do."""
+    found = dict(measure_view(Weights("weight", "reference", np.array(STEADY), None)))
+    expected = {"best_weight": 0.8, "equal_weight": 0.5, "same_best_unit": 2 / 3, "same_best_unit_any_two": 1 / 3}
+    assert found == pytest.approx(expected)
+    found = dict(measure_view(Weights("weight", "reference", np.array(STEADY)[:, :1], None)))
+    assert np.isnan([found["same_best_unit"], found["same_best_unit_any_two"]]).all()
+
+
+def test_order_of_steps_decides_time_locality() -> None:
+    """The share of any two steps is the mean share of neighbours over all orders of the steps."""
+    draw = np.random.default_rng(1)
+    values = draw.random((3, 6))
+    any_two = dict(measure_view(Weights("w", "summary", values, None)))["same_best_unit_any_two"]
+    shuffled = [values[:, draw.permutation(6)] for _ in range(4_000)]
+    neighbours = [dict(measure_view(Weights("w", "summary", one, None)))["same_best_unit"] for one in shuffled]
+    assert np.mean(neighbours) == pytest.approx(any_two, abs=0.02)
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Write:
+    """Write a finished run with weights of its first examples; return its record."""
+
+    def write(
+        model: str = "looker", kept: int = 12, steps: str = "step", text: str = "About it.", mixed: bool = False
+    ) -> RunRecord:
+        made = record(model, 30, command=("longsumbench", "run", "model=looker"), n=14)
+        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        made.write(folder)
+        write_summaries(folder / "predictions.jsonl", [Summary(f"e{place}", text) for place in range(14)])
+        for place in range(kept):
+            texts = {"unit": (text, "Two."), steps: tuple("abcd")}
+            weights = np.array(EARLY if mixed and place % 2 else STEADY)
+            evidence = Evidence({"weight": weights}, {"weight": ("unit", steps)}, texts)
+            write_evidence(folder / "evidence", place, Summary(f"e{place}", "", evidence=evidence))
+        return made
+
+    return write
+
+
+def job_of(results: Path, example: str | int = 0, **runs: RunRecord | None) -> Job:
+    """Return a job with a run per row."""
+    found = {label: (one,) for label, one in runs.items()}
+    return row_job("evidence", results, found, options={"example": example}, orderings=(CLAIM,))
+
+
+def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
+    """A picture and a framed page per row, the numbers over all kept examples, a verdict on the claim."""
+    page = evidence_page(job_of(tmp_path, "e2", PageSum=finished(steps="reference_step")))
+    assert {name: png[:4] for name, png in page.pictures.items()} == {"toys-table1-pagesum.png": b"\x89PNG"}
+    (framed,) = re.findall(r'srcdoc="([^"]*)"', page.details)
+    assert "example e2" in Reading(unescape(framed)).text
+    text = markdown("t", page.blocks)
+    assert re.search(r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text)
+    (verdict,) = page.verdicts
+    assert (verdict.claim, verdict.difference) == (CLAIM, pytest.approx(100 / 3))
+    numbers = page.numbers.set_index(["kind", "measure"])
+    assert float(numbers.loc[("ours", "same_best_unit"), "value"]) == pytest.approx(66.6667)
+    assert "e2" in text
+    assert "adds the steps" not in text
+
+
+def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
+    """Of several seeds the first finished run is shown; the conditions name all."""
+    seeds = [
+        replace(finished(name, kept=kept), seed=seed) for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
+    ]
+    page = evidence_page(row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0}))
+    assert set(page.numbers["n"].dropna()) == {3}
+    assert any(sentence.startswith("Our numbers are means over 2 seeds.") for sentence in page.conditions)
+
+
+def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
+    """A row without a run, one without outputs, and one without evidence: a sentence each, and no number."""
+    record_only, dark = finished("gone", kept=0), finished("dark", kept=0)
+    (tmp_path / "runs" / "arxiv" / "gone" / record_only.run_id / "predictions.jsonl").unlink()
+    page = evidence_page(job_of(tmp_path, Dark=dark, Gone=record_only, Later=None))
+    assert (page.pictures, page.verdicts, page.details, len(page.numbers)) == ({}, (), "", 0)
+    (block,) = page.blocks
+    later, gone, kept_none = sorted(block.notes, key=lambda note: ("Later" not in note, "Gone" not in note))
+    assert later == "Later: no run is finished."
+    assert gone.startswith("Gone: predictions.jsonl missing; the same `longsumbench run` command makes the run again")
+    assert kept_none.startswith("Dark: dark (dark0000) kept no evidence")
+    assert str(tmp_path) not in " ".join(block.notes)
+
+
+def test_steps_of_the_reference_can_be_added(finished: Write, tmp_path: Path) -> None:
+    """Where the row plans evidence of the reference and the run has that of its output, the page says what adds it."""
+    page = evidence_page(job_of(tmp_path, PageSum=finished()))
+    (note,) = page.blocks[0].notes
+    assert note.endswith("longsumbench run model=looker decode.reference_evidence=true")
+
+
+def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> None:
+    """One and two seeds decide nothing; with three, steps are steadier than any two steps; a missing run is named."""
+    runs = [replace(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
+    expected = {1: ONE_SEED, 2: TWO_SEEDS, 3: REPRODUCED}
+    for number, outcome in expected.items():
+        job = row_job("evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, orderings=(CLAIM,))
+        (verdict,) = evidence_page(job).verdicts
+        assert (verdict.outcome, verdict.n, verdict.difference) == (outcome, 12, pytest.approx(25))
+    job = row_job("evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, orderings=(CLAIM,))
+    (verdict,) = evidence_page(job).verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "runs of ROW missing: 1 of 4")
+
+
+def test_a_system_that_did_not_learn_shows_nothing(
+    finished: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its weights are no evidence for the claim."""
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: Learned(NOT_LEARNED, "3 %") for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)
+    (verdict,) = evidence_page(job_of(tmp_path, PageSum=finished(mixed=True))).verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_LEARNED, "12 examples; PageSum: 3 %")
+
+
+def test_an_unknown_example_and_damaged_evidence_are_named(finished: Write, tmp_path: Path) -> None:
+    """An example that no run summarized is wrong usage; damaged evidence is named with its file."""
+    looker = finished()
+    with pytest.raises(UsageError, match="summarized no example 'e20'"):
+        evidence_page(job_of(tmp_path, "e20", PageSum=looker))
+    folder = tmp_path / "runs" / "arxiv" / "looker" / looker.run_id / "evidence"
+    (folder / "3.safetensors").write_bytes(b"?")
+    with pytest.raises(DataError, match=r"evidence/3\.json: not the evidence"):
+        measure_examples(folder)
+
+
+def test_hostile_texts_stay_in_their_frame(finished: Write, tmp_path: Path) -> None:
+    """What a system wrote cannot end the frame, or add elements to the page."""
+    page = evidence_page(job_of(tmp_path, **{"<b>": finished(text=HOSTILE)}))
+    assert set(Reading(page.details).elements) == {"h3", "iframe"}
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "measure"),
+    [
+        ("seal", ["model.segment_length=6"], "changed_selections"),
+        ("pagesum", ["model.init=random", "decode.reference_evidence=true"], "same_best_unit"),
+    ],
+)
+def test_runs_of_the_systems(tmp_path: Path, model: str, words: list[str], measure: str) -> None:
+    """SEAL's selections and PageSum's weights at the reference are shown as a run writes them."""
+    from longsumbench.core import registry
+
+    known = registry.systems.load(model).Config.__dataclass_fields__
+    tiny = [f"model.{key}={value}" for key, value in TINY_FOR_ALL.items() if key in known]
+    texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'texts')}", "scale=tiny", "score.resamples=100"]
+    steps = ["train.max_steps=2", "train.eval_steps=2", "train.batch_size=8"]
+    made = run_row(tmp_path / "results", f"model={model}", *texts, *steps, *tiny, *words)
+    page = evidence_page(job_of(tmp_path / "results", 1, system=made))
+    assert (len(page.pictures), measure in set(page.numbers["measure"])) == (1, True)
+    assert page.blocks[0].notes == ()
+    assert ("units at each step of the reference" in page.details) == (model == "pagesum")

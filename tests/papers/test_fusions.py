@@ -1,0 +1,51 @@
+"""PageSum's Figure 4 as a paper table: summaries that join neighbours, and summaries that join the ends of a text."""
+
+from pathlib import Path
+
+import pytest
+from support.paper_jobs import analysis_job, write_texts
+
+from longsumbench.core import DatasetSettings
+from longsumbench.papers.distances import fusions_page
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
+from longsumbench.papers.paper_tables import Ordering
+
+CLAIM = Ordering("near > far")
+OPTIONS = {"rouge": "1", "overlap": 20.0, "rise": 10.0, "bins": 10, "sample": None}
+
+
+def texts(folder: Path, *seconds: int) -> DatasetSettings:
+    """Write texts of ten sentences, whose summary joins the first sentence and the one at a place; 0: none."""
+    rows = []
+    for second in seconds:
+        sentences = [f"a{n} b{n} c{n} d{n}" for n in range(10)]
+        joined = f"{sentences[0]} {sentences[second]}." if second else "Nothing of it."
+        rows.append({"document": " ".join(f"{one}." for one in sentences), "summary": joined})
+    return write_texts(folder, {"test": rows})
+
+
+@pytest.mark.parametrize(("second", "outcome"), [(1, REPRODUCED), (9, REVERSED), (0, NOT_TESTED)])
+def test_distances_of_fused_sentences(second: int, outcome: str, tmp_path: Path) -> None:
+    """Of 30 pairs 29 are neighbours, or ends of a text; without a pair nothing is tested."""
+    other = 10 - second if second else 0
+    datasets = {"arXiv": texts(tmp_path / "texts", *[second] * 29, other)}
+    page = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS, orderings=[CLAIM]))
+    assert page.verdicts[0].outcome == outcome
+    assert list(page.pictures) == ["pagesum-figure4-arxiv.png"]
+    if outcome != NOT_TESTED:
+        sign = 1 if outcome == REPRODUCED else -1
+        assert page.verdicts[0].difference == pytest.approx(sign * 100 * 28 / 30)
+        shares = page.numbers[page.numbers["row"] == f"distance {second / 10:g}–{(second + 1) / 10:g}"]
+        assert shares["value"].tolist() == [pytest.approx(100 * 29 / 30, abs=1e-3), 29]
+
+
+def test_the_share_of_random_pairs_is_named(tmp_path: Path) -> None:
+    """Of 400 pairs 58 % are neighbours: more than half, as claimed; that more random pairs are near is said."""
+    datasets = {"arXiv": texts(tmp_path / "texts", *[1] * 232, *[9] * 168)}
+    (claimed,) = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS, orderings=[CLAIM])).verdicts
+    assert (claimed.claim, claimed.outcome, claimed.n, claimed.seeds) == ("near > far", REPRODUCED, 400, None)
+    assert claimed.difference == pytest.approx(58 - 42)
+    assert claimed.reason.endswith("58.0 % of the pairs, of random pairs 66.7 %")
+    assert claimed.low is not None
+    error = 200 * (0.58 * 0.42 / 399) ** 0.5  # one pair in each text: a binomial share, doubled
+    assert claimed.low == pytest.approx(16 - 1.966 * error, abs=0.01)

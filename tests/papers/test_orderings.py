@@ -1,0 +1,277 @@
+"""Verdicts on claims about rows: the gate, the test on the paper's measure, the margin of alike rows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.paper_jobs import finished_run, paper_job
+from support.run_records import TRAINED
+
+from longsumbench.leaderboards.learned import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
+from longsumbench.papers.claims import long_table
+from longsumbench.papers.page import (
+    ALIKE_ROWS,
+    NOT_TESTED,
+    ONE_SEED,
+    REPRODUCED,
+    REVERSED,
+    TWO_SEEDS,
+    UNDECIDED,
+    UNDECIDED_LEARNING,
+    UNLIKE_ROWS,
+    Job,
+    Verdict,
+)
+from longsumbench.papers.paper_tables import AlikeRows, Ordering, PaperRow, PaperTable
+from longsumbench.papers.printed import decide_claims, read_row_means
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
+
+EXAMPLES = 40
+DRAW = np.random.default_rng(1)
+HARD = DRAW.uniform(0.3, 0.5, EXAMPLES)  # scores differ more between examples than between systems
+
+
+def values(better: float) -> list[float]:
+    return [float(value) for value in HARD + better + DRAW.normal(0, 0.02, EXAMPLES)]
+
+
+def runs_of(results: Results, model: str, better: float = 0.0, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:
+    """Runs of a system whose scores are higher by a shift."""
+    return [finished_run(results, model, values(better), seed) for seed in seeds]
+
+
+def table(*claims: str, **changes: Any) -> PaperTable:
+    """A table with the rows a, b and c."""
+    rows = {label: PaperRow() for label in "abc"}
+    orderings = tuple(Ordering(claim) for claim in claims)
+    settings = {"datasets": {"arXiv": {}}, "rows": rows, "orderings": orderings, **changes}
+    return PaperTable("scores", "", "probe", {}, **settings)
+
+
+def decide(job: Job) -> tuple[Verdict, ...]:
+    return decide_claims(job, read_row_means(job))
+
+
+def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
+    """Let the gate say these words about models; all others learned."""
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        found = {row.key: words.get(row.first.model, LEARNED) for row in rows}
+        return {
+            key: Learned(word, "" if word == LEARNED else f"it is {word}", 40.0, 8.0) for key, word in found.items()
+        }
+
+    monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)
+
+
+def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
+    """A clear ordering is reproduced or reversed; one that chance explains is undecided."""
+    results = Results(tmp_path)
+    runs = {label: runs_of(results, model, shift) for label, model, shift in (("a", "ea", 0.1), ("b", "ca", 0.0))}
+    runs["c"] = runs_of(results, "trunc", 0.0)
+    verdicts = decide(paper_job(table("a > b", "b > a", "b > c"), tmp_path, runs))
+    assert [one.outcome for one in verdicts] == [REPRODUCED, REVERSED, UNDECIDED]
+    first, second, _ = verdicts
+    assert first.difference == pytest.approx(10, abs=1)
+    assert second.difference == pytest.approx(-first.difference)
+    assert first.low is not None
+    assert first.high is not None
+    assert first.low < first.difference < first.high
+    assert first.reason == "40 examples, 3 seeds"
+
+
+def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
+    """A claim has one test, on the paper's measure; the difference in facts is a number next to it."""
+    results = Results(tmp_path)
+    facts = {"ea": [1.0] * EXAMPLES, "ca": [0.0] * (EXAMPLES - 1) + [1.0]}
+    runs = {
+        label: [finished_run(results, model, values(0.0), seed, facts=facts[model]) for seed in (1, 2, 3)]
+        for label, model in (("a", "ea"), ("b", "ca"))
+    }
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert (verdict.measure, verdict.outcome) == ("rouge1", UNDECIDED)
+    assert verdict.facts == pytest.approx(100 * (EXAMPLES - 1) / EXAMPLES)
+    on_facts = table(orderings=(Ordering("a > b", on="fact_recall"),))
+    (verdict,) = decide(paper_job(on_facts, tmp_path, runs))
+    assert (verdict.measure, verdict.facts) == ("fact_recall", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome", "reason"),
+    [
+        ({"ea": UNKNOWN, "ca": NOT_LEARNED}, NOT_TESTED, "40 examples, 3 seeds; a: it is not known"),
+        ({"ea": STILL_LEARNING, "ca": NOT_LEARNED}, NOT_LEARNED, "40 examples, 3 seeds; b: it is not learned"),
+        ({"ea": STILL_LEARNING}, UNDECIDED_LEARNING, "40 examples, 3 seeds; a: it is still learning"),
+        ({"ea": NOT_LEARNED, "ca": NOT_LEARNED}, NOT_LEARNED, "; a: it is not learned; b: it is not learned"),
+        ({}, REPRODUCED, "40 examples, 3 seeds"),
+        ({"ea": ""}, REPRODUCED, "40 examples, 3 seeds"),  # a system that learns nothing, such as Lead
+    ],
+)
+def test_nothing_is_concluded_from_systems_that_did_not_learn(
+    words: dict[str, str], outcome: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst word of the rows decides, whatever their difference is; the verdict names the rows and why."""
+    judge(monkeypatch, **words)
+    runs = {
+        label: runs_of(Results(tmp_path), model, 0.1 * (label == "a")) for label, model in (("a", "ea"), ("b", "ca"))
+    }
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert verdict.outcome == outcome
+    assert verdict.reason.endswith(reason)
+    assert (verdict.p is None) == (outcome != REPRODUCED)
+    assert verdict.difference == pytest.approx(10, abs=1)
+
+
+def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
+    """Without a stub: a trained system whose scores are those of other examples' references did not learn."""
+    results, runs = Results(tmp_path), dict[str, list[RunRecord]]()
+    for label, model, gain in (("a", "ea", 0.2), ("b", "ca", 0.0)):
+        runs[label] = []
+        for seed in (1, 2, 3):
+            run = finished_run(results, model, values(0.0), seed, fit=TRAINED, ranked_by="rougeLsum")
+            path = results.run_folder(run) / "scores.csv"
+            lines = path.read_text(encoding="utf-8").splitlines()
+            column = lines[0].split(",").index("rougeLsum_f")
+            floors = [
+                float(line.split(",")[column]) - gain - 0.01 * (-1) ** place for place, line in enumerate(lines[1:])
+            ]
+            added = [f"{line},{floor}" for line, floor in zip(lines[1:], floors, strict=True)]
+            path.write_text("\n".join([f"{lines[0]},rougeLsum_floor", *added, ""]), encoding="utf-8")
+            runs[label].append(run)
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert (verdict.outcome, verdict.learned) == (NOT_LEARNED, NOT_LEARNED)
+    assert "b: outputs that do not depend on their sources in 3 of 3 seeds" in verdict.reason
+
+
+def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
+    """One or two common seeds are named; systems without seeds are tested over examples, and need none."""
+    results = Results(tmp_path)
+    lead, lexrank = (
+        [finished_run(results, model, values(shift), None)] for model, shift in (("lead", 0.1), ("lexrank", 0))
+    )
+    rows: dict[str, dict[str, Sequence[RunRecord | None]]] = {
+        ONE_SEED: {"a": runs_of(results, "ea", 0.1, [1]), "b": runs_of(results, "ca", 0.0, [1])},
+        TWO_SEEDS: {"a": runs_of(results, "pagesum", 0.1, [1, 2]), "b": runs_of(results, "seal", 0.0, [1, 2])},
+        NOT_TESTED: {"a": runs_of(results, "etads", 0.1, [1, 2]), "b": runs_of(results, "tdmca", 0.0, [3, 4])},
+        REPRODUCED: {"a": lead, "b": lexrank},
+    }
+    found = {outcome: decide(paper_job(table("a > b"), tmp_path, runs))[0] for outcome, runs in rows.items()}
+    assert {outcome: verdict.outcome for outcome, verdict in found.items()} == {outcome: outcome for outcome in rows}
+    assert found[NOT_TESTED].reason == "40 examples, no common seed"
+    assert found[REPRODUCED].reason == "40 examples"
+    assert (found[ONE_SEED].p, found[ONE_SEED].low) == (None, None)
+    against_lead = decide(paper_job(table("a > b"), tmp_path, {"a": lead, "b": rows[ONE_SEED]["b"]}))
+    assert against_lead[0].outcome == ONE_SEED
+
+
+SEAL = {"prints": "Table 2", "source": "zhao2020seal"}  # prints CA 42.3 and EA 43.0 on arXiv
+SEAL_ROWS = {name: PaperRow(published={"system": name}) for name in ("CA", "EA")}
+
+
+@pytest.mark.parametrize(
+    ("shift", "outcome"), [(0.0, ALIKE_ROWS), (0.002, ALIKE_ROWS), (0.1, UNLIKE_ROWS), (-0.1, UNLIKE_ROWS)]
+)
+def test_the_margin_is_the_printed_spread(shift: float, outcome: str, tmp_path: Path) -> None:
+    """The paper prints 42.3 and 43.0 for rows that it calls similar, so rows are alike within 0.7 points."""
+    results, base = Results(tmp_path), values(0.0)
+    noise = np.random.default_rng(2).normal(0, 0.002, (2, 3, EXAMPLES))
+    runs = {
+        label: [
+            finished_run(
+                results, model, [float(value) for value in np.array(base) + moved + noise[row, seed]], seed + 1
+            )
+            for seed in range(3)
+        ]
+        for row, (label, model, moved) in enumerate((("CA", "ca", shift), ("EA", "ea", 0.0)))
+    }
+    paper_table = table(rows=SEAL_ROWS, alike=(AlikeRows(("CA", "EA"), says="they are similar"),), **SEAL)
+    (verdict,) = decide(paper_job(paper_table, tmp_path, runs))
+    assert (verdict.claim, verdict.outcome, verdict.says) == ("CA ~ EA", outcome, "they are similar")
+    assert verdict.reason == "40 examples, 3 seeds; margin 0.7"
+
+
+def test_a_margin_is_needed(tmp_path: Path) -> None:
+    """Without printed numbers, or with equal ones, nothing is tested; a stated margin replaces them."""
+    results = Results(tmp_path)
+    runs = {label: runs_of(results, model) for label, model in (("a", "ea"), ("b", "ca"))}
+    alike = AlikeRows(("a", "b"))
+    (verdict,) = decide(paper_job(table(alike=(alike,)), tmp_path, runs))
+    assert (verdict.outcome, verdict.reason) == (
+        NOT_TESTED,
+        "40 examples, 3 seeds; the paper prints no R-1 of all rows, which gives no margin",
+    )
+    equal = {label: PaperRow(published={"system": "CA"}) for label in "ab"}
+    (verdict,) = decide(paper_job(table(rows=equal, alike=(alike,), **SEAL), tmp_path, runs))
+    assert verdict.reason.endswith("the paper prints equal numbers, which gives no margin")
+    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b"), margin=30.0),)), tmp_path, runs))
+    assert (verdict.outcome, verdict.reason) == (ALIKE_ROWS, "40 examples, 3 seeds; margin 30")
+
+
+def test_several_alike_rows(tmp_path: Path) -> None:
+    """All pairs are compared, and facts differ by the largest difference of two rows."""
+    results = Results(tmp_path)
+    runs = {
+        label: [finished_run(results, model, values(0.0), seed, facts=[share] * EXAMPLES) for seed in (1, 2, 3)]
+        for label, model, share in (("a", "ea", 0.2), ("b", "ca", 0.9), ("c", "trunc", 0.5))
+    }
+    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
+    assert (verdict.outcome, verdict.facts) == (ALIKE_ROWS, pytest.approx(70.0))
+    runs["c"] = [replace(run) for run in runs_of(results, "etads", 0.1)]
+    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
+    assert (verdict.outcome, verdict.facts) == (UNLIKE_ROWS, None)
+    assert verdict.difference == pytest.approx(10, abs=1)
+
+
+def test_missing_runs_are_named(tmp_path: Path) -> None:
+    """An ordering is tested when all runs of both rows are finished; until then the verdict says what is missing."""
+    results = Results(tmp_path)
+    run = finished_run(results, "ea", values(0.1))
+    runs = {"a": [run, None, None], "b": [finished_run(results, "ca", values(0.0))]}
+    verdicts = decide(paper_job(table("a > b", "b > c"), tmp_path, runs))
+    assert [one.outcome for one in verdicts] == [NOT_TESTED, NOT_TESTED]
+    assert [one.reason for one in verdicts] == ["runs of a missing: 2 of 3", "c has no runs at scale=probe"]
+    assert verdicts[0].p is None
+
+
+def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
+    """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
+    rows = {"a": PaperRow(), "b": PaperRow(), "c": PaperRow(datasets=("PubMed",))}
+    paper_table = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
+    verdicts = decide(paper_job(paper_table, tmp_path, {}))
+    assert [(one.claim, one.dataset) for one in verdicts] == [("a > b", "arXiv")]
+
+
+def test_runs_on_other_texts_are_not_compared(tmp_path: Path) -> None:
+    """Rows whose texts or signatures differ are not tested, and the verdict says in what they differ."""
+    results = Results(tmp_path)
+    ours = [finished_run(results, "ea", values(0.1), seed) for seed in (1, 2)]
+    others = {"fingerprint": "f2", "config": {"dataset": {"name": "arxiv", "path": None, "limit": 10}}}
+    runs = {"a": ours, "b": [finished_run(results, "ca", values(0.0), **others)]}
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert verdict.outcome == NOT_TESTED
+    assert verdict.reason == "not comparable: other texts (the default dataset.limit instead of 10)"
+
+
+def test_runs_without_scores_of_each_example_are_not_compared(tmp_path: Path) -> None:
+    """The test needs scores.csv of all runs."""
+    results = Results(tmp_path)
+    runs = {label: [finished_run(results, model, values(0.1))] for label, model in (("a", "ea"), ("b", "ca"))}
+    (results.run_folder(runs["a"][0]) / "scores.csv").unlink()
+    (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
+    assert verdict.reason == "the runs have no R-1 of each example"
+
+
+def test_a_verdict_is_a_row_of_the_csv(tmp_path: Path) -> None:
+    """The row has the difference with its interval, the p-value, the source of the claim, and the runs of both rows."""
+    results = Results(tmp_path)
+    runs = {label: [finished_run(results, model, values(0.1))] for label, model in (("a", "ea"), ("b", "ca"))}
+    (verdict,) = decide(paper_job(table(orderings=(Ordering("a > b", source="§5"),)), tmp_path, runs))
+    _, line = next(long_table([], [verdict]).iterrows())
+    assert (line["kind"], line["row"], line["source"], line["n"], line["seeds"]) == ("verdict", "a > b", "§5", 40, 1)
+    assert line["runs"] == " ".join(run.run_id for label in "ab" for run in runs[label])
+    assert line["value"] == pytest.approx(verdict.difference, abs=1e-4)

@@ -1,0 +1,90 @@
+"""The Hierarchical Transformer's Table 1 as a paper table: printed recalls, ours, and the claimed ordering."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.paper_jobs import analysis_job, write_texts
+
+from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
+from longsumbench.core import DatasetSettings
+from longsumbench.errors import UsageError
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED
+from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.rank_recall import rank_recall_page
+
+CLAIM = Ordering("lstm > tfidf")
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
+OPTIONS = {
+    "rank": "tfidf,lstm",
+    "unit": "paragraph",
+    "seed": 1,
+    "device": "cpu",
+    "ranker.steps": 60,
+    "ranker.dimension": 16,
+    "ranker.vocabulary_size": 300,
+}
+PRINTED = {"tfidf": [24.86, 32.43, 40.87, 49.49], "lstm": [39.38, 46.74, 53.84, 60.42]}
+
+
+def texts(folder: Path) -> DatasetSettings:
+    """Write texts of seven paragraphs; the last two say the summary, and only the others name the title."""
+    splits: dict[str, list[dict[str, object]]] = {"train": [], "validation": [], "test": []}
+    for number in range(48):
+        draw = random.Random(number)
+        useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
+        others = [f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)]
+        paragraphs = [*others, *(f"notably {text}" for text in useful)]
+        row = {"title": f"town{number}", "documents": [{"sections": [{"name": None, "paragraphs": paragraphs}]}]}
+        name = "train" if number < 30 else "validation" if number < 36 else "test"
+        splits[name].append({**row, "summary": " and ".join(useful)})
+    return write_texts(folder, splits)
+
+
+def test_printed_and_ours(tmp_path: Path) -> None:
+    """Printed recalls are the paper's; a learned ranker that finds the useful paragraphs reproduces the claim.
+
+    Where all paragraphs are chosen, nothing is tested.
+    """
+    datasets = {"WikiSum": texts(tmp_path / "texts")}
+    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, orderings=[CLAIM]))
+    numbers = page.numbers
+    for ranker, recalls in PRINTED.items():
+        rows = numbers[numbers["row"] == ranker]
+        assert rows[rows["kind"] == "printed"]["value"].tolist() == recalls
+        assert len(rows[rows["kind"] == "ours"]) == len(recalls)
+    assert set(numbers["kind"]) == {"printed", "ours", "verdict"}  # on other texts nothing is subtracted
+    assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
+    assert [verdict.outcome for verdict in page.verdicts] == [REPRODUCED, *[NOT_TESTED] * 3]
+    assert page.verdicts[1].reason == "no example has more than 10 paragraphs"
+    assert len(page.verdicts) == len(KEPT)
+
+
+def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve examples of three paragraphs, all kept, do not decide; the eight with more differ by 20.
+
+    Over all twenty the mean difference would be -22. One example with more than 10 paragraphs is too few for a test.
+    """
+    gaps = np.array([-0.5] * 12 + [0.15, 0.25] * 4)
+    recalls = {"tfidf": np.full((20, len(KEPT)), 0.5), "lstm": 0.5 + np.repeat(gaps[:, None], len(KEPT), axis=1)}
+    found = RankRecall("jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0)
+    monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
+    datasets = {"WikiSum": texts(tmp_path / "texts")}
+    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, orderings=[CLAIM]))
+    best5, *others = page.verdicts
+    assert (best5.outcome, best5.difference, best5.n) == (REPRODUCED, pytest.approx(20), 8)
+    assert best5.reason == "8 examples; one trained ranker, one seed; those of 20 with more than 5 paragraphs"
+    assert [verdict.reason for verdict in others] == [f"1 example has more than {kept} paragraphs" for kept in KEPT[1:]]
+
+
+def test_a_ranker_is_not_named(tmp_path: Path) -> None:
+    """Without the learned ranker the verdict says why nothing is tested; without any ranker, that is an error."""
+    datasets = {"WikiSum": texts(tmp_path / "texts")}
+    job = analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, orderings=[CLAIM])
+    page = rank_recall_page(job)
+    assert {(verdict.outcome, verdict.reason) for verdict in page.verdicts} == {
+        (NOT_TESTED, "rank= does not name lstm")
+    }
+    with pytest.raises(UsageError, match="name rankers"):
+        rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": ""}))
