@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from longsumbench.analysis.plan import analyze, stats
     from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
+    from longsumbench.outputs.agreement import agreement
     from longsumbench.outputs.compare import compare, load_outputs
     from longsumbench.outputs.import_outputs import import_outputs
     from longsumbench.outputs.inspection import inspect
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["analyze", "compare", "import_outputs", "inspect", "leaderboard", "leaderboard_figure", "load_dataset"]
-__all__ += ["load_outputs", "load_run", "load_system", "paper", "run", "score", "stats", "sweep"]
+__all__ = ["agreement", "analyze", "compare", "import_outputs", "inspect", "leaderboard", "leaderboard_figure"]
+__all__ += ["load_dataset", "load_outputs", "load_run", "load_system", "paper", "run", "score", "stats", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
+    "agreement": "outputs.agreement",
     "analyze": "analysis.plan",
     "compare": "outputs.compare",
     "import_outputs": "outputs.import_outputs",

@@ -18,9 +18,9 @@ from longsumbench.progress import log_level
 COMMANDS: tuple[Command, ...] = (
     *(run.run_command, texts.recommend_command, paper.paper_command, leaderboard.leaderboard_command),
     *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
-    *(finished_runs.compare_command, finished_runs.inspect_command, texts.stats_command, texts.analyze_command),
-    *(texts.dataset_command, finished_runs.runs_command, lists.cache_command, finished_runs.repro_command),
-    *(lists.list_command, completion.completion_command),
+    *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
+    *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
+    *(finished_runs.repro_command, lists.list_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command

@@ -1,0 +1,280 @@
+"""Agreement of metrics with people: statistics by hand and by scipy, intervals by simulation, settled cases."""
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from agreement import PUBLISHED, SETS, agreement_of_set, judged_folder, table_of_sets
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
+
+import longsumbench
+from longsumbench.cli.main import main
+from longsumbench.core import Scoring
+from longsumbench.errors import UsageError
+from longsumbench.outputs.agreement import measure_agreement
+from longsumbench.outputs.judgements import Measures, read_judged, score_judged
+from longsumbench.outputs.rank_statistics import (
+    calibrated_accuracy,
+    draw_counts,
+    krippendorff_alpha,
+    percentile_interval,
+    rank_agreement,
+    spearman,
+    tau_b,
+)
+
+JUDGED = SHARED / "data" / "judged"
+SETTLED_COLUMNS = {  # of settled.csv → measure; level and statistic
+    "rouge1": "rouge1_f",
+    "rouge2": "rouge2_f",
+    "rougeL": "rougeL_f",
+    "rouge1-r": "rouge1_r",
+    "words": "words",
+    "repeated bigrams": "repeated_bigrams",
+    "bigrams of the source": "copied_bigrams",
+}
+SETTLED_NUMBERS = {
+    "within": ("within", "tau"),
+    "system": ("system", "tau"),
+    "pooled_tau": ("pooled", "tau"),
+    "pooled_rho": ("pooled", "spearman"),
+}
+needs_judged = pytest.mark.skipif(not JUDGED.is_dir(), reason=SHARED_FOLDER)
+
+
+def random_scores(shape: tuple[int, ...], seed: int, levels: int = 4) -> np.ndarray:
+    """Return whole numbers, with many ties."""
+    return np.random.default_rng(seed).integers(0, levels, shape).astype(float)
+
+
+def test_rank_correlations_are_those_of_scipy() -> None:
+    """τ-b and Spearman of scores with ties and gaps equal scipy's; both are undefined for constant scores."""
+    for size in (2, 3, 5, 12):
+        first, second = random_scores((60, size), 1), random_scores((60, size), 2, 3)
+        first[random_scores((60, size), 3, 8) == 0] = np.nan
+        for row, tau, rho in zip(range(60), tau_b(first, second), spearman(first, second), strict=True):
+            present = np.isfinite(first[row])
+            sides = first[row, present], second[row, present]
+            if any(len(set(side)) < 2 for side in sides):
+                assert np.isnan([tau, rho]).all()
+            else:
+                expected = scipy.stats.kendalltau(*sides)[0], scipy.stats.spearmanr(*sides)[0]
+                assert (tau, rho) == pytest.approx(expected)
+
+
+def test_a_system_drawn_twice_has_no_pair_with_itself() -> None:
+    """τ-b with counts of items is that of the items repeated."""
+    first, second = random_scores((6,), 1), random_scores((6,), 2)
+    counts = np.array([2.0, 0, 1, 3, 1, 1])
+    repeated = np.repeat(np.arange(6), counts.astype(int))
+    assert tau_b(first, second, counts) == pytest.approx(scipy.stats.kendalltau(first[repeated], second[repeated])[0])
+
+
+def test_tie_calibration_by_hand() -> None:
+    """Of the pairs with differences 1, 2, 3, 4, 5, people tie the first and the third, and reverse the last."""
+    gaps, signs, pairs = np.array([[1.0, 2, 3, 4, 5]]), np.array([[0.0, 1, 0, 1, -1]]), np.ones((1, 5))
+    assert calibrated_accuracy(gaps, signs, pairs).tolist() == [[1, 1, 0, 1, 0]]  # ε = 1: three of five
+    assert calibrated_accuracy(-gaps, signs, pairs).tolist() == [[1, 0, 1, 0, 1]]  # ε = 3: also three, not two
+    equal = np.array([[2.0, 2, 3, 4, 5]])
+    assert calibrated_accuracy(equal, signs, pairs).tolist() == [[1, 0, 1, 1, 0]]  # ε = 3: 2 and 2 are tied together
+
+
+def test_tie_calibration_finds_the_best_threshold() -> None:
+    """No other threshold has a higher mean accuracy of the groups."""
+    scores, people = np.round(np.random.default_rng(1).normal(size=(9, 5)), 1), random_scores((9, 5), 2, 3)
+    left, right = np.triu_indices(5, 1)
+    gaps, signs = scores[:, left] - scores[:, right], np.sign(people[:, left] - people[:, right])
+    each = []
+    for threshold in np.linspace(0, 4, 401):
+        each.append((np.where(np.abs(gaps) <= threshold + 1e-9, 0, np.sign(gaps)) == signs).mean())
+    assert calibrated_accuracy(gaps, signs, np.ones_like(gaps)).mean() == pytest.approx(max(each))
+
+
+def test_alpha_by_hand() -> None:
+    """α = 1 − D_o / D_e; outputs of one annotator are left out, and it is undefined if all scores are equal."""
+    judgements = np.array([[[1.0, 2, 3, 5]], [[1, 3, 3, np.nan]]])
+    # within outputs: (2 − 3)² twice, of 6 scores, so D_o = 2/6; of the 30 pairs of 1 1 2 3 3 3 the squares add up to 58
+    assert krippendorff_alpha(judgements, np.ones((1, 1))) == pytest.approx([1 - (2 / 6) / (58 / 30)])
+    assert np.isnan(krippendorff_alpha(np.ones((2, 1, 4)), np.ones((1, 1)))).all()
+
+
+def test_partial_tau_is_that_of_all_pairs() -> None:
+    """Partial τ is Kendall's formula; of a measure that is the length in disguise it is undefined."""
+    people, scores, length = (np.random.default_rng(seed).normal(size=(1, 40)) for seed in range(3))
+    scores += length + people
+    xy, xz, yz = (
+        scipy.stats.kendalltau(a[0], b[0])[0] for a, b in ((scores, people), (scores, length), (people, length))
+    )
+    found = rank_agreement(scores, people, length, np.ones((1, 1)))["partial"]
+    assert found == pytest.approx([(xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2))])
+    assert np.isnan(rank_agreement(2 * length, people, length, np.ones((1, 1)))["partial"]).all()
+
+
+def test_close_pairs_are_the_half_that_the_measure_sets_least_apart() -> None:
+    """Of six pairs the three nearest decide, in which the measure is wrong although τ is positive."""
+    scores, people = np.array([[0.0, 1, 10, 12]]), np.array([[1.0, 0, 3, 2]])
+    found = rank_agreement(scores, people, scores, np.ones((1, 1)))
+    assert (found["tau"][0], found["close"][0]) == pytest.approx((1 / 3, -1 / 3))
+
+
+@pytest.mark.parametrize(("documents", "systems", "correlation"), [(13, 12, 0.3), (35, 3, 0.5), (100, 3, 0.6)])
+def test_intervals_cover(documents: int, systems: int, correlation: float) -> None:
+    """The interval of τ within documents contains the true τ of normal scores in 95 ± 2 % of simulations."""
+    draw, truth = np.random.default_rng(1), 2 / np.pi * np.arcsin(correlation)
+    counts, repeats = draw_counts(400, documents, 1), 1_000
+    first, noise = (draw.normal(size=(repeats, documents, systems)) for _ in range(2))
+    each = tau_b(first, correlation * first + np.sqrt(1 - correlation**2) * noise)
+    intervals = [percentile_interval(counts @ taus / documents, documents) for taus in each]
+    assert 0.93 <= np.mean([low <= truth <= high for low, high in intervals]) <= 0.97
+
+
+def test_intervals_over_documents_and_systems_are_conservative() -> None:
+    """They contain the true τ of the systems' means in at least 95 % of simulations, those over documents seldom do."""
+    draw, documents, systems, correlation, repeats = np.random.default_rng(1), 34, 12, 0.5, 200
+    counts, system_counts = draw_counts(200, documents, 1), draw_counts(200, systems, 2)
+    truth, covered = 2 / np.pi * np.arcsin(correlation), np.zeros(2)
+    for _ in range(repeats):
+        quality = draw.normal(size=systems)
+        measured = correlation * quality + np.sqrt(1 - correlation**2) * draw.normal(size=systems)
+        scores, people = (side + draw.normal(size=(documents, systems)) for side in (measured, quality))
+        found = rank_agreement(scores, people, people, counts, system_counts)
+        bounds = percentile_interval(found["tau_both"], None), percentile_interval(found["tau"], documents)
+        covered += [low <= truth <= high for low, high in bounds]
+    assert covered[0] / repeats >= 0.95
+    assert covered[1] / repeats < 0.8
+
+
+def judged_measures(seed: int = 1, documents: int = 30, systems: int = 6) -> tuple[np.ndarray, Measures]:
+    """Return judgements of two annotators, and scores: one that follows them, one that is length, and the controls."""
+    draw = np.random.default_rng(seed)
+    length, quality = draw.normal(size=(2, documents, systems))
+    judgements = (quality + 0.5 * length + 0.3 * draw.normal(size=(2, documents, systems)))[None]
+    scores = {"rouge1_f": quality, "rouge2_f": length + 1e-9 * quality, "words": length}
+    return judgements, Measures(scores, list(scores), [])
+
+
+class Judged:
+    """What `measure_agreement` reads of judged outputs."""
+
+    def __init__(self, judgements: np.ndarray) -> None:
+        self.aspects, self.judgements = [f"aspect {number}" for number in range(len(judgements))], judgements
+
+
+def table_of(judgements: np.ndarray, measures: Measures, **options: int) -> pd.DataFrame:
+    """Return the rows of the only aspect by level and measure."""
+    table = measure_agreement(Judged(judgements), measures, 200, **options)  # type: ignore[arg-type]
+    return table.set_index(["level", "measure"])
+
+
+def test_length_in_disguise_is_seen() -> None:
+    """A measure that is length loses its partial τ; the test against the best metric tells the two apart."""
+    table = table_of(*judged_measures())
+    assert bool(table.loc[("within", "rouge1_f"), "best"])
+    assert table.loc[("within", "rouge1_f"), "partial"] > 0.6
+    assert table.loc[("within", "rouge2_f"), "tau"] == pytest.approx(table.loc[("within", "words"), "tau"])
+    assert np.isnan(table.loc[("within", "rouge2_f"), "partial"])
+    assert (table.loc["within"]["p_holm"].dropna() < 0.05).all()
+    assert 0.6 < table.loc[("within", "annotators"), "tau"] < table.loc[("within", "annotators"), "alpha"] < 1
+
+
+def test_few_systems_and_one_annotator() -> None:
+    """With four systems there is no τ of systems, and a note says so; with one annotator there is no ceiling."""
+    judgements, measures = judged_measures(systems=4)
+    table = table_of(judgements[:, :1], measures)
+    assert table.loc["system"]["tau"].isna().all()
+    assert set(table.loc["system"]["note"]) == {"No τ of systems: 4 are fewer than 5."}
+    assert "annotators" not in table.loc["within"].index
+    assert table_of(judgements, measures, fewest_systems=4).loc["system"]["tau"].notna().all()
+
+
+def test_constant_scores_have_no_tau() -> None:
+    """τ of constant scores or judgements is empty, with a note, and not 0."""
+    judgements, measures = judged_measures()
+    measures.scores["rouge2_f"][:] = 1  # type: ignore[index]
+    table = table_of(judgements, measures)
+    assert table.loc["within"]["tau"].isna().tolist() == [False, True, False, False]
+    assert table.loc[("within", "rouge2_f"), "note"] == "τ is undefined: the scores of rouge2_f are constant."
+    table = table_of(np.ones_like(judgements), measures)
+    assert table["tau"].isna().all()
+    assert "τ is undefined: the judgements are constant." in set(table["note"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write two annotators' judgements of six systems that copy more and more of the reference."""
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    rows: dict[str, list[dict[str, object]]] = {"documents": [], "outputs": [], "judgements": []}
+    for document in range(8):
+        text = " ".join(words[document % 3 :])
+        rows["documents"].append({"id": document, "references": [text], "document": f"{text} and more"})
+        for system in range(6):
+            key = {"id": document, "system": f"system {system}"}
+            rows["outputs"].append({**key, "output": " ".join([*words[document % 3 :][: system + 3], "x", "y"])})
+            for rater in (0, 1):
+                score = system + rater * (document % 2)
+                rows["judgements"].append({**key, "annotator": f"r{rater}", "aspect": "coverage", "score": score})
+    for name, items in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+    return tmp_path
+
+
+def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It prints a table of 80 columns with a reading, and writes a CSV and a picture; Python has the same table."""
+    monkeypatch.setenv("COLUMNS", "80")
+    output = folder / "out"
+    assert main(["agreement", str(folder), "score.resamples=100", "--output", str(output)]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.split("\n\n" + str(output))[0].splitlines())) <= 80
+    assert "coverage: τ of 8 documents, 6 systems; Krippendorff's α" in printed
+    assert (
+        "coverage: R-1 precision follows it (τ 1.00), but not clearly given length; annotators reach 1.00."
+        in " ".join(printed.split())
+    )
+    assert {path.name for path in output.iterdir()} == {"agreement.csv", "agreement.png", "agreement.svg"}
+    result = longsumbench.agreement(folder, resamples=100)
+    assert (output / "agreement.csv").read_text(encoding="utf-8") == result.csv()
+    assert printed.startswith(result.render())
+    for word in ("dataset.path=x", "score=3", "score", "score.metrics=[a"):
+        with pytest.raises(UsageError, match=r"write score\.NAME=VALUE"):
+            longsumbench.agreement(folder, [word])
+
+
+def settled_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a set in settled.csv."""
+    with (JUDGED / "settled.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["set"] == name]
+
+
+@needs_judged
+@pytest.mark.parametrize("name", SETS)
+def test_settled_cases(name: str, tmp_path: Path) -> None:
+    """Every τ and ρ that an independent program computed is met to ±0.005, also τ of fewer than five systems."""
+    judged = read_judged(judged_folder(name, JUDGED, tmp_path), SETS[name].where, SETS[name].leave_out)
+    measures = score_judged(judged, Scoring())
+    table = measure_agreement(judged, measures, 2, fewest_systems=2).set_index(["aspect", "level", "measure"])
+    checked = 0
+    for row in settled_rows(name):
+        for heading, measure in SETTLED_COLUMNS.items():
+            for column, (level, statistic) in SETTLED_NUMBERS.items():
+                if settled := row[f"{heading} {column}"]:
+                    found = table.loc[(row["aspect"], level, measure), statistic]
+                    assert found == pytest.approx(float(settled), abs=0.005), (row["aspect"], heading, column)
+                    checked += 1
+    assert checked == len(settled_rows(name)) * 4 * (6 if name.startswith("koh2022") else 7)
+
+
+@needs_judged
+@pytest.mark.parametrize("name", ["koh2022/GovReport", "longsciverify/pubmed"])
+def test_published_agreement_can_be_computed_again(name: str, tmp_path: Path) -> None:
+    """The committed rows of a set are what benchmarks/agreement.py computes."""
+    published = pd.read_csv(PUBLISHED)
+    text = table_of_sets([agreement_of_set(name, JUDGED, tmp_path)])
+    computed = pd.read_csv(StringIO(text)).reindex(columns=published.columns)
+    expected = published[published["set"] == name].reset_index(drop=True)
+    pd.testing.assert_frame_equal(computed, expected, atol=2e-4, check_dtype=False)
