@@ -344,12 +344,7 @@ def test_dictionaries_are_matched_by_id() -> None:
         ("text", ["text"], {}, "put a single text into a list"),
         ([], [], {}, "0 predictions, 0 references"),
         (["a", "b"], ["a"], {}, "2 predictions, 1 reference: give the references of each prediction"),
-        (
-            ["a", None],
-            ["a", "b"],
-            {},
-            "example 2: the field 'predictions' must be text or a list of .*, not null",
-        ),
+        (["a", None], ["a", "b"], {}, "example 2: the field 'predictions' must be text or a list of .*, not null"),
         (["a"], [3], {}, "example 1: the field 'references' must be text"),
         (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
         (["a"], ["a"], {"resampling": "perl"}, "--resampling perl needs --mode perl"),

@@ -19,13 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import (
-    AnalysisResult,
-    Outputs,
-    Sampled,
-    SampleSettings,
-    sample_dataset,
-)
+from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate

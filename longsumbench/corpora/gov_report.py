@@ -28,19 +28,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import (
-    Corpus,
-    Document,
-    Entry,
-    Example,
-    Hub,
-    Read,
-    Row,
-    Section,
-    Sentences,
-    Source,
-    Thinned,
-)
+from longsumbench.core import Corpus, Document, Entry, Example, Hub, Read, Row, Section, Sentences, Source, Thinned
 from longsumbench.corpora.reading import fields, files
 from longsumbench.errors import DataError
 

@@ -15,17 +15,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from longsumbench.core import (
-    Decoding,
-    Example,
-    FitContext,
-    FitReport,
-    Split,
-    Summary,
-    System,
-    Truncation,
-    count_words,
-)
+from longsumbench.core import Decoding, Example, FitContext, FitReport, Split, Summary, System, Truncation, count_words
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count

@@ -7,15 +7,7 @@ import pytest
 from support.drawn import drawn, example
 
 from longsumbench.analysis import locality
-from longsumbench.analysis.locality import (
-    ACROSS,
-    ALL,
-    WITHIN,
-    TfIdf,
-    bins,
-    compare_sentences,
-    similarity_by_distance,
-)
+from longsumbench.analysis.locality import ACROSS, ALL, WITHIN, TfIdf, bins, compare_sentences, similarity_by_distance
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities
 

@@ -385,11 +385,7 @@ def test_an_interrupt_is_continued(
     assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
 
 
-TORN = {
-    "half": b'{\n "run_id": "0123',
-    "no record": b"{}",
-    "a field of another kind": None,
-}
+TORN = {"half": b'{\n "run_id": "0123', "no record": b"{}", "a field of another kind": None}
 
 
 @pytest.mark.parametrize("kind", TORN)

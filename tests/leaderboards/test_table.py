@@ -16,12 +16,7 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.notes import (
-    caution,
-    describe_budget,
-    describe_starts,
-    describe_training_differences,
-)
+from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
 from longsumbench.leaderboards.published import (
     COLUMNS as PUBLISHED_COLUMNS,
     OUR_PAPERS,

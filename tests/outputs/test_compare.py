@@ -15,10 +15,7 @@ from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
-from longsumbench.outputs.compare import (
-    Comparison,
-    compare,
-)
+from longsumbench.outputs.compare import Comparison, compare
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 
@@ -174,10 +171,7 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of the default)"),
         ({"dataset": "pubmed", "fingerprint": "f2"}, "pubmed instead of arxiv, other texts (f2 instead of f1)"),
-        (
-            {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
-            "stemmer:none instead of stemmer:porter",
-        ),
+        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
     ],
 )
 def test_unlike_runs_are_refused(

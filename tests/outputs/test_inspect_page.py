@@ -16,13 +16,7 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspection import write_inspection
-from longsumbench.render.evidence.html_views import (
-    HEAT_MAP_SCRIPT,
-    relations,
-    selections,
-    source_text,
-    weights,
-)
+from longsumbench.render.evidence.html_views import HEAT_MAP_SCRIPT, relations, selections, source_text, weights
 from longsumbench.render.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,

@@ -364,10 +364,7 @@ def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]
     assert {name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"} == before
     message = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
     run_point(Point(asked))
-    assert log_lines == [
-        f"already finished, except for {message}",
-        f"already finished: watching on jsonl, {folder}",
-    ]
+    assert log_lines == [f"already finished, except for {message}", f"already finished: watching on jsonl, {folder}"]
 
 
 def test_a_record_has_the_counts_and_the_facts_of_its_system(

@@ -65,10 +65,7 @@ def test_recipes_of_search2wiki(model: str) -> None:
     """The SEAL family reads 768 snippets for twice the steps (SEAL, Table 4 and §4); only Trunc ranks them."""
     config = plan([f"model={model}", "dataset=search2wiki", "dataset.path=x"])[0].config
     assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (128, 768, 512)
-    assert (config.model.rank, config.train.max_steps) == (
-        "tfidf" if model == "trunc" else "none",
-        400_000,
-    )
+    assert (config.model.rank, config.train.max_steps) == ("tfidf" if model == "trunc" else "none", 400_000)
     assert getattr(config.model, "segment_length", 64) == 64
 
 

@@ -24,13 +24,7 @@ from longsumbench.core import (
 )
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.predictions import (
-    length_buckets,
-    part_file,
-    read_summaries,
-    summarize_split,
-    to_line,
-)
+from longsumbench.runs.predictions import length_buckets, part_file, read_summaries, summarize_split, to_line
 
 SPLIT = ToySplit.of("test", 10)
 

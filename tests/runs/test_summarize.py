@@ -28,12 +28,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.own_files import Input
-from longsumbench.runs.summarize import (
-    describe_losses,
-    settle_decoding,
-    summarize_inputs,
-    unlike_what_was_learned,
-)
+from longsumbench.runs.summarize import describe_losses, settle_decoding, summarize_inputs, unlike_what_was_learned
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
 Typed = Callable[..., tuple[int, str, list[str]]]
@@ -249,11 +244,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
     "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),
     "no weights": (lambda to: (to / WEIGHTS).unlink(), 3, "no file named model.safetensors"),
-    "torn weights": (
-        lambda to: cut(to / WEIGHTS, 5000),
-        3,
-        "SafetensorError: Error while deserializing header",
-    ),
+    "torn weights": (lambda to: cut(to / WEIGHTS, 5000), 3, "SafetensorError: Error while deserializing header"),
     "no tokenizer": (lambda to: (to / "tokenizer.json").unlink(), 2, "no tokenizer"),
     "torn system": (lambda to: cut(to / SYSTEM, 20), 3, "system.json: not a checkpoint's system.json"),
     "another version": (

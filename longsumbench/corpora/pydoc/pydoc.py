@@ -91,10 +91,7 @@ def package_versions() -> dict[str, Any]:
     Raises:
         EnvironmentProblem: a package is not installed.
     """
-    return {
-        "python": platform.python_version(),
-        "packages": {name: _release_of(name) for name in sorted(PACKAGES)},
-    }
+    return {"python": platform.python_version(), "packages": {name: _release_of(name) for name in sorted(PACKAGES)}}
 
 
 def source_files() -> Iterator[tuple[str, Path]]:

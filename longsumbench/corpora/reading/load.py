@@ -20,18 +20,7 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
-from longsumbench.core import (
-    Corpus,
-    DatasetSettings,
-    Entry,
-    FromRow,
-    Hub,
-    Read,
-    Row,
-    Source,
-    names_deciding,
-    registry,
-)
+from longsumbench.core import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source

@@ -30,11 +30,7 @@ class FoldedAttention(PegasusAttention):
     recorded_weights: list[Tensor] | None = None
 
     def forward(
-        self,
-        hidden_states: Tensor,
-        key_value_states: Tensor,
-        attention_mask: Tensor | None = None,
-        **kwargs: Any,
+        self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -61,11 +57,7 @@ class FoldedAttention(PegasusAttention):
         return output.view(queries, length, width), weights
 
     def weigh(
-        self,
-        folded: Tensor,
-        key_value_states: Tensor,
-        attention_mask: Tensor | None,
-        cache: EncoderDecoderCache | None,
+        self, folded: Tensor, key_value_states: Tensor, attention_mask: Tensor | None, cache: EncoderDecoderCache | None
     ) -> Tensor:
         """Compute the attention weights, which fused attention does not return.
 

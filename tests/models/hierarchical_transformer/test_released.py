@@ -25,10 +25,7 @@ from longsumbench.models.hierarchical_transformer.model import (
 )
 
 FOLDER = SHARED / "parity" / "hierarchical_transformer"
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
-    pytest.mark.usefixtures("float64"),
-]
+pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
 
 HIERARCHICAL = ["ragged_b2", "full_b1"]
 CASES = [*HIERARCHICAL, "flat_full_b1"]

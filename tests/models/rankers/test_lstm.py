@@ -17,11 +17,7 @@ from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.models.rankers.lstm import ROW_LENGTH, TEXT_LENGTH, Labeller, LstmRanker, training_rows
-from longsumbench.models.rankers.lstm_network import (
-    LstmRankerConfig,
-    LstmRankerModel,
-    ParagraphCollator,
-)
+from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
 
 pytestmark = pytest.mark.usefixtures("float64")
 
