@@ -58,20 +58,13 @@ class NextSentences(Coherence):
 
 @dataclass(frozen=True)
 class CoherenceFound(AnalysisResult):
-    """The result of `longsumbench analyze coherence`.
-
-    Attributes:
-        scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
-        labels: row → label in tables.
-        baseline: the row that the others are tested against.
-        without: number of examples left out because they have no reference.
-    """
+    """The result of `longsumbench analyze coherence`."""
 
     analysis: ClassVar[str] = "coherence"
-    scores: dict[str, NDArray[np.float64]]
-    labels: dict[str, str]
-    baseline: str
-    without: int = 0
+    scores: dict[str, NDArray[np.float64]]  # row → [E], 0–1; NaN for a text of fewer than two sentences
+    labels: dict[str, str]  # row → label in tables
+    baseline: str  # the row that the others are tested against
+    without: int = 0  # number of examples left out because they have no reference
 
     @property
     def title(self) -> str:

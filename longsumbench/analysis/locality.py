@@ -195,29 +195,19 @@ class LocalitySettings(SampleSettings):
 
 @dataclass(frozen=True)
 class Locality(AnalysisResult):
-    """The result of `longsumbench analyze locality`.
-
-    Attributes:
-        vectors: name of the sentence vectors.
-        edges: [B + 1], the first distance of each bin, then the first distance after the last bin.
-        sums: [E, B], sums of cosines.
-        pairs: [E, B], numbers of pairs.
-        mean_of_all: [E], mean cosine of all pairs of an example.
-        by_document: name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if
-            no example has several documents.
-        too_short: number of examples left out because they have fewer than two sentences.
-        num_cut: number of sentences that the encoder truncated.
-    """
+    """The result of `longsumbench analyze locality`."""
 
     analysis: ClassVar[str] = "locality"
-    vectors: str
-    edges: _Ints
-    sums: _Floats
-    pairs: _Ints
-    mean_of_all: _Floats
+    vectors: str  # name of the sentence vectors
+    edges: _Ints  # [B + 1], the first distance of each bin, then the first distance after the last bin
+    sums: _Floats  # [E, B], sums of cosines
+    pairs: _Ints  # [E, B], numbers of pairs
+    mean_of_all: _Floats  # [E], mean cosine of all pairs of an example
+    # name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if no example has
+    # several documents
     by_document: dict[str, _Floats]
-    too_short: int = 0
-    num_cut: int = 0
+    too_short: int = 0  # number of examples left out because they have fewer than two sentences
+    num_cut: int = 0  # number of sentences that the encoder truncated
 
     @property
     def title(self) -> str:

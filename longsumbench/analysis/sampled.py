@@ -89,15 +89,10 @@ class AnalysisResult(ShownInNotebooks, ABC):
 
 @dataclass(frozen=True)
 class Outputs:
-    """The summaries of a finished run.
-
-    Attributes:
-        record: the run's record.
-        summaries: id → summary.
-    """
+    """The summaries of a finished run."""
 
     record: RunRecord
-    summaries: Mapping[str, str]
+    summaries: Mapping[str, str]  # id → summary
 
     @property
     def label(self) -> str:
@@ -107,23 +102,14 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Sampled examples of a split, read one by one.
-
-    Attributes:
-        dataset: name of the dataset.
-        fingerprint: fingerprint of the texts.
-        split: all examples of the split.
-        places: indices of the sampled examples, in the order of the split.
-        seed: seed of the sample.
-        runs: finished runs with a summary of each sampled example.
-    """
+    """Sampled examples of a split, read one by one."""
 
     dataset: str
-    fingerprint: str
-    split: Split
-    places: Sequence[int]
-    seed: int
-    runs: tuple[Outputs, ...] = ()
+    fingerprint: str  # fingerprint of the texts
+    split: Split  # all examples of the split
+    places: Sequence[int]  # indices of the sampled examples, in the order of the split
+    seed: int  # seed of the sample
+    runs: tuple[Outputs, ...] = ()  # finished runs with a summary of each sampled example
 
     def __len__(self) -> int:
         return len(self.places)

@@ -42,17 +42,11 @@ _KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *_ROWS))} or nothing"
 
 @dataclass(frozen=True)
 class Input:
-    """A text to summarize.
+    """A text to summarize."""
 
-    Attributes:
-        name: the file as typed, with the id of the row if it has rows.
-        example: its reference is empty.
-        words_left_out: the number of words of code, HTML and front matter that were removed.
-    """
-
-    name: str
-    example: Example
-    words_left_out: int = 0
+    name: str  # the file as typed, with the id of the row if it has rows
+    example: Example  # its reference is empty
+    words_left_out: int = 0  # the number of words of code, HTML and front matter that were removed
 
 
 class InputJob(NamedTuple):

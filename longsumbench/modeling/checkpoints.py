@@ -34,17 +34,11 @@ _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder
 
 
 class LoadedNetwork(NamedTuple):
-    """A network, and the differences between its weights and those in the files.
+    """A network, and the differences between its weights and those in the files."""
 
-    Attributes:
-        network: the network with the weights.
-        missing: the network's weights that the files lack or have in another shape.
-        unexpected: weights in the files that the network lacks.
-    """
-
-    network: Any
-    missing: frozenset[str]
-    unexpected: frozenset[str]
+    network: Any  # the network with the weights
+    missing: frozenset[str]  # the network's weights that the files lack or have in another shape
+    unexpected: frozenset[str]  # weights in the files that the network lacks
 
 
 @cache  # look up a model on the hub once

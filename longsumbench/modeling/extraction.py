@@ -22,18 +22,12 @@ from longsumbench.sentences import sentence_key
 
 @dataclass(frozen=True)
 class ScoredSpans:
-    """Scores of parts of a source.
+    """Scores of parts of a source."""
 
-    Attributes:
-        spans: (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the
-            source.
-        scores: one for each span, finite; higher is better.
-        truncation: what was cut from the source before it was scored; None if nothing was.
-    """
-
+    # (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the source
     spans: Sequence[tuple[int, int]]
-    scores: Scores
-    truncation: Truncation | None = None
+    scores: Scores  # one for each span, finite; higher is better
+    truncation: Truncation | None = None  # what was cut from the source before it was scored; None if nothing was
 
 
 def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:

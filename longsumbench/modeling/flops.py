@@ -34,23 +34,14 @@ _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that i
 
 
 class ForwardCount(NamedTuple):
-    """One pass of encoder and decoder over an example.
+    """One pass of encoder and decoder over an example."""
 
-    Attributes:
-        parameters: of the network.
-        flops: two for every multiply-add of a matrix product.
-        source_tokens: tokens of all units.
-        target_tokens: tokens of the target.
-        saved_bytes: kept in training for the backward pass, in float32.
-        decoder_layers: number of layers that write a token one after the other.
-    """
-
-    parameters: int
-    flops: int
-    source_tokens: int
-    target_tokens: int
-    saved_bytes: int
-    decoder_layers: int
+    parameters: int  # of the network
+    flops: int  # two for every multiply-add of a matrix product
+    source_tokens: int  # tokens of all units
+    target_tokens: int  # tokens of the target
+    saved_bytes: int  # kept in training for the backward pass, in float32
+    decoder_layers: int  # number of layers that write a token one after the other
 
 
 def count_forward(
@@ -126,15 +117,10 @@ def _part_sizes(total: int, longest: int) -> Iterator[int]:
 
 @dataclass
 class PassCost:
-    """The cost of what runs inside `counting`.
+    """The cost of what runs inside `counting`."""
 
-    Attributes:
-        flops: two for every multiply-add of a matrix product.
-        saved_bytes: of the tensors that are kept for the backward pass, weights included.
-    """
-
-    flops: int = 0
-    saved_bytes: int = 0
+    flops: int = 0  # two for every multiply-add of a matrix product
+    saved_bytes: int = 0  # of the tensors that are kept for the backward pass, weights included
 
 
 @contextmanager

@@ -23,20 +23,13 @@ TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A decoded summary, from which evidence is computed.
+    """A decoded summary, from which evidence is computed."""
 
-    Attributes:
-        example: the source.
-        units: what was read.
-        ids: the tokens, without start and end.
-        complete: True if the end token was written.
-        reference: the tokens of the first reference under `decode.reference_evidence`, else None.
-    """
-
-    example: Example
-    units: Units
-    ids: Sequence[int]
-    complete: bool = True
+    example: Example  # the source
+    units: Units  # what was read
+    ids: Sequence[int]  # the tokens, without start and end
+    complete: bool = True  # True if the end token was written
+    # the tokens of the first reference under `decode.reference_evidence`, else None
     reference: Sequence[int] | None = None
 
 

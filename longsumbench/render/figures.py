@@ -135,19 +135,12 @@ def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, 
 
 
 class LineLabel(NamedTuple):
-    """The label of a line.
+    """The label of a line."""
 
-    Attributes:
-        text: the label.
-        height: its preferred height, in the unit of the vertical axis.
-        colour: the colour of the line.
-        end: the place where the line ends; None if that is not in the plot.
-    """
-
-    text: str
-    height: float
-    colour: str
-    end: float | None
+    text: str  # the label
+    height: float  # its preferred height, in the unit of the vertical axis
+    colour: str  # the colour of the line
+    end: float | None  # the place where the line ends; None if that is not in the plot
 
 
 def draw_panels(

@@ -28,15 +28,10 @@ _GATED = "longsumbench-gated"  # the library's name for `_gated`
 
 
 class FocusWindows(NamedTuple):
-    """The centre and the width of each head's focus for each token, in tokens.
+    """The centre and the width of each head's focus for each token, in tokens."""
 
-    Attributes:
-        centres: [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
-        widths: [R, H, L], NARROWEST to m (σ̃), float32.
-    """
-
-    centres: Tensor
-    widths: Tensor
+    centres: Tensor  # [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
+    widths: Tensor  # [R, H, L], NARROWEST to m (σ̃), float32
 
 
 class Focus(OwnInitialization):

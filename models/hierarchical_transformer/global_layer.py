@@ -20,31 +20,19 @@ _PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: poolin
 
 
 class Piece(NamedTuple):
-    """A few paragraphs of similar length.
+    """A few paragraphs of similar length."""
 
-    Attributes:
-        indices: [r], indices of the real paragraphs.
-        rows: [r, L], the rows of their tokens among all N.
-        mask: [r, L], True where a token is real.
-    """
-
-    indices: Tensor
-    rows: Tensor
-    mask: Tensor
+    indices: Tensor  # [r], indices of the real paragraphs
+    rows: Tensor  # [r, L], the rows of their tokens among all N
+    mask: Tensor  # [r, L], True where a token is real
 
 
 class PackedParagraphs(NamedTuple):
-    """The real paragraphs of a batch, and the rows of their concatenated tokens.
+    """The real paragraphs of a batch, and the rows of their concatenated tokens."""
 
-    Attributes:
-        real: [B, P], True where a paragraph is real.
-        owners: [N], the paragraph of each token: 0 … R - 1, in the order of `real`.
-        pieces: all paragraphs, grouped by length.
-    """
-
-    real: Tensor
-    owners: Tensor
-    pieces: tuple[Piece, ...]
+    real: Tensor  # [B, P], True where a paragraph is real
+    owners: Tensor  # [N], the paragraph of each token: 0 … R - 1, in the order of `real`
+    pieces: tuple[Piece, ...]  # all paragraphs, grouped by length
 
     @classmethod
     def of(cls, table: TokenTable) -> "PackedParagraphs":

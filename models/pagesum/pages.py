@@ -86,16 +86,11 @@ class PageReader(UnitReader):
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page before truncation.
+    """A page before truncation."""
 
-    Attributes:
-        document: the index of the document in which it begins.
-        text: its sentences, each with tokens.
-        name: tokens read before the text; they are not the source's, and the ledger does not count them.
-    """
-
-    document: int
-    text: Sequence[EncodedSentence]
+    document: int  # the index of the document in which it begins
+    text: Sequence[EncodedSentence]  # its sentences, each with tokens
+    # tokens read before the text; they are not the source's, and the ledger does not count them
     name: Sequence[int] = ()
 
 

@@ -29,17 +29,11 @@ _FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"},
 
 @dataclass(frozen=True)
 class Prompt:
-    """The texts of a prompt, with places to fill.
+    """The texts of a prompt, with places to fill."""
 
-    Attributes:
-        user: the message with the text to summarize.
-        system: the system's message; empty: none.
-        label: the line before each of several documents.
-    """
-
-    user: str
-    system: str = ""
-    label: str = "Document {number}:"
+    user: str  # the message with the text to summarize
+    system: str = ""  # the system's message; empty: none
+    label: str = "Document {number}:"  # the line before each of several documents
 
     @property
     def hash(self) -> str:

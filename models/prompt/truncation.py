@@ -22,17 +22,11 @@ Span = tuple[int, int]  # characters: the first, and the last + 1
 
 @dataclass(frozen=True)
 class Passage:
-    """A text with blank lines between its paragraphs.
-
-    Attributes:
-        text: the text.
-        paragraphs: the index of each paragraph's first character.
-        sentences: the same of each sentence.
-    """
+    """A text with blank lines between its paragraphs."""
 
     text: str
-    paragraphs: tuple[int, ...]
-    sentences: tuple[int, ...]
+    paragraphs: tuple[int, ...]  # the index of each paragraph's first character
+    sentences: tuple[int, ...]  # the same of each sentence
 
     @classmethod
     def of(cls, paragraphs: Iterable[Sequence[str]]) -> "Passage":

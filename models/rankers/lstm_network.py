@@ -39,15 +39,10 @@ class LstmRankerConfig(PreTrainedConfig):
 
 @dataclass
 class RankerOutput(ModelOutput):
-    """Output of `LstmRankerModel`.
+    """Output of `LstmRankerModel`."""
 
-    Attributes:
-        loss: binary cross-entropy in nats per paragraph, if labels are given.
-        logits: [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
-    """
-
-    loss: Tensor | None = None
-    logits: Tensor | None = None
+    loss: Tensor | None = None  # binary cross-entropy in nats per paragraph, if labels are given
+    logits: Tensor | None = None  # [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
 
 
 class LstmRankerModel(PreTrainedModel):

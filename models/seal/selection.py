@@ -171,17 +171,11 @@ class Extractor(UnitEncoder):
 
 
 class GateSelection(NamedTuple):
-    """The tokens that the gate selected.
+    """The tokens that the gate selected."""
 
-    Attributes:
-        positions: [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False.
-        mask: [Q, S], True where a token is real.
-        counts: [Q, U], how many of a snippet's tokens are selected.
-    """
-
-    positions: Tensor
-    mask: Tensor
-    counts: Tensor
+    positions: Tensor  # [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False
+    mask: Tensor  # [Q, S], True where a token is real
+    counts: Tensor  # [Q, U], how many of a snippet's tokens are selected
 
 
 def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:

@@ -37,19 +37,12 @@ _Sentences: TypeAlias = list[EncodedSentence]  # of a document
 
 @dataclass(frozen=True)
 class TextCollator(UnitCollator):
-    """Collates rows of one unit each as the library's models read them.
+    """Collates rows of one unit each as the library's models read them."""
 
-    Attributes:
-        multiple: inputs are padded to a multiple of it.
-        padded_length: inputs are padded to this length; 0: to the longest one of the batch.
-        marks_first: True to mark the first token in `global_attention_mask`.
-        marked: a token that is marked everywhere; None: none.
-    """
-
-    multiple: int = 1
-    padded_length: int = 0
-    marks_first: bool = False
-    marked: int | None = None
+    multiple: int = 1  # inputs are padded to a multiple of it
+    padded_length: int = 0  # inputs are padded to this length; 0: to the longest one of the batch
+    marks_first: bool = False  # True to mark the first token in `global_attention_mask`
+    marked: int | None = None  # a token that is marked everywhere; None: none
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch of texts.

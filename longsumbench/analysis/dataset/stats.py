@@ -184,18 +184,13 @@ class StatsSettings:
 
 @dataclass(frozen=True)
 class SplitStats:
-    """The statistics of a split.
-
-    Attributes:
-        name: the split's name.
-        counts: one row per example, with the columns `COUNTED`.
-        sampled: one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units,
-            means over references), scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1), and each tokenizer's
-            counts of source and target tokens; NaN without a reference.
-    """
+    """The statistics of a split."""
 
     name: str
-    counts: pd.DataFrame
+    counts: pd.DataFrame  # one row per example, with the columns `COUNTED`
+    # one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units, means over
+    # references), scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1), and each tokenizer's counts of source
+    # and target tokens; NaN without a reference
     sampled: pd.DataFrame
 
     @property

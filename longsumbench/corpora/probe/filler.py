@@ -32,15 +32,10 @@ _REPEATED_SENTENCE = "repeated sentence"
 
 
 class Prose(NamedTuple):
-    """Sentences for one split of `probe`.
+    """Sentences for one split of `probe`."""
 
-    Attributes:
-        sentences: in reading order, document after document; no two are equal, in all splits.
-        left_out: why sentences were left out → how many.
-    """
-
-    sentences: tuple[str, ...]
-    left_out: Mapping[str, int]
+    sentences: tuple[str, ...]  # in reading order, document after document; no two are equal, in all splits
+    left_out: Mapping[str, int]  # why sentences were left out → how many
 
 
 NO_PROSE = Prose((), {})

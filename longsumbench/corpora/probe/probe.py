@@ -184,25 +184,17 @@ def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls =
 
 @dataclass(frozen=True)
 class _Decision:
-    """A decision of the council.
+    """A decision of the council."""
 
-    Attributes:
-        kind: of the fact.
-        site: the subject of the decision.
-        firms: the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one.
-        statements: groups of sentences, each planted in one place: the decision; the bids, if it is about them.
-        summary: its sentence in the summary.
-        overruled: the earlier decision, now invalid; empty if there is none.
-        repeated: the decision in other words; empty if it is stated once.
-    """
-
-    kind: str
-    site: str
+    kind: str  # of the fact
+    site: str  # the subject of the decision
+    # the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one
     firms: tuple[str, ...]
+    # groups of sentences, each planted in one place: the decision; the bids, if it is about them
     statements: tuple[Sentences, ...]
-    summary: str
-    overruled: Sentences = ()
-    repeated: Sentences = ()
+    summary: str  # its sentence in the summary
+    overruled: Sentences = ()  # the earlier decision, now invalid; empty if there is none
+    repeated: Sentences = ()  # the decision in other words; empty if it is stated once
 
     def tokens(self) -> int:
         """Return the total length of the statements."""

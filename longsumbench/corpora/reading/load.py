@@ -38,23 +38,15 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Texts:
-    """A dataset in the normal form.
-
-    Attributes:
-        name: the dataset's name.
-        fingerprint: hash of the content of all splits; independent of the source.
-        splits: split name → its examples, in the order train, validation, test; only existing splits.
-        multi_document: True if examples can have several documents.
-        facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
-        metrics: metrics in addition to ROUGE; not part of the fingerprint.
-    """
+    """A dataset in the normal form."""
 
     name: str
-    fingerprint: str
+    fingerprint: str  # hash of the content of all splits; independent of the source
+    # split name → its examples, in the order train, validation, test; only existing splits
     splits: Mapping[str, ReadSplit]
-    multi_document: bool
-    facts: Mapping[str, Any]
-    metrics: tuple[str, ...] = ()
+    multi_document: bool  # True if examples can have several documents
+    facts: Mapping[str, Any]  # JSON values for the record: counts, licence, source, versions, what was left out and why
+    metrics: tuple[str, ...] = ()  # metrics in addition to ROUGE; not part of the fingerprint
 
     @property
     def way_to_splits(self) -> str:

@@ -44,14 +44,10 @@ def token_cross_entropy(
 
 
 class Decoded(NamedTuple):
-    """Output of a decoder.
+    """Output of a decoder."""
 
-    Attributes:
-        hidden: [Q, T, D].
-        unit_scores: what the network chose or weighted units by, for its loss and evidence; None if there is nothing.
-    """
-
-    hidden: Tensor
+    hidden: Tensor  # [Q, T, D]
+    # what the network chose or weighted units by, for its loss and evidence; None if there is nothing
     unit_scores: Tensor | None = None
 
 
