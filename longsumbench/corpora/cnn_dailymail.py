@@ -46,14 +46,7 @@ def _stories_source(path: Path) -> Source | None:
 
     A list has one URL per line; its SHA-1 is the name of the story's file.
 
-    Args:
-        path: a folder with stories and lists, at any depth.
-
-    Returns:
-        None for a file, and for a folder that has only JSON lines.
-
-    Raises:
-        DataError: there are no stories or no lists, a story has two files, or a folder cannot be read.
+    It is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None

@@ -134,14 +134,7 @@ def _reports_source(path: Path) -> Source | None:
 
     They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
 
-    Args:
-        path: the folder with `crs`, `gao` and `split_ids`, or one that contains it as `gov-report`.
-
-    Returns:
-        None for a file, and for a folder that has only JSON lines.
-
-    Raises:
-        DataError: there are no lists, one is missing or there twice, or a folder cannot be read.
+    It is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None

@@ -64,11 +64,7 @@ def fill_places(template: str, values: Mapping[str, str]) -> str:
 
 
 def _prompt_file(name: str) -> Path:
-    """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path."""
     folders = (CONF / "prompt", user_config_folder() / "prompt")
     path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
     if not path.is_file():

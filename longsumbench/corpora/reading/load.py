@@ -96,12 +96,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
 
 
 def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
-    """Return the source that the settings name.
-
-    Raises:
-        UsageError: the settings do not fit the dataset.
-        DataError: a local file or folder cannot be used.
-    """
+    """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
         if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
             raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
