@@ -374,10 +374,8 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
 def similarity_by_distance(vectors: Any) -> _Floats:
     """Return the sum of the cosines of all pairs of rows at each distance: [N], indexed by distance.
 
-    The value at distance 0 is 0. Memory is bounded, because rows are multiplied in batches.
-
-    Args:
-        vectors: [N, width], an array or a sparse matrix; rows of length 1, or of zeros.
+    The value at distance 0 is 0. Memory is bounded, because rows are multiplied in batches. The rows of `vectors`, an
+    array or a sparse matrix, have length 1, or are zeros.
     """
     size = vectors.shape[0]
     sums = np.zeros(size)
@@ -400,9 +398,7 @@ def similarity_by_distance(vectors: Any) -> _Floats:
 def bins(distance: int, longest: int) -> _Ints:
     """Return the first distance of each bin, then the first distance after the last bin.
 
-    Args:
-        distance: greatest distance with a separate bin; later bins end at `_WIDENING` times the end of the one before.
-        longest: the greatest distance in the data.
+    Distances up to `distance` have separate bins; later bins end at `_WIDENING` times the end of the one before.
     """
     edges = list(range(1, min(distance, longest) + 1))
     last = edges[-1]

@@ -129,10 +129,7 @@ class Sampled:
     def signature(self, analysis: str, version: int, **parts: object) -> str:
         """Describe how an analysis of these examples was computed.
 
-        Args:
-            analysis: the analysis's name.
-            version: increases if the same texts give other numbers.
-            parts: settings that change the result, apart from the examples.
+        `version` increases if the same texts give other numbers; `parts` are the settings that change the result.
         """
         sample = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
         return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **sample}.items())])
@@ -143,11 +140,7 @@ def sample_dataset(
 ) -> Sampled:
     """Read a dataset and draw examples from `dataset.split`.
 
-    Args:
-        dataset: the dataset.
-        settings: size and seed of the sample.
-        run: finished runs, separated by commas: folders, ids, or unique prefixes of ids.
-        results: where ids are looked up.
+    `run` names finished runs, separated by commas: folders, ids, or unique prefixes of ids.
 
     Raises:
         UsageError: a run is unknown, has read other texts or has summarized another split.

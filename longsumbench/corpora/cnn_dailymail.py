@@ -29,11 +29,7 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 
 def cnn_dailymail_example(row: Row) -> Example:
-    """Turn one row of the hub into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub into an Example."""
     article, highlights = fields.text_in(row, "article") or "", fields.text_in(row, "highlights") or ""
     sentences = (" ".join(line.split()) for line in highlights.split("\n"))
     return example_of(

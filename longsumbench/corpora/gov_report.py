@@ -41,21 +41,13 @@ _LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation par
 
 
 def gov_report_hub_example(row: Row) -> Example:
-    """Turn one row of the hub's copy into an Example. Each line is a paragraph.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub's copy into an Example. Each line is a paragraph."""
     report, summary = (fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary"))
     return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
-    """Turn one report of the release, or one row of the hub's copy, into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one report of the release, or one row of the hub's copy, into an Example."""
     if isinstance(row.get("report"), str):
         return gov_report_hub_example(row)
     if row.get("highlight") is None:

@@ -13,11 +13,7 @@ from longsumbench.sentences import split_sentences
 
 
 def jsonl_example(row: Row) -> Example:
-    """Turn one JSON object of the schema above into an Example.
-
-    Raises:
-        BadRow: a field is missing, given in both forms, or has the wrong type.
-    """
+    """Turn one JSON object of the schema above into an Example."""
     title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
     return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
 

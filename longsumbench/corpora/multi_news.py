@@ -42,11 +42,7 @@ def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") ->
 
 
 def multi_news_example(row: Row) -> Example:
-    """Turn one row of the hub into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub into an Example."""
     identity = id_in(row, "id")
     return _cluster(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
 

@@ -16,11 +16,7 @@ from longsumbench.sentences import split_summary
 
 
 def newts_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic."""
     assignment, story = id_in(row, "AssignmentId"), id_in(row, "docId")
     documents = (plain_document(paragraphs_in(words_in(row, "article")), story),)
     topics = id_in(row, "tid1"), id_in(row, "tid2")

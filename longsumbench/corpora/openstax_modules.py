@@ -11,11 +11,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, words
 
 
 def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one chapter into Examples, one per module.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no module.
-    """
+    """Turn one chapter into Examples, one per module."""
     modules = objects_in(row, "modules")
     if not modules:
         raise BadRow("the field 'modules' is empty")

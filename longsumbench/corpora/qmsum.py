@@ -39,11 +39,7 @@ _TURN_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def qmsum_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no question.
-    """
+    """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index."""
     meeting = id_in(row, "meeting_id")
     document, left_out = _meeting(row, meeting)
     examples = [

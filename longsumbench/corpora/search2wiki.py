@@ -29,11 +29,7 @@ _BEYOND, _CLONES, _EMPTY = (  # names in the record of what is left out
 
 
 def search2wiki_example(row: Row) -> Thinned:
-    """Turn one article and its search results into an Example without clones. The title is the search query.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
-    """
+    """Turn one article and its search results into an Example without clones. The title is the search query."""
     lead = Section(None, fields.listed_paragraphs(row, "lead", required=False))
     sections = [lead, *map(_article_section, fields.objects_in(row, "sections", required=False))]
     article = [tuple(section.sentences()) for section in sections]

@@ -15,11 +15,7 @@ from longsumbench.corpora.reading import fields
 
 
 def squality_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into Examples, one per question. An id joins the story's id and the question's number.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no question.
-    """
+    """Turn one story into Examples, one per question. An id joins the story's id and the question's number."""
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
         raise fields.BadRow(f"the field 'metadata' must be an object, not {fields.json_type(metadata)}")

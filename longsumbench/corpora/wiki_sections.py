@@ -16,11 +16,7 @@ _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
 
 def wiki_sections_example(row: Row) -> Example:
-    """Turn one article into an Example. All sentences of the lead form one reference.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or the lead is empty.
-    """
+    """Turn one article into an Example. All sentences of the lead form one reference."""
     identity = id_in(row, "id")
     lead = tuple(chain.from_iterable(listed_paragraphs(row, "lead")))
     if not lead:

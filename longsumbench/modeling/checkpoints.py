@@ -95,12 +95,7 @@ def checkpoint_identity(folder: Path) -> dict[str, Any]:
 
 
 def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
-    """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format.
-
-    Args:
-        name: the folder, or the name on the hub, as the user gave it.
-        folder: the folder that `model_folder` found.
-    """
+    """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format."""
     path = Path(name or "").expanduser()
     return {
         "checkpoint": path.resolve().name if path.is_dir() else name,
@@ -219,10 +214,6 @@ def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
 
 def check_complete(missing: Iterable[str], shown_as: str) -> None:
     """Check that a checkpoint has all weights of its network.
-
-    Args:
-        missing: names of weights that it lacks, or has in another shape.
-        shown_as: the checkpoint in messages.
 
     Raises:
         DataError: there are any.

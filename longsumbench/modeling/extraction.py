@@ -110,11 +110,7 @@ def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) 
 def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
     """Return the number of words of an extract.
 
-    Args:
-        length: "train", "reference" or a number, the value of `setting`.
-        example: gives the reference.
-        mean: the mean length of the training targets; None if it is unknown.
-        setting: for the message.
+    `mean` is the mean length of the training targets; None if it is unknown.
 
     Raises:
         UsageError: the mean is needed, and unknown.
@@ -140,15 +136,7 @@ def extracts(
     decoding: Decoding,
     with_evidence: bool,
 ) -> Iterator[Summary]:
-    """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied.
-
-    Args:
-        examples: a batch.
-        scored: the scores of each.
-        mean: the mean length of the training targets in words; None if it is unknown.
-        decoding: the settings.
-        with_evidence: False for summaries without evidence.
-    """
+    """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied."""
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
         selected = chosen_sentences(example, scores, length, decoding.redundancy)

@@ -109,10 +109,7 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
     def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
         """Find the n-grams of every source.
 
-        Args:
-            size: of the n-grams, in tokens.
-            ids: [B, U, L] or [B, L].
-            mask: True where a token is real, in the shape of `ids`.
+        `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
         super().__init__(size, ids[:, :0].reshape(len(ids), 0))
         length = ids.shape[-1]

@@ -141,8 +141,7 @@ def process_index() -> int:
 def first_process(work: Callable[[Path], None]) -> Iterator[bool]:
     """Yield True in the first process. The others take part in the runs that it shares, then yield False.
 
-    Args:
-        work: what the others do for a run, given its folder.
+    `work` is what the others do for a run, given its folder.
 
     Raises:
         EnvironmentProblem: the processes cannot meet.
@@ -179,10 +178,6 @@ def _take_part(launch: _Launch, work: Callable[[Path], None]) -> None:
 @contextmanager
 def share_run(folder: Path, device: str) -> Iterator[None]:
     """Let the other processes take part in a run; the first process calls this.
-
-    Args:
-        folder: the folder of the run.
-        device: "auto", "cpu" or "cuda".
 
     Raises:
         UsageError: torchrun started more processes than there are GPUs.
@@ -242,8 +237,7 @@ def first_process_first() -> Iterator[None]:
 def build_together(build: Build) -> Iterator[None]:
     """Let the other processes take part when the first one builds a stage inside; they then find it finished.
 
-    Args:
-        build: fills the folder of the stage. It calls `announce_build` first.
+    `build` calls `announce_build` first.
     """
     while process_index() and (folder := from_first_process()):
         build(Path(folder))

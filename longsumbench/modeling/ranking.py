@@ -68,11 +68,7 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     The scores p solve p = d · Mᵀp + (1 − d) / n, where M is `similarities` with rows divided by their sums, without a
     threshold. Power iteration from equal scores stops when a step changes them by at most `_TOLERANCE` in total. The
     error is then at most d / (1 − d) times that; scores are rounded to `_DIGITS`. M is never formed: time and memory
-    grow with the words, not with the pairs of paragraphs.
-
-    Args:
-        paragraphs: the texts.
-        damping: d, 0 ≤ d < 1; 0 gives equal scores.
+    grow with the words, not with the pairs of paragraphs. The damping d is from 0 to below 1; 0 gives equal scores.
 
     Returns:
         Shape [paragraphs], positive, with sum 1 up to rounding.
@@ -204,11 +200,7 @@ def find_ranker(
 def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], setting: str) -> core.Scores:
     """Return the scores of an example's texts.
 
-    Args:
-        ranker: scores the texts.
-        example: gives the topic.
-        texts: the texts to score.
-        setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
+    `setting` is the one that chose the ranker, for messages ("model.rank=tfidf").
 
     Raises:
         UsageError: the ranker needs a title or a query, and the example has neither.

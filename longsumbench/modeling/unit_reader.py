@@ -118,11 +118,7 @@ class UnitReader(ABC):
     def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units".
 
-        Args:
-            split: the split.
-            examples: how many.
-            stages: the cache.
-            with_labels: True to add the columns of a model that has more targets than the summary.
+        `with_labels` adds the columns of a model that has more targets than the summary.
         """
         inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
         indices = track(range(examples), f"tokenizing {split.name}", examples)

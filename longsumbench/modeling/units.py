@@ -242,12 +242,6 @@ def best_paragraphs(
 
     A paragraph without tokens stays as an empty unit, so that the ranks of the others stay; empty units at the end are
     left out. The ledger counts the title as text.
-
-    Args:
-        title: the first unit.
-        ranked: the paragraphs, the best first.
-        documents: the document of each paragraph.
-        limits: the limits of the input.
     """
     first = title or EncodedSentence([], 0)
     best = ranked[: limits.num_paragraphs]

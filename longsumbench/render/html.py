@@ -22,11 +22,7 @@ _STYLE = static_text("page.css")
 def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "") -> str:
     """Return a whole page.
 
-    Args:
-        title: text.
-        parts: HTML of the body.
-        style: CSS in addition to the common one.
-        head: HTML of additional elements of the head.
+    `parts` and `head` are HTML; `style` is CSS in addition to the common one.
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -100,13 +96,7 @@ def html_picture(alt: str, content: bytes, caption: str = "") -> str:
 
 
 def html_block(block: Block, classes: Mapping[str, str] = MappingProxyType({}), picture: str = "") -> list[str]:
-    """Return the HTML of a table with its heading, notes and footnotes, and a picture above it.
-
-    Args:
-        block: the table.
-        classes: text of a cell → its CSS class.
-        picture: HTML.
-    """
+    """Return the HTML of a table with its heading, notes and footnotes, and a picture above it."""
     above = [f"<h2>{escape(block.heading)}</h2>"] if block.heading else []
     names = [on_one_line(name) for name in block.columns]
     table = [html_table(names, block.align, block.rows, block.groups, classes)] if block.rows else []

@@ -67,12 +67,8 @@ class Pooling(nn.Module):
     """Pool a paragraph's tokens, with separate weights per head (Hierarchical Transformer, Eqs. 13–16).
 
     Eq. 16 prints the scores as weights; the normalized weights of Eq. 15 are meant. The values are pooled before they
-    are projected: this gives the same sum, and saves a product of every token with a matrix.
-
-    Args:
-        width: D.
-        num_heads: H.
-        official: True: as the released code, with biases and without W_c.
+    are projected: this gives the same sum, and saves a product of every token with a matrix. `official`: as the
+    released code, with biases and without W_c.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:
@@ -107,10 +103,7 @@ class Pooling(nn.Module):
 class ParagraphAttention(nn.Module):
     """Pool the paragraphs, relate them, and return a context for each (Hierarchical Transformer, Eqs. 13–21, 24).
 
-    Args:
-        width: D.
-        num_heads: H.
-        official: True: as the released code, with biases, without W_c, one projection for all heads.
+    `official`: as the released code, with biases, without W_c, one projection for all heads.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:

@@ -127,13 +127,7 @@ def discourse_pages(
 
     A section whose text has no tokens makes no page. Sections after the last page are left out (cause "max_pages"). A
     name takes tokens of its page, and is cut to `page_size`. Words and ledger count only the text, also for the tokens
-    over `page_size` (cause "page_size").
-
-    Args:
-        sections: the name and the text of each section; a name may be empty.
-        documents: the index of each section's document.
-        max_pages: the most pages of an example.
-        page_size: the most tokens of a page, without special tokens.
+    over `page_size` (cause "page_size"). `sections` has the name and the text of each section; a name may be empty.
     """
     every = (
         _Page(document, seen, list(islice(_ids(name), page_size)))
@@ -159,13 +153,8 @@ def token_pages(
 
     There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with at most `page_size` − 2 tokens of text.
     The text after the last page is left out (cause "max_input_tokens"). A word split between pages is counted on the
-    page where it ends.
-
-    Args:
-        encoded: the sentences of each document.
-        page_size: tokens of a page, with its two special tokens.
-        max_input_tokens: the most tokens of all pages together, with their special tokens.
-        reserved: tokens of every page that are reserved for something else.
+    page where it ends. `page_size` counts the two special tokens; `reserved` tokens of every page are for something
+    else.
     """
     room = page_size - SPECIAL_TOKENS - reserved
     filled = islice(_fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size))

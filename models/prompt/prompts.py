@@ -48,10 +48,7 @@ class Prompt:
     def messages(self, document: str, query: str | None, words: int) -> list[Message]:
         """Return the messages that ask for a summary of a text.
 
-        Args:
-            document: the text.
-            query: what the summary must answer; None leaves its place empty.
-            words: the length to ask for.
+        Without a query, its place is empty.
         """
         values = {"document": document, "query": query or "", "words": str(words)}
         system = [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []

@@ -331,10 +331,7 @@ class PromptSystem(System):
     def messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
         """Return the prompt of an example with a text; the drawn examples come after the system's message.
 
-        Args:
-            example: the example.
-            text: what is in the place of its documents.
-            words: the length to ask for; None: as `model.length` says.
+        It asks for `words`, or as `model.length` says.
         """
         if words is None:
             words = extract_length(self.config.length, example, self.state.get("length"), "model.length")

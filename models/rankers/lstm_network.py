@@ -22,13 +22,7 @@ from longsumbench.modeling.collate import IGNORED, UnitCollator
 
 
 class LstmRankerConfig(PreTrainedConfig):
-    """The network's sizes.
-
-    Args:
-        vocab_size: entries of the tokenizer.
-        d_model: width of embeddings, LSTMs and features.
-        dropout: probability, before both linear layers (Hierarchical Transformer §4).
-    """
+    """The network's sizes."""
 
     model_type = "lstm_ranker"
 

@@ -58,9 +58,7 @@ class ScorerLayer(TransformerLayer):
 class Scorer(nn.Module):
     """Score snippets by their content, their context and, with `looks_back`, the segments written so far.
 
-    Args:
-        config: names the sizes, `scorer_layers` and `max_documents` (0: one document, without an embedding).
-        looks_back: True for SEAL, False for EA.
+    SEAL looks back at earlier segments, EA does not. Without `max_documents` there is no embedding of documents.
     """
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:

@@ -126,10 +126,7 @@ class RankRecall(ShownInNotebooks):
 def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ranker: core.RankerSettings) -> RankRecall:
     """Rank the paragraphs of a dataset's examples, and score the best ones.
 
-    Args:
-        dataset: the dataset; `dataset.split` is scored, learned rankers are trained on the training split.
-        settings: the rankers, and the texts that they rank.
-        ranker: training settings of learned rankers.
+    `ranker` has the training settings of learned rankers.
 
     Raises:
         UnknownName: a ranker is unknown.
@@ -166,11 +163,7 @@ def _orders(
 def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
     """Score the first texts of each order.
 
-    Args:
-        dataset: the dataset's name.
-        split: the examples.
-        orders: ranker → indices of each example's texts, the best first; indices without a text are skipped.
-        unit: "paragraph", "section" or "sentence".
+    `orders` has the indices of the texts of each example by ranker, the best first; indices without a text are skipped.
 
     Raises:
         DataError: no example has a reference and a text.

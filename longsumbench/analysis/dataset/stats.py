@@ -217,11 +217,6 @@ def describe_dataset(
 ) -> DatasetStats:
     """Read a dataset and compute its statistics.
 
-    Args:
-        dataset: the dataset; systems read `dataset.split`.
-        settings: the command's settings.
-        systems: settings and variant of each system whose reading is counted.
-
     Raises:
         UsageError: a run has read other texts, or a system cannot read these.
         DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
@@ -282,12 +277,8 @@ def read_splits(
 ) -> tuple[SplitStats, ...]:
     """Read every split once; return the statistics in the order of the splits.
 
-    Args:
-        splits: name → examples.
-        settings: size and seed of the sample.
-        readers: systems; they read the sampled sources of `read_split`, and the sampled targets of "train".
-        read_split: name of the split whose sources the systems read.
-        duplicates: receives all examples; None: near-duplicates are not looked for.
+    Systems read the sampled sources of `read_split`, and the sampled targets of "train". `duplicates` receives all
+    examples.
     """
     split_stats = {}
     measure = _SampleMeasures(tokenizers(readers))

@@ -16,9 +16,6 @@ def paper_of_release_row(row: Row) -> Example:
 
     If `sections` is missing or empty, `article_text` becomes the document, as one section without a name. The lists of
     sections and names can differ in length: sections beyond the last name have none, and extra names are dropped.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     if row.get("abstract_text") is None:
         raise fields.BadRow("the field 'abstract_text' is missing")
@@ -31,11 +28,7 @@ def paper_of_release_row(row: Row) -> Example:
 
 
 def paper_of_hub_row(row: Row) -> Example:
-    """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
-    """
+    """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line."""
     article, abstract = fields.text_in(row, "article"), fields.text_in(row, "abstract")
     reference = tuple(chain.from_iterable(fields.line_paragraphs(abstract or "")))
     return _paper(

@@ -57,9 +57,8 @@ def load_filler(settings: DatasetSettings) -> Texts:
 def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
     """Return the usable sentences of each split, and report on one line how many others were left out.
 
-    Args:
-        settings: name the dataset.
-        longest: split → tokens of its longest report. So many are needed, so that no sentence occurs twice in one.
+    `longest` has the tokens of the longest report of each split. So many are needed, so that no sentence occurs twice
+    in one.
 
     Raises:
         DataError: the dataset lacks a split, or a split has too few sentences.

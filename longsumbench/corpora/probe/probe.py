@@ -376,9 +376,7 @@ def _fact_positions(facts: Sequence[Sequence[core.Sentences]], text: Iterator[st
 def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
     """Return split → the lengths of its reports. Training lengths grow from short to full.
 
-    Args:
-        document_length: tokens of a test report; None: 1,024.
-        train_length: tokens of a validation report and of the longest training reports; None: `document_length`.
+    A test report has `document_length` tokens (None: 1,024); other reports have at most `train_length` (None: as many).
     """
     tested = document_length or _DOCUMENT_LENGTH
     longest = train_length or tested

@@ -281,9 +281,7 @@ def warn_once(problem: str) -> None:
 def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Count the examples of a split that also occur in an earlier one.
 
-    Args:
-        hashes: the hashes "text" and "id" of each example of the split that is counted.
-        earlier_hashes: those of the split to search.
+    Both have the hashes "text" and "id" of each example.
 
     Returns:
         The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
@@ -299,12 +297,7 @@ def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[
 
 
 def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
-    """Describe in one line which splits overlap.
-
-    Args:
-        overlaps: "test in train" → the result of `compare_splits`, with the first example's id as "first".
-        counts: split → number of examples.
-    """
+    """Describe in one line which splits overlap."""
     lines = []
     for pair, overlap in overlaps.items():
         split, _, earlier_split = pair.partition(" in ")
