@@ -36,18 +36,12 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class AnalysisResult(ShownInNotebooks, ABC):
-    """The result of an analysis.
+    """The result of an analysis."""
 
-    Attributes:
-        analysis: name of the analysis and of its files.
-        dataset, sample: the dataset's name, and a description of the examples.
-        signature: how the numbers were computed.
-    """
-
-    analysis: ClassVar[str]
+    analysis: ClassVar[str]  # name of the analysis and of its files
     dataset: str
-    sample: str
-    signature: str
+    sample: str  # description of the examples
+    signature: str  # how the numbers were computed
 
     @property
     @abstractmethod

@@ -34,20 +34,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Launch:
-    """The processes of one command.
-
-    Attributes:
-        rank, size, local_rank, local_size: as torchrun names them; local: on this machine.
-        together: True while all processes run the same code.
-        failed_in_all: True if the first process failed where the others waited for it.
-    """
+    """The processes of one command, with numbers as torchrun names them."""
 
     rank: int = 0
     size: int = 1
-    local_rank: int = 0
+    local_rank: int = 0  # on this machine
     local_size: int = 1
-    together: bool = False
-    failed_in_all: bool = False
+    together: bool = False  # True while all processes run the same code
+    failed_in_all: bool = False  # True if the first process failed where the others waited for it
 
     def connect(self) -> None:
         """Connect the processes, unless they are.

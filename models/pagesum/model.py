@@ -86,15 +86,10 @@ class PageEncoder(UnitEncoder):
 
 
 class PageCache(FoldedCache):
-    """As FoldedCache, except: a beam has a row of its keys and values for each page of its document.
+    """As FoldedCache, except: a beam has a row of its keys and values for each page of its document."""
 
-    Attributes:
-        documents: [R], the document of each page; None before the first pass.
-        num_documents: B.
-    """
-
-    documents: Tensor | None = None
-    num_documents = 0
+    documents: Tensor | None = None  # [R], the document of each page; None before the first pass
+    num_documents = 0  # B
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""

@@ -36,15 +36,11 @@ class KeptTarget(NamedTuple):
 
 
 class TdmcaCache(FoldedCache):
-    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory.
-
-    Attributes:
-        targets: (layer, "keys" or "values") → the cached ones.
-    """
+    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory."""
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.targets: dict[tuple[int, str], KeptTarget] = {}
+        self.targets: dict[tuple[int, str], KeptTarget] = {}  # (layer, "keys" or "values") → the cached ones
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""

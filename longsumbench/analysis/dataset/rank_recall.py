@@ -56,24 +56,15 @@ class RankRecallSettings:
 
 @dataclass(frozen=True)
 class RankRecall(ShownInNotebooks):
-    """The recalls of some rankers.
-
-    Attributes:
-        dataset, split: names of the dataset and split.
-        unit: "paragraph", "section" or "sentence".
-        recalls: ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text.
-        texts_of_each: [examples], number of texts to rank.
-        words_of_each: mean length of the texts in words.
-        without: number of examples left out because they have no reference.
-    """
+    """The recalls of some rankers on a split of a dataset."""
 
     dataset: str
     split: str
-    unit: str
-    recalls: Mapping[str, NDArray[np.float64]]
-    texts_of_each: NDArray[np.int64]
-    words_of_each: float
-    without: int = 0
+    unit: str  # "paragraph", "section" or "sentence"
+    recalls: Mapping[str, NDArray[np.float64]]  # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
+    texts_of_each: NDArray[np.int64]  # [examples], number of texts to rank
+    words_of_each: float  # mean length of the texts in words
+    without: int = 0  # number of examples left out because they have no reference
 
     @property
     def signature(self) -> str:

@@ -34,30 +34,18 @@ NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cu
 
 @dataclass
 class Reading:
-    """What a system would read.
-
-    Attributes:
-        model, variant: the system, and its model settings that differ from the recipe.
-        note: difference from a run; empty if there is none.
-        has_tokens: whether the system has a tokenizer; if not, words count as tokens.
-        sources: number of examples whose source was read.
-        num_whole: number of sources without a cut; None if the system keeps no ledger.
-        source: total ledger of the sources.
-        targets: number of training targets that were read.
-        targets_cut: number of targets that training would cut.
-        target: total ledger of the targets; None if the system cuts none.
-    """
+    """What a system would read."""
 
     model: str
-    variant: str = ""
-    note: str = ""
-    has_tokens: bool = False
-    sources: int = 0
-    num_whole: int | None = None
-    source: core.Truncation = _EMPTY_LEDGER
-    targets: int = 0
-    targets_cut: int = 0
-    target: core.Truncation | None = None
+    variant: str = ""  # its model settings that differ from the recipe
+    note: str = ""  # difference from a run; empty if there is none
+    has_tokens: bool = False  # whether the system has a tokenizer; if not, words count as tokens
+    sources: int = 0  # number of examples whose source was read
+    num_whole: int | None = None  # number of sources without a cut; None if the system keeps no ledger
+    source: core.Truncation = _EMPTY_LEDGER  # total ledger of the sources
+    targets: int = 0  # number of training targets that were read
+    targets_cut: int = 0  # number of targets that training would cut
+    target: core.Truncation | None = None  # total ledger of the targets; None if the system cuts none
 
     @property
     def label(self) -> str:
@@ -182,34 +170,24 @@ class SplitStats:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """The statistics of a dataset.
+    """The statistics of a dataset; its name, fingerprint and facts are those of `Texts`.
 
-    Attributes:
-        dataset, fingerprint, facts: see `Texts`.
-        seed: seed of the samples.
-        splits: in the order train, validation, test.
-        tokens: labels of the systems' tokenizers; their columns in `SplitStats.sampled` are `source_tokens_<place>`
-            and `target_tokens_<place>`.
-        overlaps: near-duplicates of every two splits; None if not computed.
-        nearest: the most similar examples of different splits.
-        read_split: name of the split whose sources the systems read.
-        readings: what each system would read of that split.
-        runs: finished runs on these texts.
-        oracle_signature: how the scores of the best extract were computed.
+    The tokenizer of `tokens` at a place has the columns `source_tokens_<place>` and `target_tokens_<place>` in
+    `SplitStats.sampled`.
     """
 
     dataset: str
     fingerprint: str
     facts: Mapping[str, Any]
-    seed: int
-    splits: tuple[SplitStats, ...]
-    tokens: tuple[str, ...]
-    overlaps: tuple[SplitOverlap, ...] | None
-    nearest: tuple[DuplicatePair, ...]
-    read_split: str
-    readings: tuple[Reading, ...]
-    runs: tuple[RunRecord, ...]
-    oracle_signature: str
+    seed: int  # seed of the samples
+    splits: tuple[SplitStats, ...]  # in the order train, validation, test
+    tokens: tuple[str, ...]  # labels of the systems' tokenizers
+    overlaps: tuple[SplitOverlap, ...] | None  # near-duplicates of every two splits; None if not computed
+    nearest: tuple[DuplicatePair, ...]  # the most similar examples of different splits
+    read_split: str  # name of the split whose sources the systems read
+    readings: tuple[Reading, ...]  # what each system would read of that split
+    runs: tuple[RunRecord, ...]  # finished runs on these texts
+    oracle_signature: str  # how the scores of the best extract were computed
 
 
 def describe_dataset(

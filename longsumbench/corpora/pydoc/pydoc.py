@@ -27,33 +27,14 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 
 # Distribution → package: the suite's runtime dependencies, direct and indirect. No other package changes the dataset.
-PACKAGES = {
-    "accelerate": "accelerate",
-    "datasets": "datasets",
-    "evaluate": "evaluate",
-    "filelock": "filelock",
-    "fsspec": "fsspec",
+_SAME_NAMES = (
+    "accelerate datasets evaluate filelock fsspec jinja2 joblib mpmath networkx numpy omegaconf pandas "
+    "platformdirs psutil pyarrow safetensors scipy sympy tabulate tokenizers torch tqdm transformers"
+)
+PACKAGES = dict(zip(_SAME_NAMES.split(), _SAME_NAMES.split(), strict=True)) | {
     "huggingface-hub": "huggingface_hub",
     "hydra-core": "hydra",
-    "jinja2": "jinja2",
-    "joblib": "joblib",
-    "mpmath": "mpmath",
-    "networkx": "networkx",
-    "numpy": "numpy",
-    "omegaconf": "omegaconf",
-    "pandas": "pandas",
-    "platformdirs": "platformdirs",
-    "psutil": "psutil",
-    "pyarrow": "pyarrow",
-    "safetensors": "safetensors",
     "scikit-learn": "sklearn",
-    "scipy": "scipy",
-    "sympy": "sympy",
-    "tabulate": "tabulate",
-    "tokenizers": "tokenizers",
-    "torch": "torch",
-    "tqdm": "tqdm",
-    "transformers": "transformers",
 }
 _INPUT_WORDS = 100  # at least
 _REFERENCE_WORDS = range(10, 201)

@@ -18,14 +18,7 @@ from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
-SPLITS = {
-    "train": "train",
-    "validation": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "valid": "validation",
-    "test": "test",
-}
+SPLITS = {"train": "train", **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"), "test": "test"}
 _MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.((jsonl|json|txt)(\.gz)?|csv|parquet)")
 _TABLE_ROWS = 1_000  # of a table, read together

@@ -18,26 +18,16 @@ _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
 class StoredExample(NamedTuple):
-    """An example as it is stored, made without knowing the others.
-
-    Attributes:
-        id: the example's id.
-        source_words, reference_words: number of words of its source and of its first reference.
-        text: the example as JSON, in UTF-8; empty if there is a problem.
-        hashes: "text": hash of its source's sentences; "id": hash of its id.
-        multi_document: True if it has several documents.
-        queried: True if it has a query.
-        problem: why it cannot be used.
-    """
+    """An example as it is stored, made without knowing the others."""
 
     id: str
     source_words: int
-    reference_words: int
-    text: bytes
-    hashes: Mapping[str, int]
-    multi_document: bool
-    queried: bool
-    problem: BadRow | None = None
+    reference_words: int  # of its first reference
+    text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
+    hashes: Mapping[str, int]  # "text": hash of its source's sentences; "id": hash of its id
+    multi_document: bool  # True if it has several documents
+    queried: bool  # True if it has a query
+    problem: BadRow | None = None  # why it cannot be used
 
 
 def hash_of(texts: Iterable[str]) -> int:

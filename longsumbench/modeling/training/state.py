@@ -17,29 +17,18 @@ from longsumbench.modeling.training.data_parallel import gather_over_processes
 
 @dataclass
 class TrainingState:
-    """The progress of a training. Losses are in nats per target token.
+    """The progress of a training in all processes. Losses are in nats per target token."""
 
-    Attributes:
-        step: optimizer steps.
-        examples, source_tokens, target_tokens: what the model was trained on, in all processes.
-        seconds: training and validation.
-        validation_seconds: validation alone.
-        interval_loss: sum of the losses of the steps since the last entry of `logged_losses`.
-        logged_losses: mean loss of each logging interval.
-        validation_losses: (step, loss) of every validation.
-        ended_by: the budget or rule that ended training; empty before.
-    """
-
-    step: int = 0
+    step: int = 0  # optimizer steps
     examples: int = 0
     source_tokens: int = 0
     target_tokens: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # training and validation
     validation_seconds: float = 0.0
-    interval_loss: float = 0.0
-    logged_losses: list[float] = field(default_factory=list)
-    validation_losses: list[tuple[int, float]] = field(default_factory=list)
-    ended_by: str = ""
+    interval_loss: float = 0.0  # sum of the losses of the steps since the last entry of `logged_losses`
+    logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
+    validation_losses: list[tuple[int, float]] = field(default_factory=list)  # (step, loss) of every validation
+    ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
         """Return the (step, loss) of the lowest validation losses, the lowest first; the earlier step wins a tie."""
