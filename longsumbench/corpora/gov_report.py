@@ -161,10 +161,11 @@ def _report_entries(
 ) -> Iterator[Entry]:
     for split, pair in lists.items():
         empty = True
-        for listed, number, identity in filter(None, chain.from_iterable(zip_longest(*map(_listed_reports, pair)))):
+        names = ([(path, *entry) for entry in files.names_in_list(path)] for path in pair)
+        for listed, number, name in filter(None, chain.from_iterable(zip_longest(*names))):
             if split in full:
                 break
-            empty = False
+            empty, identity = False, name.decode("utf-8", "replace")
             report = root / listed.stem.partition("_")[0] / f"{identity}.json"
             if report in reports:
                 yield Entry(split, partial(_read_report, report, identity), report)
@@ -173,10 +174,6 @@ def _report_entries(
                 yield Entry(split, partial(fields.refuse_row, "the report is missing", problem), listed, number)
         if empty and split not in full:
             raise DataError("the lists of this split are empty", pair[0])
-
-
-def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
-    return ((path, number, name.decode("utf-8", "replace")) for number, name in files.names_in_list(path))
 
 
 def _read_report(path: Path, identity: str) -> Read:

@@ -29,7 +29,7 @@ _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
 _HALF_NAME = re.compile(rf"({'|'.join(files.SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
-def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
+def _cluster(identity: str, cluster: str, summary: str, summary_at: str) -> Example:
     """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
     articles = map(_split_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)

@@ -16,13 +16,12 @@ def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
     if not modules:
         raise BadRow("the field 'modules' is empty")
     chapter, name = id_in(row, "id"), words_in(row, "chapter")
-    return tuple(_module_example(chapter, name, module) for module in modules)
-
-
-def _module_example(chapter: str, name: str, module: Row) -> Thinned:
-    document, bare = document_of(module, name)
-    identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
-    return Thinned(Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare})
+    examples = []
+    for module in modules:
+        document, bare = document_of(module, name)
+        identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
+        examples.append(Thinned(Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare}))
+    return tuple(examples)
 
 
 CORPUS = Corpus(

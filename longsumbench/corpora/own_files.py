@@ -110,7 +110,7 @@ def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
     """
     for file in files:
         if not is_of_rows(file):
-            yield InputJob(file, partial(_markdown if file.lower().endswith(_MARKDOWN) else _plain_text, file))
+            yield InputJob(file, partial(_file_input, file))
             continue
         if not Path(file).is_file():
             _read_file(file)  # raises the error
@@ -139,8 +139,9 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
     return Input(example.id, example, sum(item.words_left_out for item in inputs))
 
 
-def _plain_text(file: str) -> Input:
-    return plain_input(_text_in(file), file)
+def _file_input(file: str) -> Input:
+    read = _markdown_input if file.lower().endswith(_MARKDOWN) else plain_input
+    return read(_text_in(file), file)
 
 
 def plain_input(text: str, name: str) -> Input:
@@ -154,9 +155,9 @@ def plain_input(text: str, name: str) -> Input:
     return check_input(Input(_display_name(name), replace(example, documents=documents)))
 
 
-def _markdown(file: str) -> Input:
-    """Return a file of Markdown as one document; its only first-level heading, if it has just one, is the title."""
-    reading = MarkdownReader(_text_in(file))
+def _markdown_input(text: str, file: str) -> Input:
+    """Return Markdown as one document; its only first-level heading, if it has just one, is the title."""
+    reading = MarkdownReader(text)
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
     return check_input(Input(file, example, reading.words_left_out))

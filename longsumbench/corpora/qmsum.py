@@ -60,13 +60,13 @@ def _meetings_source(path: Path) -> Source | None:
     inside = path.iterdir() if path.is_dir() else ()
     folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))
     meetings = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
-    return local_source(path, [file for _, file in meetings], partial(_meeting_entries, meetings)) if meetings else None
+    if not meetings:
+        return None
 
+    def entries(full: set[str]) -> Iterator[Entry]:
+        return (Entry(split, partial(_read_meeting, file), file) for split, file in meetings if split not in full)
 
-def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
-    for split, file in meetings:
-        if split not in full:
-            yield Entry(split, partial(_read_meeting, file), file)
+    return local_source(path, [file for _, file in meetings], entries)
 
 
 def _read_meeting(file: Path) -> tuple[Thinned, ...]:

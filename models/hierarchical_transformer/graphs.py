@@ -21,14 +21,13 @@ Place: TypeAlias = tuple[int, int] | None  # document, and index among its parag
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
 _EDGE_ROUNDING = 1e-12  # tolerance of that limit
 _ENTITY_WEIGHT = 0.2  # of a shared entity; of a marker: 1
-DISCOURSE_MARKERS = tuple(
-    (
-        "again, also, another, comparatively, furthermore, at the same time, however, immediately, indeed, "
-        "instead, to be sure, likewise, meanwhile, moreover, nevertheless, nonetheless, notably, otherwise, "
-        "regardless, similarly, unlike, in addition, even, in turn, in exchange, in this case, in any event, "
-        "finally, later, as well, especially, as a result, example, in fact, then, the day before"
-    ).split(", ")
+_MARKERS = (
+    "again, also, another, comparatively, furthermore, at the same time, however, immediately, indeed, "
+    "instead, to be sure, likewise, meanwhile, moreover, nevertheless, nonetheless, notably, otherwise, "
+    "regardless, similarly, unlike, in addition, even, in turn, in exchange, in this case, in any event, "
+    "finally, later, as well, especially, as a result, example, in fact, then, the day before"
 )
+DISCOURSE_MARKERS = tuple(_MARKERS.split(", "))
 _ANY_MARKER = "|".join(DISCOURSE_MARKERS).replace(" ", r"\s+")
 _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 

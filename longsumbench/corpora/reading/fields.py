@@ -94,6 +94,13 @@ def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs
     return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
 
 
+def section_in(item: Row, name: str) -> Section:
+    """Return an object as a section: its text, or its list of paragraphs, under the optional field `name`."""
+    if given_field(item, "paragraphs", "text") == "paragraphs":
+        return Section(optional_in(item, name), listed_paragraphs(item, "paragraphs"))
+    return Section(optional_in(item, name), paragraphs_in(text_in(item, "text") or ""))
+
+
 def line_paragraphs(text: str) -> Paragraphs:
     """Split running text at line breaks into paragraphs, without empty ones."""
     return tuple(filter(None, map(split_sentences, text.split("\n"))))

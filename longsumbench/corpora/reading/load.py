@@ -103,11 +103,9 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
     if settings.tokenizer is not None and corpus.tokenized is None:
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
     if settings.columns is not None:
-        renamed = [
-            from_row and partial(_from_columns, settings.columns, from_row)
-            for from_row in (corpus.from_file_row, corpus.from_hub_row)
-        ]
-        corpus = replace(corpus, from_file_row=renamed[0], from_hub_row=renamed[1])
+        rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
+        renamed: Any = {name: read and partial(_from_columns, settings.columns, read) for name, read in rows.items()}
+        corpus = replace(corpus, **renamed)
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
