@@ -103,7 +103,6 @@ def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.Wa
 
 
 def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
-    """Run to the end; return the run's folder."""
     results = tmp_path / "results"
     common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}", "baselines=false"]
     assert main([*common, "score.resamples=100", *overrides]) == 0

@@ -30,7 +30,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 

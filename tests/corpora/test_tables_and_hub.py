@@ -35,7 +35,6 @@ def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, /, **names: str) 
 
 
 def examples(texts: Texts, split: str = "test") -> list[Example]:
-    """Return the examples of a split."""
     return list(texts.splits[split])
 
 

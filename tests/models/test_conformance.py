@@ -232,7 +232,6 @@ def check_extract(example: Example, text: str, length: int) -> None:
 
 
 def skip_unless_it_extracts(system: System) -> None:
-    """Skip a system that does not extract, and is not meant to."""
     if not system.capabilities.extracts:
         assert system.config.name not in EXTRACTORS
         pytest.skip("does not extract")

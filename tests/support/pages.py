@@ -68,7 +68,6 @@ def evidence(
 
 
 def inspection(looked_at: Evidence, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
-    """Return an inspection of an example whose reference is the summary."""
     example = Example(name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text)))
     ledger = Truncation(10, 8, (Cut("num_units", 5, 4),))
     values = {

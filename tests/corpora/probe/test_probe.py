@@ -73,7 +73,6 @@ def told_in(example: Example) -> Iterator[tuple[str, str, str, int, int]]:
 
 
 def all_sections(example: Example) -> list[tuple[str, ...]]:
-    """The sections of all documents."""
     return [tuple(section.sentences()) for document in example.documents for section in document.sections]
 
 

@@ -51,7 +51,6 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 
 def predictions(folder: Path) -> list[str]:
-    """Return the summaries of the only run in a folder."""
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
     return [json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()]
 

@@ -35,7 +35,6 @@ def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEE
 
 
 def fitted(system: PromptSystem, folder: Path, **changes: object) -> PromptSystem:
-    """Return the system, fitted on toys."""
     train = ToySplit.of("train", 24)
     system.fit(FitContext(train, None, tiny_recipe(**changes), ArtifactCache(folder)))
     return system

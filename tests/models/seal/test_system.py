@@ -35,7 +35,6 @@ def hand(reader: UnitReader, multi_document: bool = False) -> Any:
 
 
 def text_of(*documents: tuple[str, ...], summary: str = "a b") -> Example:
-    """Return an example of some documents of one paragraph each."""
     read = tuple(Document(None, (Section(None, (one,)),)) for one in documents)
     return Example("x", None, None, read, ((summary,),))
 

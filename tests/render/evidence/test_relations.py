@@ -31,7 +31,6 @@ def related(values: NDArray[Any] = HEADS, **texts: tuple[str, ...]) -> Evidence:
 
 
 def only(looked_at: Evidence) -> Relations:
-    """Return the view of evidence that has but one."""
     (view,) = views(looked_at)
     assert isinstance(view, Relations)
     return view
