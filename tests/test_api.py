@@ -320,7 +320,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_dictionaries_are_matched_by_id() -> None:
-    """Two dictionaries score as two lists in the same order, whatever the order of their ids."""
+    """Two dictionaries score as two lists in the same order, for any order of their ids."""
     predictions, references = ["The cat sat.", "It rained."], ["A cat sat down.", ["Snow fell.", "It rained a lot."]]
     names = ["b", "a"]
     both = dict(zip(names, predictions, strict=True)), dict(reversed(list(zip(names, references, strict=True))))

@@ -247,9 +247,9 @@ def lsum(records: Iterable[RunRecord]) -> list[float]:
     return [record.scores["rougeLsum"].f for record in records]
 
 
-def baseline(model: str, beside: list[RunRecord]) -> float:
+def baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
-    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in beside}
+    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in compared}
     of_model = (run for run in RESULTS.records(dataset) if run.model == model)
     (score,) = set(lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples)))
     return score

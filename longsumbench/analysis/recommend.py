@@ -95,7 +95,7 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
 def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
     """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
 
-    Of the best and those that cannot be told from it, the one with the lowest price, then time, is chosen.
+    Of the best and those that cannot be distinguished from it, the one with the lowest price, then time, is chosen.
     """
     ranked = [row for row in rows if row.ranked and row.first.model != "random"]
     if not ranked:

@@ -15,7 +15,7 @@ TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing
 
 
 class Given:
-    """Vectors that are known beforehand, whatever the sentences: "n" is the nth of them."""
+    """Vectors that are known beforehand, for any sentences: "n" is the nth of them."""
 
     name = signature = "given"
     num_cut = 0

@@ -112,7 +112,7 @@ def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: A
 
 
 def test_the_limit_reads_nothing_beyond_it(release: Path, stages: ArtifactCache) -> None:
-    """The first of every list are read, and what stands behind them is not looked at."""
+    """The first of every list are read, and what follows is not read."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
         "train": [digest(2)],

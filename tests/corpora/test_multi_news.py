@@ -65,7 +65,7 @@ def test_files_of_the_release_become_splits(ending: str, tmp_path: Path, stages:
 
 
 def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Files may be packed; only a line feed ends a line, whatever else is in a text."""
+    """Files may be packed; only a line feed ends a line, not other signs in a text."""
     (tmp_path / "test.src.cleaned.gz").write_bytes(gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode()))
     (tmp_path / "test.tgt").write_bytes(b"\xef\xbb\xbfE.")
     example = read(tmp_path, stages).splits["test"][0]

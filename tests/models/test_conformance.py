@@ -209,8 +209,8 @@ def test_odd_examples_are_summarized(kind: str, system: System) -> None:
     """Whatever an example lacks, or has too much of, it gets a summary, alone and next to others."""
     odd = ODD[kind]
     (alone,) = summarize(system, [odd])
-    beside = summarize(system, [TEST[4], odd])
-    assert (alone.id, alone.text) == ("odd", beside[1].text)
+    in_batch = summarize(system, [TEST[4], odd])
+    assert (alone.id, alone.text) == ("odd", in_batch[1].text)
 
 
 EXTRACTORS = {"ea", "seal", "etads", "pagesum", "hierarchical_transformer"}

@@ -245,7 +245,7 @@ def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: 
 
 
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
-    """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
+    """Records are committed, predictions are not: where only the record exists, the run is done, to the same scores."""
     config = configured(toy)
     record = run_point(Point(config))
     (folder_of(config, record) / "predictions.jsonl").unlink()

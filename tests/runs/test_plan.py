@@ -196,8 +196,8 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     fixed = plan(["experiment=mine", "model.input_length=32"], sweep=True, config_dir=folder)
     assert [one.name for one in fixed] == ["model.dropout=0.3", *["model.input_length=32"] * 2]  # what is taken
     assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
-    beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
-    assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
+    both = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
+    assert [one.name for one in both][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
     with pytest.raises(UsageError, match="experiment=mine has several points: run it with -m"):
         plan(["experiment=mine"], config_dir=folder)
     with pytest.raises(UsageError, match="must be a string"):
@@ -267,7 +267,7 @@ def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
 
 
 def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
-    """`--config-dir` adds files to the groups, whatever the folder is called, for this command only."""
+    """`--config-dir` adds files to the groups under any name of the folder, for this command only."""
     folder = tmp_path / "it's my, folder"
     (folder / "experiment").mkdir(parents=True)
     text = "# @package _global_\nmodel:\n  input_length: 77\n"

@@ -209,7 +209,7 @@ def test_settings_lie_over_those_of_the_run() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
 def test_an_input_alone_is_summarized_as_in_a_batch(batch_size: int, fitted: Path) -> None:
-    """Summaries come in the order given, whatever the batches; a longer neighbour changes none."""
+    """Summaries come in the order given, with any batches; a longer neighbour changes none."""
     system = registry.systems.load("trunc").load(fitted)
     inputs = [Input(one.id, one) for one in ToySplit.of("test", 5, start=50)]
     alone = [next(iter(system.summarize([one.example], Decoding(device="cpu")))) for one in inputs]

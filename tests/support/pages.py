@@ -91,7 +91,7 @@ def tooltips(text: str, kind: str) -> list[str]:
 
 
 def shown(path: Path) -> str:
-    """Open a page in a browser; return it as it stands when its script has run."""
+    """Open a page in a browser; return it as it is when its script has run."""
     assert CHROMIUM
     flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
     done = subprocess.run(

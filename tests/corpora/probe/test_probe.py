@@ -522,7 +522,7 @@ def test_time_grows_as_the_length_of_a_report() -> None:
 
 
 def test_the_page_shows_what_is() -> None:
-    """The excerpts of the documentation are reports' own texts, and its example of use runs as it stands."""
+    """The excerpts of the documentation are reports' own texts, and its example of use runs unchanged."""
     page = PAGE.read_text(encoding="utf-8")
     excerpt, code, grown = re.findall(r"```(?:text|python)\n(.*?)```", page, re.DOTALL)
     options = Controls(sources=2, redundancy=0.5, contradiction=0.5, agenda="told")

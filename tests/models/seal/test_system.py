@@ -180,7 +180,7 @@ def test_evidence_is_what_the_search_selected(
     ],
 )
 def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], message: str) -> None:
-    """A value that cannot be meant is refused with its full key, the reason, and what is allowed."""
+    """An invalid value is refused with its full key, the reason, and what is allowed."""
     with pytest.raises(UsageError, match=message):
         config(**settings)
 
