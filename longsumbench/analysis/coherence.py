@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
 _VERSION = 1  # increase if the same texts give other numbers
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
-_MISSING = (
-    "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
-    "the Hugging Face hub (model=bert-large-uncased, as in the paper)"
-)
 
 
 @dataclass
@@ -47,7 +43,9 @@ class CoherenceSettings(SampleSettings):
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise UsageError(_MISSING)
+            needed = "coherence needs a BERT trained on next-sentence prediction"
+            hub_name = "its name on the Hugging Face hub (model=bert-large-uncased, as in the paper)"
+            raise UsageError(f"model= is missing: {needed}; give its folder, or {hub_name}")
 
 
 class NextSentences(Coherence):

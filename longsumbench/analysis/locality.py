@@ -42,17 +42,11 @@ _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every 
 
 
 class SentenceVectors(Protocol):
-    """Computes vectors of the sentences of one text.
+    """Computes vectors of the sentences of one text."""
 
-    Attributes:
-        name: for titles.
-        signature: how the vectors are computed.
-        num_cut: number of truncated sentences so far.
-    """
-
-    name: str
-    signature: str
-    num_cut: int
+    name: str  # for titles
+    signature: str  # how the vectors are computed
+    num_cut: int  # number of truncated sentences so far
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""

@@ -221,19 +221,14 @@ def _display_name(file: str) -> str:
 
 
 class MarkdownReader:
-    """Reads a document in Markdown (CommonMark, with tables) token by token.
-
-    Attributes:
-        sections: the sections with text.
-        titles: the first-level headings.
-        words_left_out: number of words of code, HTML and front matter.
-    """
+    """Reads a document in Markdown (CommonMark, with tables) token by token."""
 
     def __init__(self, text: str) -> None:
-        self.sections: list[Section] = []
-        self.titles: list[str] = []
+        self.sections: list[Section] = []  # those with text
+        self.titles: list[str] = []  # the first-level headings
         front = _FRONT_MATTER.match(text)
-        self.words_left_out = len(front[0].split()) - 2 if front else 0  # without the rules around it
+        # of code, HTML and front matter, without the rules around it
+        self.words_left_out = len(front[0].split()) - 2 if front else 0
         self._name: str | None = None
         self._paragraphs: list[Sentences] = []
         self._sentences: list[str] = []

@@ -42,11 +42,11 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index."""
     meeting = id_in(row, "meeting_id")
     document, left_out = _meeting(row, meeting)
-    examples = [
-        Example(f"{meeting}-{kind}-{place}", None, words_in(item, "query"), (document,), (_answer(item),))
-        for kind in ("general", "specific")
-        for place, item in enumerate(objects_in(row, f"{kind}_query_list"))
-    ]
+    examples = []
+    for kind in ("general", "specific"):
+        for place, item in enumerate(objects_in(row, f"{kind}_query_list")):
+            query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer") or "")
+            examples.append(Example(f"{meeting}-{kind}-{place}", None, query, (document,), (answer,)))
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
     return tuple(Thinned(example, left_out) for example in examples)
@@ -71,10 +71,6 @@ def _meetings_source(path: Path) -> Source | None:
 
 def _read_meeting(file: Path) -> tuple[Thinned, ...]:
     return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
-
-
-def _answer(item: Row) -> Sentences:
-    return split_sentences(text_in(item, "answer") or "")
 
 
 def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:

@@ -218,17 +218,12 @@ def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], s
 class Ranking:
     """The order of an example's texts by the setting `rank`; with "none", the order of the source.
 
-    A learned ranker is fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
-
-    Attributes:
-        name: "none", or a registered ranker.
-        ranker_settings: returns the settings of a learned ranker.
-        ranker: set by `prepare` and `load`; a plain one by its first use.
+    A learned ranker is fitted by `prepare`, with `ranker_settings`, and saved in the checkpoint's folder `ranker/`.
     """
 
     def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
-        self.name, self.ranker_settings = name, ranker_settings
-        self.ranker: core.Ranker | None = None
+        self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
+        self.ranker: core.Ranker | None = None  # set by `prepare` and `load`; a plain one by its first use
 
     @property
     def learned(self) -> core.LearnedRanker | None:

@@ -73,6 +73,15 @@ class Query:
         return len(self.head.ids)
 
 
+def first_tokens(sentences: Iterable[EncodedSentence], length: int) -> list[EncodedSentence]:
+    """Return the first `length` tokens of sentences."""
+    heads = []
+    for sentence in sentences:
+        heads.append(sentence.head(length))
+        length -= len(heads[-1].ids)
+    return heads
+
+
 def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
     """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3.1).
 
@@ -121,12 +130,8 @@ def join_units(units: Units, input_length: int) -> Units:
     """
     if not units.ids:
         return units
-    joined: list[int] = []
-    words = 0
-    for ids, unit_words in zip(units.ids, units.words, strict=True):
-        head = EncodedSentence(ids, unit_words).head(input_length - len(joined))
-        joined.extend(head.ids)
-        words += head.words
+    head = join_sentences(first_tokens(map(EncodedSentence, units.ids, units.words), input_length))
+    joined, words = list(head.ids), head.words
     left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
     ledger = units.truncation
     cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts

@@ -14,7 +14,7 @@ from itertools import accumulate, chain, islice
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Units, prepend_query, tokens_and_words
+from longsumbench.modeling.units import EncodedSentence, Units, first_tokens, prepend_query, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS, PageSumConfig
 
 _SECTION_SAMPLE = 1_000  # training examples searched for sections
@@ -111,7 +111,10 @@ def spatial_pages(
             With fewer sentences than pages, the last page has all of them, and the others are empty.
     """
     sentences = _with_document(encoded)
-    counts = _sentences_per_page(len(sentences), num_pages, official)
+    share, extra = divmod(len(sentences), num_pages)
+    counts = [share + 1] * extra + [share] * (num_pages - extra)
+    if official:
+        counts = [share] * (num_pages - 1) + [share + extra]
     remaining = iter(sentences)
     pages = [_page(list(islice(remaining, count))) for count in counts if count]
     return _cut_tokens(pages, chain.from_iterable(encoded), page_size, "num_pages")
@@ -166,13 +169,6 @@ def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[i
     return [(index, sentence) for index, document in enumerate(encoded) for sentence in document if sentence.ids]
 
 
-def _sentences_per_page(count: int, num_pages: int, official: bool) -> list[int]:
-    share, extra = divmod(count, num_pages)
-    if official:
-        return [share] * (num_pages - 1) + [share + extra]
-    return [share + 1] * extra + [share] * (num_pages - extra)
-
-
 def _fill_pages(
     sentences: Sequence[tuple[int, EncodedSentence]], room: int
 ) -> Iterator[list[tuple[int, EncodedSentence]]]:
@@ -200,7 +196,7 @@ def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
 def _cut_tokens(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
     """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
     every = list(texts)
-    heads = [_page_start(page.text, page_size - len(page.name)) for page in pages]
+    heads = [first_tokens(page.text, page_size - len(page.name)) for page in pages]
     counts = tokens_and_words(every)
     encoded = tokens_and_words(sentence for sentence in every if sentence.ids)
     paged = tokens_and_words(sentence for page in pages for sentence in page.text)
@@ -229,17 +225,6 @@ def _spans(
         end = begin + tokens_and_words(head)[0]
         yield bisect_left(starts, begin), bisect_left(starts, end)
         begin += tokens_and_words(page.text)[0]
-
-
-def _page_start(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
-    """Return the first `room` tokens of the sentences."""
-    head = []
-    for sentence in sentences:
-        head.append(sentence.head(room))
-        room -= len(head[-1].ids)
-        if not room:
-            break
-    return head
 
 
 def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:

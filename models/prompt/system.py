@@ -35,16 +35,7 @@ _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a d
 
 
 class Dialogue:
-    """The requests about one example, and what was answered so far.
-
-    Args:
-        system: the system that asks.
-        example: the example; an empty text gets no request.
-
-    Attributes:
-        ledger: of its text; None if its tokens are unknown.
-        prompts: the requests to answer next; empty when the summary is written.
-        problem: why there is no answer to a request; None if there is one to each.
+    """The requests about one example, and what was answered so far. An empty text gets no request.
 
     Raises:
         UsageError: there is no room for the text, or it does not fit and must not be cut.
@@ -52,13 +43,13 @@ class Dialogue:
 
     def __init__(self, system: "PromptSystem", example: Example) -> None:
         self.system, self.example = system, example
-        self.prompts: list[list[Message]] = []
-        self.problem: SuiteError | None = None
+        self.prompts: list[list[Message]] = []  # the requests to answer next; empty when the summary is written
+        self.problem: SuiteError | None = None  # why there is no answer to a request
         self._sent: list[list[Message]] = []
         self._tokens = 0  # of the text in the current prompts
         self._text, self._complete = "", True
         self._counts = Counter[str]()
-        self.ledger = self._begin(_passage(system, example), system.config.truncate)
+        self.ledger = self._begin(_passage(system, example), system.config.truncate)  # None if tokens are unknown
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""

@@ -27,7 +27,15 @@ from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
+from longsumbench.modeling.units import (
+    EncodedSentence,
+    Query,
+    Units,
+    first_tokens,
+    join_units,
+    prepend_query,
+    tokens_and_words,
+)
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
 
@@ -66,14 +74,10 @@ class TextCollator(UnitCollator):
 
 
 class TextReader(UnitReader):
-    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer.
-
-    Attributes:
-        builder: knows how much the checkpoint can read; set by the system.
-    """
+    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer."""
 
     config: Seq2SeqConfig
-    builder: Seq2SeqBuilder
+    builder: Seq2SeqBuilder  # knows how much the checkpoint can read; set by the system
 
     def identity(self) -> dict[str, Any]:
         """Return the longest input, which the checkpoint decides if no setting does."""
@@ -163,7 +167,7 @@ class TextReader(UnitReader):
             return documents, ()
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
-        shares = [_document_start(document, share) for document in documents]
+        shares = [first_tokens(document, share) for document in documents]
         counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
         cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
         return shares, (cut,) if cut.tokens else ()
@@ -201,15 +205,6 @@ class TextReader(UnitReader):
             padded_length = min(-(-length // block) * block, described.max_position_embeddings)
         marked = self.separator_id if attention == "separator" else None
         return TextCollator(self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked)
-
-
-def _document_start(sentences: _Sentences, length: int) -> _Sentences:
-    """Return the first `length` tokens of sentences."""
-    head = []
-    for sentence in sentences:
-        head.append(sentence.head(length))
-        length -= len(head[-1].ids)
-    return head
 
 
 class Seq2Seq(NeuralSystem):

@@ -130,9 +130,8 @@ def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ran
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
-    trained_last = sorted(
-        names, key=lambda name: core.learned_ranker(name) is not None
-    )  # errors in texts are found before
+    # errors in texts are found before training
+    trained_last = sorted(names, key=lambda name: core.learned_ranker(name) is not None)
     orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
     return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit)
 

@@ -22,12 +22,9 @@ class FoldedAttention(PegasusAttention):
 
     `recorded_attention` records the weights. A subclass with another kind of attention returns its weights as the
     second output: [R, H, K·T, S], as the attention functions of transformers do.
-
-    Attributes:
-        recorded_weights: the weights of each call while they are recorded, else None.
     """
 
-    recorded_weights: list[Tensor] | None = None
+    recorded_weights: list[Tensor] | None = None  # of each call while they are recorded
 
     def forward(
         self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
@@ -110,13 +107,9 @@ def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
 
 
 class FoldedCache(EncoderDecoderCache):
-    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them.
+    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them."""
 
-    Attributes:
-        coverage: [Q, S], the sum of a beam's attention to each memory token so far; None if not used.
-    """
-
-    coverage: Tensor | None = None
+    coverage: Tensor | None = None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
 
     def cover(self, attention: Tensor) -> Tensor:
         """Add the attention of new steps [Q, S] to the coverage, and return the sum."""
