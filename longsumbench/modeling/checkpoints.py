@@ -197,10 +197,7 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
     """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
 
-    Raises:
-        UsageError: there is no tokenizer, or the model type is unknown.
-        DataError: a file is damaged, or weights are missing.
-        EnvironmentProblem: the network does not fit into memory.
+    Errors are those of `read_tokenizer` and `load_network`.
     """
     from transformers import AutoModel
 
@@ -361,12 +358,7 @@ def fetch_files(
 ) -> Path:
     """Fetch files of a model on the hub; return the local folder. Files that the model lacks are no error.
 
-    Args:
-        name: the model's name on the hub.
-        setting: the setting with this value, for messages ("model.checkpoint").
-        patterns: of files in the model's own folder.
-        revision: a branch, tag, commit or pull request ("refs/pr/3"); None: its main branch.
-        more: patterns of files in subfolders, too.
+    Arguments are those of `model_folder`; `patterns` are of files in the model's own folder.
 
     Raises:
         UsageError: the hub has no such model or revision.

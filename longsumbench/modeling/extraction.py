@@ -33,10 +33,7 @@ class ScoredSpans:
 def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
     """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
 
-    Args:
-        spans: (first, last + 1) of each part of the source, in any order.
-        weights: [spans, steps].
-        truncation: what was cut from the source.
+    `spans` are in any order; `weights` is [spans, steps].
     """
     order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
     means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])

@@ -51,12 +51,7 @@ def count_forward(
 
     The text has paragraphs of 100 words and sections of 1,000; with several documents, every section is a document. One
     word is one token. The settings `rank` and `graph` have no effect: they cost little, and can need other models.
-
-    Args:
-        settings: the system's (`config.model`). Weights are random, also if `init` names a checkpoint.
-        source_words: of the text; the system cuts it at its limits.
-        target_words: of the summary.
-        multi_document: True if the dataset has several documents per example.
+    Weights are random, also if `init` names a checkpoint. The system cuts the text at its limits.
     """
     system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
     reader = system.reader

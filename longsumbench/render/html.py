@@ -42,12 +42,8 @@ def html_table(
 ) -> str:
     """Return a table, which scrolls if it is wider than the page.
 
-    Args:
-        names: names of the columns.
-        align: "l" or "r" for each column.
-        rows: cells, as text; `Stressed` cells are bold, `Tied` cells are marked.
-        groups: a heading over each column; neighbours with the same one share it. Empty: none.
-        classes: text of a cell → its CSS class.
+    `Stressed` cells are bold, `Tied` cells are marked. `groups` has a heading over each column; neighbours with the
+    same one share it. `classes` has the CSS class of a cell by its text.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
     over = "".join(f'<th colspan="{len(list(of))}">{escape(name)}</th>' for name, of in groupby(groups))

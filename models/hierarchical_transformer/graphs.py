@@ -50,12 +50,8 @@ def discourse_graph(
     """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
 
     The marker counts 1 if two paragraphs are consecutive in a document and the later one begins with one of
-    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs.
-
-    Args:
-        paragraphs: in any order.
-        places: the document and index of each paragraph.
-        entities: a function from paragraphs to the set of entities of each (`entities.find_entities`).
+    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs. The paragraphs are in any order;
+    `entities` returns the set of entities of each (`entities.find_entities`).
 
     Returns:
         Shape [N, N], symmetric; on the diagonal 0.2 · the number of the paragraph's entities.

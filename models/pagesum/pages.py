@@ -101,14 +101,8 @@ def spatial_pages(
 
     The sentence counts of pages differ by at most one; the first pages take the extra sentences. With fewer sentences
     than pages, each sentence has a page, and the other pages are absent. A page is cut at `page_size` tokens (cause
-    "page_size").
-
-    Args:
-        encoded: the sentences of each document.
-        num_pages: pages of an example.
-        page_size: the most tokens of a page, without special tokens.
-        official: as the released code: ⌊sentences / num_pages⌋ sentences per page, the whole remainder in the last.
-            With fewer sentences than pages, the last page has all of them, and the others are empty.
+    "page_size"). `official`: as the released code, ⌊sentences / num_pages⌋ sentences per page, the whole remainder in
+    the last. With fewer sentences than pages, the last page has all of them, and the others are empty.
     """
     sentences = _with_document(encoded)
     share, extra = divmod(len(sentences), num_pages)

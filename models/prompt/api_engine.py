@@ -249,9 +249,6 @@ class RequestCache:
     An answer is stored as soon as it arrives, so a killed run asks only for what is missing. Threads and processes may
     share the file. It has SQLite's rollback journal: WAL would not work for processes on several machines.
 
-    Args:
-        path: the file; it is created if needed.
-
     Raises:
         EnvironmentProblem: the file cannot be used; so do all methods.
     """

@@ -23,12 +23,8 @@ class AnswerProcessor(transformers.LogitsProcessor):
     """Applies the settings against repetition and copies to answers.
 
     As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
-    that a summary could repeat no phrase of its source.
-
-    Args:
-        decoding: the settings.
-        ids: [B, L], the prompts.
-        mask: [B, L], 1 where a token is real.
+    that a summary could repeat no phrase of its source. `ids` are the prompts, [B, L]; `mask` is 1 where a token is
+    real.
     """
 
     def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:

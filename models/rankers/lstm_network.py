@@ -113,13 +113,8 @@ class LstmRankerModel(PreTrainedModel):
 def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield groups of texts in which none is more than twice as long as another, to reduce padding.
 
-    A packed sequence needs no padding, but a training step on a CPU took twenty times as long with one.
-
-    Args:
-        lengths: [P], in tokens; empty texts are in no group.
-
-    Yields:
-        The indices of p texts; [p, l], True where a token is real.
+    A packed sequence needs no padding, but a training step on a CPU took twenty times as long with one. Lengths are
+    [P], in tokens; empty texts are in no group. Yields the indices of p texts, and [p, l], True where a token is real.
     """
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths.tolist()):

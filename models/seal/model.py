@@ -190,9 +190,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
     def scores_to_extract(self, reading: TokenTable, input_ids: Tensor) -> Tensor:
         """Score all snippets for an extract: [B, U]; those of absent snippets are undefined.
 
-        Args:
-            reading: the encoded snippets.
-            input_ids: [B, U, L], their tokens.
+        `input_ids` [B, U, L] are the tokens of the snippets.
         """
         return self.unit_scores(reading, input_ids)[:, 0]
 

@@ -155,14 +155,13 @@ class Extractor(UnitEncoder):
     ) -> TokenTable:
         """Encode and pool every snippet, and relate the snippets in the scorer.
 
+        In the output, `pooled` [B, U, D] is that of `Scorer.place`.
+
         Args:
             input_ids: [B, U, L].
             unit_mask: [B, U, L], True where a token is real.
             unit_documents: [B, U], the index of a snippet's document.
             **kwargs: not used; `generate` passes all its arguments.
-
-        Returns:
-            The snippets; `pooled` [B, U, D] is the output of `Scorer.place`.
         """
         table = self.encode(input_ids, unit_mask)
         return table._replace(pooled=self.scorer.place(table.pooled, unit_documents, table.real))

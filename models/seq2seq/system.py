@@ -19,6 +19,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 
 from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.modeling import units as packing
 from longsumbench.modeling.checkpoints import checkpoint_facts
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -27,20 +28,11 @@ from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import (
-    EncodedSentence,
-    Query,
-    Units,
-    first_tokens,
-    join_units,
-    prepend_query,
-    tokens_and_words,
-)
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
 
 _LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
-_Sentences: TypeAlias = list[EncodedSentence]  # of a document
+_Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class TextReader(UnitReader):
         """Return the longest input, which the checkpoint decides if no setting does."""
         return {**super().identity(), "input_length": self.builder.input_length}
 
-    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+    def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
         if self.tokenizer.is_fast:
             self.tokenizer.backend_tokenizer.encode_special_tokens = True
@@ -94,10 +86,10 @@ class TextReader(UnitReader):
         """The tokens that the tokenizer adds before and after a text."""
         return special_tokens(self.tokenizer)
 
-    def encode_target(self, text: str) -> EncodedSentence:
+    def encode_target(self, text: str) -> packing.EncodedSentence:
         """Tokenize a target; Marian has another vocabulary for it."""
         ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
-        return EncodedSentence(ids["input_ids"], len(text.split()))
+        return packing.EncodedSentence(ids["input_ids"], len(text.split()))
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""
@@ -132,7 +124,7 @@ class TextReader(UnitReader):
             raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
         return int(token_id)
 
-    def units(self, example: core.Example) -> Units:
+    def units(self, example: core.Example) -> packing.Units:
         """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
 
         With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
@@ -140,13 +132,15 @@ class TextReader(UnitReader):
         """
         prefix, query, documents = self._encoded(example)
         room = self.room
-        query_head = Query.within(query, room)
+        query_head = packing.Query.within(query, room)
         shares, cuts = self._shares(documents, room - len(query_head))
         sentences = self._with_separators(shares)
-        counts = tokens_and_words(self._with_separators(documents))
+        counts = packing.tokens_and_words(self._with_separators(documents))
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts))
-        units = prepend_query(join_units(units, room - len(query_head)), query_head)
+        units = packing.Units(
+            tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts)
+        )
+        units = packing.prepend_query(packing.join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
         text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
         words = units.words or (0,)
@@ -167,19 +161,21 @@ class TextReader(UnitReader):
             return documents, ()
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
-        shares = [first_tokens(document, share) for document in documents]
-        counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
+        shares = [packing.first_tokens(document, share) for document in documents]
+        counts, share_counts = (packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
         cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
         return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
         separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
-        mark = [] if separator is None else [EncodedSentence([separator], 0)]
+        mark = [] if separator is None else [packing.EncodedSentence([separator], 0)]
         marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
         return list(chain.from_iterable(marked))
 
-    def _encoded(self, example: core.Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
+    def _encoded(
+        self, example: core.Example
+    ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
         if self.separator_id is None:
@@ -187,7 +183,7 @@ class TextReader(UnitReader):
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *later_documents = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
-        starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
+        starts = [head.pop(0) if text else packing.EncodedSentence((), 0) for text in (prefix, query)]
         return starts[0], starts[1], [document for document in (head, *map(self.encode, later_documents)) if document]
 
     def collator(self) -> TextCollator:

@@ -75,8 +75,7 @@ def jaccard(first: Shingles, second: Shingles) -> float:
 class NearDuplicates:
     """Compares the sources of examples of different splits.
 
-    Args:
-        splits: name → examples. Call `see` for each example, split by split in the order of `order`.
+    Call `see` for each example, split by split in the order of `order`.
     """
 
     def __init__(self, splits: Mapping[str, Split]) -> None:

@@ -191,9 +191,7 @@ def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, score
 def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:
     """Return the ROUGE-L recall of the first 5, 10, 20 and 40 texts, joined, 0–1.
 
-    Args:
-        ranked: the texts' words as numbers from 1, the best text first.
-        reference: the reference's words as numbers; the recall is 0 if there are none.
+    Words are numbers from 1. The recall is 0 for a reference without words.
     """
     reference_counts, recalls = Counter(reference), []
     for num_best in KEPT:

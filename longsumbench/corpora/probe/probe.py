@@ -38,37 +38,22 @@ _HARD_AMONG_PROSE = 0.2  # `Controls.hard` with a filler
 
 @dataclass(frozen=True)
 class Controls:
-    """How reports are made.
+    """How reports are made; an invalid value is a UsageError."""
 
-    Attributes:
-        kinds: the kind of fact of each site, in the order of the agenda; at most twelve.
-        hard: share of the distractors that name a site of the agenda and a firm.
-        alike: share of the distractors that have the words of a decision.
-        near: share of the facts whose decision and bids are in one section; the others have a random distance.
-        distance: sections from decision to bids, in either order, for all facts; None: as `near` says.
-        section_length: tokens; None: an eighth of the report, at least 32.
-        sources: number of documents that share the sections; at most the number of sections.
-        redundancy: share of the facts whose decision is repeated in other words: in another document if there are
-            several, else in another section.
-        contradiction: share of the facts whose decision overrules an earlier one.
-        agenda: "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first
-            sentence names them ("told") or the query does ("asked").
-        prose: sentences that replace the plain distractors; a report has consecutive ones from a random place on.
-
-    Raises:
-        UsageError: a value is invalid.
-    """
-
+    # the kind of fact of each site, in the order of the agenda; at most twelve
     kinds: tuple[str, ...] = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
-    hard: float = 0.4
-    alike: float = 0.1
-    near: float = 0.35
-    distance: int | None = None
-    section_length: int | None = None
-    sources: int = 1
-    redundancy: float = 0.0
-    contradiction: float = 0.0
+    hard: float = 0.4  # share of the distractors that name a site of the agenda and a firm
+    alike: float = 0.1  # share of the distractors that have the words of a decision
+    near: float = 0.35  # share of the facts whose decision and bids are in one section; others have a random distance
+    distance: int | None = None  # sections from decision to bids, in either order, for all facts; None: as `near` says
+    section_length: int | None = None  # tokens; None: an eighth of the report, at least 32
+    sources: int = 1  # number of documents that share the sections; at most the number of sections
+    redundancy: float = 0.0  # share of the facts that are repeated in other words: in another document or section
+    contradiction: float = 0.0  # share of the facts whose decision overrules an earlier one
+    # "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first sentence
+    # names them ("told") or the query does ("asked")
     agenda: str = _FIXED
+    # sentences that replace the plain distractors; a report has consecutive ones from a random place on
     prose: core.Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -111,16 +96,9 @@ _DEFAULT = Controls()
 def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) -> core.Example:
     """Make one report. The same arguments always give the same report.
 
-    Args:
-        length: tokens (words and full stops), accurate to about half a sentence. Reports below 128 cover only a part of
-            the agenda; no report covers more sites than fit.
-        seed: seed of a set of reports.
-        index: index of the report in the set.
-        controls: how the report is made.
-
-    Returns:
-        One document of sections, one reference, and a fact for each sentence of the reference. The id is
-        "seed-length-index".
+    The length is in tokens (words and full stops), accurate to about half a sentence. Reports below 128 cover only a
+    part of the agenda; no report covers more sites than fit. A report has one document of sections (or several by
+    `controls`), one reference, and a fact for each sentence of the reference. The id is "seed-length-index".
 
     Raises:
         UsageError: the report is too short for a fact, or has too few sections for `controls`.
