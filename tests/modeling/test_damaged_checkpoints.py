@@ -50,12 +50,7 @@ def score(folder: Path) -> None:
 USES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "summarize": (trunc, open_system),
     "model.init": (write_bart, begin),
-    "score.coherence_model": (
-        write_bert,
-        lambda folder: Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(
-            "A cat. It slept.", TRAIN[0]
-        ),
-    ),
+    "score.coherence_model": (write_bert, score),
 }
 
 

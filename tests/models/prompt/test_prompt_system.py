@@ -228,13 +228,6 @@ def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path
     assert system.facts()["prompt_hash"] == read_prompt(name).hash
 
 
-def test_the_context_is_what_is_read() -> None:
-    """As of encoder-decoders, `context` is the longest input with the settings, not the positions of the model."""
-    engine = EchoEngine(context=512)
-    assert prompted(engine, decode_length=100).facts()["context"] == 412
-    assert prompted(engine, decode_length=100, input_length=300).facts()["context"] == 300
-
-
 @pytest.mark.parametrize("queried", [False, True])
 def test_facts_name_the_prompts_of_all_examples(queried: bool, tmp_path: Path) -> None:
     """With a test split alone, or examples without a query among others, facts name what all examples are sent."""
