@@ -26,7 +26,7 @@ from transformers.initialization import no_init_weights
 from longsumbench.core import Document, Example, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.modeling.unit_reader import UnitReader, collate_units
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
 _MADE_WORD = "word"  # one token
@@ -57,8 +57,7 @@ def count_forward(
     reader = system.reader
     reader.multi_document = multi_document
     example = _made_example(source_words, target_words, multi_document)
-    reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")  # a word is a token
-    batch = collate_units(reader, [reader.units(example)])
+    batch = _batch_of(reader, example)
     labels = reader.row(example)["labels"]
     fed = torch.full((1, len(labels)), reader.tokenizer.bos_token_id)
     with counting(cost := PassCost()):
@@ -85,6 +84,12 @@ def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
     return dataclasses.replace(settings, **dict.fromkeys(names, "none"))
+
+
+def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
+    """Read an example with a tokenizer of its words."""
+    reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
+    return collate_units(reader, [reader.units(example)])
 
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
