@@ -138,7 +138,7 @@ def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
         Trunc(TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size}))
         for kind, size in (("trained", 320), ("words", 20))
     )
-    assert pieces.identity()["tokenizer"] == "trained" != words.identity()["tokenizer"]
+    assert pieces.identity().get("tokenizer") != words.identity()["tokenizer"]
     for system in (pieces, words):
         system.fit(FitContext(split, None, recipe, stages))
     assert len(list((stages.root / "tokenizer").glob("*/tokenizer.json"))) == 2
