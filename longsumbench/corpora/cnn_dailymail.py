@@ -42,7 +42,7 @@ def _stories_source(path: Path) -> Source | None:
 
     A list has one URL per line; its SHA-1 is the name of the story's file.
 
-    It is None for a file, and for a folder that has only JSON lines.
+    The result is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None

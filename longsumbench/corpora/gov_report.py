@@ -126,7 +126,7 @@ def _reports_source(path: Path) -> Source | None:
 
     They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
 
-    It is None for a file, and for a folder that has only JSON lines.
+    The result is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None

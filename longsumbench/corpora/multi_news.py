@@ -50,7 +50,7 @@ def multi_news_example(row: Row) -> Example:
 def _clusters_source(path: Path) -> Source | None:
     """Return the clusters of the release's files in a folder.
 
-    It is None for a folder that has only JSON lines, and for a file of another kind.
+    The result is None for a folder that has only JSON lines, and for a file of another kind.
     """
     if not path.is_dir():
         if path.is_file() and _HALF_NAME.fullmatch(path.name):

@@ -55,7 +55,7 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
 def _meetings_source(path: Path) -> Source | None:
     """Return the meetings of the release's folders, one per file, in the order of their names.
 
-    It is None for a path without such folders.
+    The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
     folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))

@@ -39,7 +39,7 @@ class ForwardCount(NamedTuple):
     parameters: int  # of the network
     flops: int  # two for every multiply-add of a matrix product
     source_tokens: int  # tokens of all units
-    target_tokens: int  # tokens of the target
+    target_tokens: int
     saved_bytes: int  # kept in training for the backward pass, in float32
     decoder_layers: int  # number of layers that write a token one after the other
 

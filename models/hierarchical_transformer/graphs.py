@@ -35,8 +35,8 @@ _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 def similarity_graph(paragraphs: Sequence[str]) -> Graph:
     """Return the cosines of the paragraphs' tf-idf vectors, without those below 0.2 (A.1, Eq. 25).
 
-    N_d is the number of paragraphs that are not empty. It is symmetric, [N, N], with 1 on the diagonal of a paragraph
-    that is not empty.
+    N_d is the number of paragraphs that are not empty. The graph [N, N] is symmetric, with 1 on the diagonal of
+    such a paragraph.
     """
     real = _present(paragraphs)
     similar = similarities([paragraphs[index] for index in real])

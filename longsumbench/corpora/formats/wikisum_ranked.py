@@ -34,7 +34,7 @@ _RankedFile = tuple[str, str, Path]  # split, and how the ids of its articles be
 def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
     """Return the articles of the released files at a path, in the order of the files' numbers.
 
-    A single file is `test`. It is None if there are no such files.
+    A single file is `test`. The result is None if there are no such files.
 
     Raises:
         UsageError: `dataset.tokenizer` is missing, or given without ranked files.

@@ -67,7 +67,7 @@ class Penalties:
 class BeamRanking:
     """State of a running search."""
 
-    penalties: Penalties  # the penalties
+    penalties: Penalties
     # [Q], cp of every hypothesis that the last step extended, with that step; None before the first
     of_coverage: Tensor | None = None
     parents: Tensor | None = None  # [B, K], the row that each running hypothesis extends; None before the first step
