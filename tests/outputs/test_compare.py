@@ -24,26 +24,24 @@ Scores = Mapping[str, float]
 Typed = Callable[..., tuple[int, str, str]]
 
 
-def scored(scores: Scores, **measures: Sequence[float]) -> pd.DataFrame:
+def scored(scores: Scores, **extra: Sequence[float]) -> pd.DataFrame:
     """A table of scores whose ROUGE F is all the same, in the order given."""
     columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
-    return pd.DataFrame({**columns, **measures}, index=pd.Index(list(scores), name="id"))
+    return pd.DataFrame({**columns, **extra}, index=pd.Index(list(scores), name="id"))
 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Callable[..., Path]:
     """Write the files of a finished run; return its folder."""
 
-    def write(
-        model: str, scores: Scores, measures: Mapping[str, Sequence[float]] | None = None, **facts: object
-    ) -> Path:
+    def write(model: str, scores: Scores, extra: Mapping[str, Sequence[float]] | None = None, **facts: object) -> Path:
         examples = f"{sorted(scores)}"
         made = record(
             model, 30, **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts}
         )
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
-        write_scores(folder / "scores.csv", scored(scores, **(measures or {})))
+        write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
         write_summaries(folder / "predictions.jsonl", [Summary(name, f"{model} on {name}.", None) for name in scores])
         return folder
 
@@ -150,12 +148,12 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
         means = {name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()}
         return {"measures": means, "units": {"density": "words"}, "ranked_by": "fact_recall"}
 
-    def measures(recall: list[float], density: list[float]) -> dict[str, list[float]]:
+    def extra(recall: list[float], density: list[float]) -> dict[str, list[float]]:
         places = {"fact_recall_single_position_3": [0.01] * 4, "fact_recall_chance": [0.01] * 4}
         return {"fact_recall": recall, "density": density, **places}
 
-    finished("lead", FOUR, measures([0.0, 0.5, nan, 1.0], [1, 2, 3, 6]), **facts(50, 3))
-    finished("trunc", FOUR, measures([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
+    finished("lead", FOUR, extra([0.0, 0.5, nan, 1.0], [1, 2, 3, 6]), **facts(50, 3))
+    finished("trunc", FOUR, extra([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
     comparison = compared(tmp_path, "lead", "trunc")
     (pair,) = comparison.pairs
     assert [row.measure for row in pair.rows] == [*ROUGE_TYPES, "fact_recall", "density"]
