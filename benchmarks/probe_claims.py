@@ -41,12 +41,7 @@ from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.lengths import (
-    FACT_PANELS as LENGTH_KINDS,
-    WHOLE,
-    LengthCurves,
-    systems_at_lengths,
-)
+from longsumbench.leaderboards.lengths import FACT_PANELS as LENGTH_KINDS, WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.leaderboards.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores

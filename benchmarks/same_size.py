@@ -47,10 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     folders = write_checkpoints(Path(options.folder), options.overrides)
     start = ["run", "-m", *options.overrides, "model.init=random"]
-    commands = [
-        [*start, "model=seq2seq", f"model.checkpoint={','.join(map(str, folders))}"],
-        [*start, "model=pagesum"],
-    ]
+    commands = [[*start, "model=seq2seq", f"model.checkpoint={','.join(map(str, folders))}"], [*start, "model=pagesum"]]
     for command in commands:
         print("longsumbench", shlex.join(command), flush=True)
     if options.run:

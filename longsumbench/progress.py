@@ -42,12 +42,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        label: str,
-        total: int | None,
-        unit: str = "examples",
-        stream: TextIO | None = None,
-        paced: bool = True,
+        self, label: str, total: int | None, unit: str = "examples", stream: TextIO | None = None, paced: bool = True
     ) -> None:
         self.label, self.total, self.unit, self.paced = label, total, unit, paced
         self.done = 0

@@ -320,7 +320,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_dictionaries_are_matched_by_id() -> None:
-    """Two dictionaries score as two lists in the same order, whatever the order of their ids."""
+    """Two dictionaries score as two lists in the same order, for any order of their ids."""
     predictions, references = ["The cat sat.", "It rained."], ["A cat sat down.", ["Snow fell.", "It rained a lot."]]
     names = ["b", "a"]
     both = dict(zip(names, predictions, strict=True)), dict(reversed(list(zip(names, references, strict=True))))
@@ -344,12 +344,7 @@ def test_dictionaries_are_matched_by_id() -> None:
         ("text", ["text"], {}, "put a single text into a list"),
         ([], [], {}, "0 predictions, 0 references"),
         (["a", "b"], ["a"], {}, "2 predictions, 1 reference: give the references of each prediction"),
-        (
-            ["a", None],
-            ["a", "b"],
-            {},
-            "example 2: the field 'predictions' must be text or a list of .*, not null",
-        ),
+        (["a", None], ["a", "b"], {}, "example 2: the field 'predictions' must be text or a list of .*, not null"),
         (["a"], [3], {}, "example 1: the field 'references' must be text"),
         (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
         (["a"], ["a"], {"resampling": "perl"}, "--resampling perl needs --mode perl"),

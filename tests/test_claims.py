@@ -83,11 +83,7 @@ def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
 def test_probe_in_the_findings() -> None:
     """So are those of docs/findings.md."""
     runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL])
-    tables = [
-        claims.etads_table(runs),
-        claims.hierarchical_table(runs),
-        claims.lengths_table(RESULTS),
-    ]
+    tables = [claims.etads_table(runs), claims.hierarchical_table(runs), claims.lengths_table(RESULTS)]
     assert claims.differences(tables, claims.other_sentences(runs)) == []
 
 
@@ -108,12 +104,7 @@ def test_what_is_concluded_from_probe(seal_runs: dict[object, list[Any]]) -> Non
 def test_which_systems_learned() -> None:
     """docs/findings.md concludes from rows without a mark, and its sentences name the others."""
     runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL, *claims.SAME_SIZE, *claims.PROSE])
-    tables = (
-        claims.etads_table,
-        claims.hierarchical_table,
-        claims.same_size_table,
-        claims.prose_table,
-    )
+    tables = (claims.etads_table, claims.hierarchical_table, claims.same_size_table, claims.prose_table)
     marked = [row[0] for table in tables for row in table(runs).rows if "learn" in row[0]]
     assert marked == [
         "`flat_transformer`, not learned in 1 of 3 seeds, still learning in 2 of 3 seeds",
@@ -256,9 +247,9 @@ def lsum(records: Iterable[RunRecord]) -> list[float]:
     return [record.scores["rougeLsum"].f for record in records]
 
 
-def baseline(model: str, beside: list[RunRecord]) -> float:
+def baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
-    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in beside}
+    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in compared}
     of_model = (run for run in RESULTS.records(dataset) if run.model == model)
     (score,) = set(lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples)))
     return score

@@ -44,8 +44,7 @@ def test_an_unknown_name_says_the_nearest_and_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "text"),
-    [((), "empty"), (("a.jsonl",), "a.jsonl: empty"), (("a.jsonl", 7), "a.jsonl:7: empty")],
+    ("where", "text"), [((), "empty"), (("a.jsonl",), "a.jsonl: empty"), (("a.jsonl", 7), "a.jsonl:7: empty")]
 )
 def test_a_data_error_says_where(where: tuple[str, int], text: str) -> None:
     """File and line are before the problem, as compilers write them."""

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
 _VERSION = 1  # increase if the same texts give other numbers
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
-_MISSING = (
-    "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
-    "the Hugging Face hub (model=bert-large-uncased, as in the paper)"
-)
 
 
 @dataclass
@@ -47,7 +43,9 @@ class CoherenceSettings(SampleSettings):
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise UsageError(_MISSING)
+            needed = "coherence needs a BERT trained on next-sentence prediction"
+            hub_name = "its name on the Hugging Face hub (model=bert-large-uncased, as in the paper)"
+            raise UsageError(f"model= is missing: {needed}; give its folder, or {hub_name}")
 
 
 class NextSentences(Coherence):
@@ -58,20 +56,13 @@ class NextSentences(Coherence):
 
 @dataclass(frozen=True)
 class CoherenceFound(AnalysisResult):
-    """The result of `longsumbench analyze coherence`.
-
-    Attributes:
-        scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
-        labels: row → label in tables.
-        baseline: the row that the others are tested against.
-        without: number of examples left out because they have no reference.
-    """
+    """The result of `longsumbench analyze coherence`."""
 
     analysis: ClassVar[str] = "coherence"
-    scores: dict[str, NDArray[np.float64]]
-    labels: dict[str, str]
-    baseline: str
-    without: int = 0
+    scores: dict[str, NDArray[np.float64]]  # row → [E], 0–1; NaN for a text of fewer than two sentences
+    labels: dict[str, str]  # row → label in tables
+    baseline: str  # the row that the others are tested against
+    without: int = 0  # number of examples left out because they have no reference
 
     @property
     def title(self) -> str:

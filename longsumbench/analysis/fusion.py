@@ -19,13 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import (
-    AnalysisResult,
-    Outputs,
-    Sampled,
-    SampleSettings,
-    sample_dataset,
-)
+from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
@@ -85,58 +79,34 @@ class FusionSettings(SampleSettings):
 
 @dataclass(frozen=True)
 class StatedShares:
-    """The parts of a fusion sentence that a run's output states.
+    """The parts of a fusion sentence that a run's output states."""
 
-    Attributes:
-        run_id: the run's id.
-        recall: ROUGE recall of h by the whole output, 0–1.
-        closest: the output's sentence with the highest ROUGE F against h; empty for an empty output.
-        closest_recall: ROUGE recall of h by `closest`, 0–1.
-        parts: for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence.
-        says: "both", "first", "second" or "neither": the sources with at least `appears` of these words.
-        joined: whether one sentence, the closest, has enough words of both.
-    """
-
-    run_id: str
-    recall: float
-    closest: str
-    closest_recall: float
+    run_id: str  # the run's id
+    recall: float  # ROUGE recall of h by the whole output, 0–1
+    closest: str  # the output's sentence with the highest ROUGE F against h; empty for an empty output
+    closest_recall: float  # ROUGE recall of h by `closest`, 0–1
+    # for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence
     parts: tuple[float, float]
-    says: str
-    joined: bool
+    says: str  # "both", "first", "second" or "neither": the sources with at least `appears` of these words
+    joined: bool  # whether one sentence, the closest, has enough words of both
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """A reference sentence that fuses two source sentences.
-
-    Attributes:
-        id: the example's id.
-        bar: bin of the pair's distance, from 0.
-        distance: distance of s1 and s2, as a share of the source's sentences.
-        place: position of h in the reference, from 1.
-        summary: h.
-        numbers: positions of s1 and s2 in the source, from 1, across documents.
-        of: number of sentences in the source.
-        documents: numbers of the documents with s1 and s2, from 1.
-        sources: s1 and s2.
-        score: ROUGE recall of h by both together, 0–1.
-        alone: ROUGE recall of h by s1 and by s2, 0–1.
-        outputs: the parts that each run states.
-    """
+    """A reference sentence that fuses two source sentences."""
 
     id: str
-    bar: int
-    distance: float
-    place: int
-    summary: str
-    numbers: tuple[int, int]
-    of: int
-    documents: tuple[int, int]
+    bar: int  # bin of the pair's distance, from 0
+    distance: float  # distance of s1 and s2, as a share of the source's sentences
+    place: int  # position of h in the reference, from 1
+    summary: str  # h
+    numbers: tuple[int, int]  # positions of s1 and s2 in the source, from 1, across documents
+    of: int  # number of sentences in the source
+    documents: tuple[int, int]  # numbers of the documents with s1 and s2, from 1
     sources: tuple[str, str]
-    score: float
-    alone: tuple[float, float]
-    outputs: tuple[StatedShares, ...] = ()
+    score: float  # ROUGE recall of h by both together, 0–1
+    alone: tuple[float, float]  # ROUGE recall of h by s1 and by s2, 0–1
+    outputs: tuple[StatedShares, ...] = ()  # the parts that each run states
 
     @property
     def rise(self) -> float:
@@ -146,24 +116,15 @@ class Fusion:
 
 @dataclass(frozen=True)
 class FusionsFound(AnalysisResult):
-    """The result of `longsumbench analyze fusion`.
-
-    Attributes:
-        settings: the analysis's settings.
-        ids: [E], ids of the examples.
-        fusions: all fusion sentences, in the order of the data.
-        num_sentences: number of reference sentences.
-        runs: run id → label.
-        without: number of examples left out: no reference, or fewer than two source sentences.
-    """
+    """The result of `longsumbench analyze fusion`."""
 
     analysis: ClassVar[str] = "fusion"
     settings: FusionSettings
-    ids: tuple[str, ...]
-    fusions: tuple[Fusion, ...]
-    num_sentences: int
-    runs: dict[str, str]
-    without: int = 0
+    ids: tuple[str, ...]  # [E], ids of the examples
+    fusions: tuple[Fusion, ...]  # all fusion sentences, in the order of the data
+    num_sentences: int  # number of reference sentences
+    runs: dict[str, str]  # run id → label
+    without: int = 0  # number of examples left out: no reference, or fewer than two source sentences
 
     @property
     def title(self) -> str:

@@ -42,17 +42,11 @@ _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every 
 
 
 class SentenceVectors(Protocol):
-    """Computes vectors of the sentences of one text.
+    """Computes vectors of the sentences of one text."""
 
-    Attributes:
-        name: for titles.
-        signature: how the vectors are computed.
-        num_cut: number of truncated sentences so far.
-    """
-
-    name: str
-    signature: str
-    num_cut: int
+    name: str  # for titles
+    signature: str  # how the vectors are computed
+    num_cut: int  # number of truncated sentences so far
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""
@@ -195,29 +189,19 @@ class LocalitySettings(SampleSettings):
 
 @dataclass(frozen=True)
 class Locality(AnalysisResult):
-    """The result of `longsumbench analyze locality`.
-
-    Attributes:
-        vectors: name of the sentence vectors.
-        edges: [B + 1], the first distance of each bin, then the first distance after the last bin.
-        sums: [E, B], sums of cosines.
-        pairs: [E, B], numbers of pairs.
-        mean_of_all: [E], mean cosine of all pairs of an example.
-        by_document: name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if
-            no example has several documents.
-        too_short: number of examples left out because they have fewer than two sentences.
-        num_cut: number of sentences that the encoder truncated.
-    """
+    """The result of `longsumbench analyze locality`."""
 
     analysis: ClassVar[str] = "locality"
-    vectors: str
-    edges: _Ints
-    sums: _Floats
-    pairs: _Ints
-    mean_of_all: _Floats
+    vectors: str  # name of the sentence vectors
+    edges: _Ints  # [B + 1], the first distance of each bin, then the first distance after the last bin
+    sums: _Floats  # [E, B], sums of cosines
+    pairs: _Ints  # [E, B], numbers of pairs
+    mean_of_all: _Floats  # [E], mean cosine of all pairs of an example
+    # name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if no example has
+    # several documents
     by_document: dict[str, _Floats]
-    too_short: int = 0
-    num_cut: int = 0
+    too_short: int = 0  # number of examples left out because they have fewer than two sentences
+    num_cut: int = 0  # number of sentences that the encoder truncated
 
     @property
     def title(self) -> str:
@@ -384,10 +368,8 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
 def similarity_by_distance(vectors: Any) -> _Floats:
     """Return the sum of the cosines of all pairs of rows at each distance: [N], indexed by distance.
 
-    The value at distance 0 is 0. Memory is bounded, because rows are multiplied in batches.
-
-    Args:
-        vectors: [N, width], an array or a sparse matrix; rows of length 1, or of zeros.
+    The value at distance 0 is 0. Memory is bounded, because rows are multiplied in batches. The rows of `vectors`, an
+    array or a sparse matrix, have length 1, or are zeros.
     """
     size = vectors.shape[0]
     sums = np.zeros(size)
@@ -410,9 +392,7 @@ def similarity_by_distance(vectors: Any) -> _Floats:
 def bins(distance: int, longest: int) -> _Ints:
     """Return the first distance of each bin, then the first distance after the last bin.
 
-    Args:
-        distance: greatest distance with a separate bin; later bins end at `_WIDENING` times the end of the one before.
-        longest: the greatest distance in the data.
+    Distances up to `distance` have separate bins; later bins end at `_WIDENING` times the end of the one before.
     """
     edges = list(range(1, min(distance, longest) + 1))
     last = edges[-1]

@@ -50,13 +50,8 @@ def recommend(
 ) -> None:
     """Run baselines, trained scorers and other systems on a sample of some texts, and show what to choose.
 
-    All systems are checked before the first one runs. Those that fail do not affect the others.
-
-    Args:
-        words: the texts, and settings for all systems.
-        more: the settings of each further system, such as a checkpoint.
-        command: everything as typed, for the records.
-        show: is given the table and the sentences.
+    All systems are checked before the first one runs. Those that fail do not affect the others. `more` has the settings
+    of each further system, such as a checkpoint; `show` is given the table and the sentences.
 
     Raises:
         SuiteError: settings are invalid, or a system failed; the others are shown before.
@@ -100,7 +95,7 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
 def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
     """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
 
-    Of the best and those that cannot be told from it, the one with the lowest price, then time, is chosen.
+    Of the best and those that cannot be distinguished from it, the one with the lowest price, then time, is chosen.
     """
     ranked = [row for row in rows if row.ranked and row.first.model != "random"]
     if not ranked:

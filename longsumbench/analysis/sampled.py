@@ -36,18 +36,12 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class AnalysisResult(ShownInNotebooks, ABC):
-    """The result of an analysis.
+    """The result of an analysis."""
 
-    Attributes:
-        analysis: name of the analysis and of its files.
-        dataset, sample: the dataset's name, and a description of the examples.
-        signature: how the numbers were computed.
-    """
-
-    analysis: ClassVar[str]
+    analysis: ClassVar[str]  # name of the analysis and of its files
     dataset: str
-    sample: str
-    signature: str
+    sample: str  # description of the examples
+    signature: str  # how the numbers were computed
 
     @property
     @abstractmethod
@@ -89,15 +83,10 @@ class AnalysisResult(ShownInNotebooks, ABC):
 
 @dataclass(frozen=True)
 class Outputs:
-    """The summaries of a finished run.
-
-    Attributes:
-        record: the run's record.
-        summaries: id → summary.
-    """
+    """The summaries of a finished run."""
 
     record: RunRecord
-    summaries: Mapping[str, str]
+    summaries: Mapping[str, str]  # id → summary
 
     @property
     def label(self) -> str:
@@ -107,23 +96,14 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Sampled examples of a split, read one by one.
-
-    Attributes:
-        dataset: name of the dataset.
-        fingerprint: fingerprint of the texts.
-        split: all examples of the split.
-        places: indices of the sampled examples, in the order of the split.
-        seed: seed of the sample.
-        runs: finished runs with a summary of each sampled example.
-    """
+    """Sampled examples of a split, read one by one."""
 
     dataset: str
-    fingerprint: str
-    split: Split
-    places: Sequence[int]
-    seed: int
-    runs: tuple[Outputs, ...] = ()
+    fingerprint: str  # fingerprint of the texts
+    split: Split  # all examples of the split
+    places: Sequence[int]  # indices of the sampled examples, in the order of the split
+    seed: int  # seed of the sample
+    runs: tuple[Outputs, ...] = ()  # finished runs with a summary of each sampled example
 
     def __len__(self) -> int:
         return len(self.places)
@@ -143,10 +123,7 @@ class Sampled:
     def signature(self, analysis: str, version: int, **parts: object) -> str:
         """Describe how an analysis of these examples was computed.
 
-        Args:
-            analysis: the analysis's name.
-            version: increases if the same texts give other numbers.
-            parts: settings that change the result, apart from the examples.
+        `version` increases if the same texts give other numbers; `parts` are the settings that change the result.
         """
         sample = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
         return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **sample}.items())])
@@ -157,11 +134,7 @@ def sample_dataset(
 ) -> Sampled:
     """Read a dataset and draw examples from `dataset.split`.
 
-    Args:
-        dataset: the dataset.
-        settings: size and seed of the sample.
-        run: finished runs, separated by commas: folders, ids, or unique prefixes of ids.
-        results: where ids are looked up.
+    `run` names finished runs, separated by commas: folders, ids, or unique prefixes of ids.
 
     Raises:
         UsageError: a run is unknown, has read other texts or has summarized another split.

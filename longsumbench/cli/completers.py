@@ -69,10 +69,6 @@ def _schemas() -> Iterator[tuple[str, type]]:
                 yield "model", registry.config_of(name)
 
 
-def _datasets() -> _Found:
-    return [*registry.corpora.targets(), *dataset_files()]
-
-
 def _config_names(group: str) -> _Found:
     return [path.stem for folder in (CONF, user_config_folder()) for path in (folder / group).glob("*.yaml")]
 
@@ -80,7 +76,7 @@ def _config_names(group: str) -> _Found:
 _GROUPS: dict[str, Callable[[], _Found]] = {
     "model": lambda: registry.systems.targets(),
     "model/recipe": lambda: _config_names("model/recipe"),
-    "dataset": _datasets,
+    "dataset": lambda: [*registry.corpora.targets(), *dataset_files()],
     "scale": lambda: _config_names("scale"),
     "experiment": lambda: _config_names("experiment"),
 }

@@ -184,11 +184,7 @@ def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:
-    """Parse a number with a unit: "30d", "20GB".
-
-    Raises:
-        UsageError: the text is something else.
-    """
+    """Parse a number with a unit: "30d", "20GB"."""
     if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
         form = f"a number followed by {', '.join(units)}, as in 30{[*units][-1]}"
         raise UsageError(f"{flag} {text}: write {form}")

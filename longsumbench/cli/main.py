@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -105,14 +104,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     for name in _FREE_WORDS:
         if hasattr(options, name):
             setattr(options, name, [*getattr(options, name), *extra])  # argparse stops at the first flag
-            _check_numbers(getattr(options, name))
     return options
-
-
-def _check_numbers(words: Sequence[str]) -> None:
-    """Refuse a number that is too long for Python to read."""
-    if long := next((word for word in words if re.search(r"\d{4000}", word)), None):
-        raise UsageError(f"'{long[:40]}…' contains a number of more than 4,000 digits")
 
 
 def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:

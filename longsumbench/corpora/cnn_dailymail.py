@@ -29,11 +29,7 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 
 def cnn_dailymail_example(row: Row) -> Example:
-    """Turn one row of the hub into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub into an Example."""
     article, highlights = fields.text_in(row, "article") or "", fields.text_in(row, "highlights") or ""
     sentences = (" ".join(line.split()) for line in highlights.split("\n"))
     return example_of(
@@ -46,14 +42,7 @@ def _stories_source(path: Path) -> Source | None:
 
     A list has one URL per line; its SHA-1 is the name of the story's file.
 
-    Args:
-        path: a folder with stories and lists, at any depth.
-
-    Returns:
-        None for a file, and for a folder that has only JSON lines.
-
-    Raises:
-        DataError: there are no stories or no lists, a story has two files, or a folder cannot be read.
+    The result is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None

@@ -17,11 +17,7 @@ _REVIEWS, _SUMMARIES = 8, 3
 
 
 def fewsum_example(row: Row) -> Example:
-    """Turn one group of reviews into an Example.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or a review is empty.
-    """
+    """Turn one group of reviews into an Example."""
     documents = tuple(
         plain_document(paragraphs_in(words_in(row, f"rev{number}")), f"review {number}")
         for number in range(1, _REVIEWS + 1)

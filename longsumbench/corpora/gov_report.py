@@ -28,19 +28,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import (
-    Corpus,
-    Document,
-    Entry,
-    Example,
-    Hub,
-    Read,
-    Row,
-    Section,
-    Sentences,
-    Source,
-    Thinned,
-)
+from longsumbench.core import Corpus, Document, Entry, Example, Hub, Read, Row, Section, Sentences, Source, Thinned
 from longsumbench.corpora.reading import fields, files
 from longsumbench.errors import DataError
 
@@ -53,21 +41,13 @@ _LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation par
 
 
 def gov_report_hub_example(row: Row) -> Example:
-    """Turn one row of the hub's copy into an Example. Each line is a paragraph.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub's copy into an Example. Each line is a paragraph."""
     report, summary = (fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary"))
     return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
-    """Turn one report of the release, or one row of the hub's copy, into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one report of the release, or one row of the hub's copy, into an Example."""
     if isinstance(row.get("report"), str):
         return gov_report_hub_example(row)
     if row.get("highlight") is None:
@@ -146,14 +126,7 @@ def _reports_source(path: Path) -> Source | None:
 
     They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
 
-    Args:
-        path: the folder with `crs`, `gao` and `split_ids`, or one that contains it as `gov-report`.
-
-    Returns:
-        None for a file, and for a folder that has only JSON lines.
-
-    Raises:
-        DataError: there are no lists, one is missing or there twice, or a folder cannot be read.
+    The result is None for a file, and for a folder that has only JSON lines.
     """
     if not path.is_dir():
         return None
@@ -188,10 +161,11 @@ def _report_entries(
 ) -> Iterator[Entry]:
     for split, pair in lists.items():
         empty = True
-        for listed, number, identity in filter(None, chain.from_iterable(zip_longest(*map(_listed_reports, pair)))):
+        names = ([(path, *entry) for entry in files.names_in_list(path)] for path in pair)
+        for listed, number, name in filter(None, chain.from_iterable(zip_longest(*names))):
             if split in full:
                 break
-            empty = False
+            empty, identity = False, name.decode("utf-8", "replace")
             report = root / listed.stem.partition("_")[0] / f"{identity}.json"
             if report in reports:
                 yield Entry(split, partial(_read_report, report, identity), report)
@@ -200,10 +174,6 @@ def _report_entries(
                 yield Entry(split, partial(fields.refuse_row, "the report is missing", problem), listed, number)
         if empty and split not in full:
             raise DataError("the lists of this split are empty", pair[0])
-
-
-def _listed_reports(path: Path) -> Iterator[tuple[Path, int, str]]:
-    return ((path, number, name.decode("utf-8", "replace")) for number, name in files.names_in_list(path))
 
 
 def _read_report(path: Path, identity: str) -> Read:

@@ -7,17 +7,13 @@
 Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
-from longsumbench.core import Corpus, Document, Example, Row, Section, Sentences
+from longsumbench.core import Corpus, Document, Example, Row, Sentences
 from longsumbench.corpora.reading import fields
 from longsumbench.sentences import split_sentences
 
 
 def jsonl_example(row: Row) -> Example:
-    """Turn one JSON object of the schema above into an Example.
-
-    Raises:
-        BadRow: a field is missing, given in both forms, or has the wrong type.
-    """
+    """Turn one JSON object of the schema above into an Example."""
     title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
     return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
 
@@ -25,20 +21,12 @@ def jsonl_example(row: Row) -> Example:
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
     if fields.given_field(row, "document", "documents") == "document":
         return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document") or "")),)
-    documents = tuple(map(_jsonl_document, fields.objects_in(row, "documents")))
+    documents = []
+    for item in fields.objects_in(row, "documents"):
+        sections = [fields.section_in(section, "name") for section in fields.objects_in(item, "sections")]
+        with_text = tuple(section for section in sections if section.paragraphs)
+        documents.append(Document(fields.optional_in(item, "source"), with_text))
     return tuple(document for document in documents if document.sections)
-
-
-def _jsonl_document(item: Row) -> Document:
-    sections = tuple(map(_jsonl_section, fields.objects_in(item, "sections")))
-    return Document(fields.text_in(item, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
-
-
-def _jsonl_section(item: Row) -> Section:
-    name = fields.text_in(item, "name", required=False) or None
-    if fields.given_field(item, "paragraphs", "text") == "text":
-        return Section(name, fields.paragraphs_in(fields.text_in(item, "text") or ""))
-    return Section(name, fields.listed_paragraphs(item, "paragraphs"))
 
 
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:

@@ -29,7 +29,7 @@ _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
 _HALF_NAME = re.compile(rf"({'|'.join(files.SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
-def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
+def _cluster(identity: str, cluster: str, summary: str, summary_at: str) -> Example:
     """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
     articles = map(_split_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
@@ -42,11 +42,7 @@ def _cluster(identity: str, cluster: str, summary: str, summary_at: str = "") ->
 
 
 def multi_news_example(row: Row) -> Example:
-    """Turn one row of the hub into an Example.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one row of the hub into an Example."""
     identity = id_in(row, "id")
     return _cluster(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
 
@@ -54,11 +50,7 @@ def multi_news_example(row: Row) -> Example:
 def _clusters_source(path: Path) -> Source | None:
     """Return the clusters of the release's files in a folder.
 
-    Returns:
-        None for a folder that has only JSON lines, and for a file of another kind.
-
-    Raises:
-        DataError: the folder has neither format, half of a split is missing, or a split has two files.
+    The result is None for a folder that has only JSON lines, and for a file of another kind.
     """
     if not path.is_dir():
         if path.is_file() and _HALF_NAME.fullmatch(path.name):

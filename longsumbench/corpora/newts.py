@@ -16,24 +16,17 @@ from longsumbench.sentences import split_summary
 
 
 def newts_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic.
-
-    Raises:
-        BadRow: a field is missing, empty or has the wrong type.
-    """
+    """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic."""
     assignment, story = id_in(row, "AssignmentId"), id_in(row, "docId")
     documents = (plain_document(paragraphs_in(words_in(row, "article")), story),)
-    topics = id_in(row, "tid1"), id_in(row, "tid2")
-    return tuple(
-        Example(
-            f"{assignment}-{topic}",
-            None,
+    examples = []
+    for number in (1, 2):
+        query, reference = (
             words_in(row, f"words{number}").rstrip(" ,"),
-            documents,
-            (split_summary(words_in(row, f"summary{number}")),),
+            split_summary(words_in(row, f"summary{number}")),
         )
-        for number, topic in enumerate(topics, start=1)
-    )
+        examples.append(Example(f"{assignment}-{id_in(row, f'tid{number}')}", None, query, documents, (reference,)))
+    return tuple(examples)
 
 
 CORPUS = Corpus(

@@ -20,11 +20,7 @@ BARE = "headings without text"  # its name in the record
 
 
 def openstax_example(row: Row) -> Thinned:
-    """Turn one chapter into an Example.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or no module has text.
-    """
+    """Turn one chapter into an Example."""
     modules = objects_in(row, "modules")
     pairs = [document_of(module, words_in(module, "title")) for module in modules]
     documents = tuple(document for document, _ in pairs if document.sections)

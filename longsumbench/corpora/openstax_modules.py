@@ -11,22 +11,17 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, words
 
 
 def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one chapter into Examples, one per module.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no module.
-    """
+    """Turn one chapter into Examples, one per module."""
     modules = objects_in(row, "modules")
     if not modules:
         raise BadRow("the field 'modules' is empty")
     chapter, name = id_in(row, "id"), words_in(row, "chapter")
-    return tuple(_module_example(chapter, name, module) for module in modules)
-
-
-def _module_example(chapter: str, name: str, module: Row) -> Thinned:
-    document, bare = document_of(module, name)
-    identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
-    return Thinned(Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare})
+    examples = []
+    for module in modules:
+        document, bare = document_of(module, name)
+        identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
+        examples.append(Thinned(Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare}))
+    return tuple(examples)
 
 
 CORPUS = Corpus(

@@ -15,11 +15,7 @@ from longsumbench.corpora.reading import fields
 
 
 def opinosis_example(row: Row) -> Example:
-    """Turn one topic into an Example. Its id is the topic.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or no sentence has words.
-    """
+    """Turn one topic into an Example. Its id is the topic."""
     topic = fields.id_in(row, "topic")
     sentences = fields.sentences_in(fields.list_in(row.get("sentences"), "sentences"), "sentences")
     if not sentences:

@@ -42,17 +42,11 @@ _KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *_ROWS))} or nothing"
 
 @dataclass(frozen=True)
 class Input:
-    """A text to summarize.
+    """A text to summarize."""
 
-    Attributes:
-        name: the file as typed, with the id of the row if it has rows.
-        example: its reference is empty.
-        words_left_out: the number of words of code, HTML and front matter that were removed.
-    """
-
-    name: str
-    example: Example
-    words_left_out: int = 0
+    name: str  # the file as typed, with the id of the row if it has rows
+    example: Example  # its reference is empty
+    words_left_out: int = 0  # the number of words of code, HTML and front matter that were removed
 
 
 class InputJob(NamedTuple):
@@ -116,7 +110,7 @@ def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
     """
     for file in files:
         if not is_of_rows(file):
-            yield InputJob(file, partial(_markdown if file.lower().endswith(_MARKDOWN) else _plain_text, file))
+            yield InputJob(file, partial(_file_input, file))
             continue
         if not Path(file).is_file():
             _read_file(file)  # raises the error
@@ -145,8 +139,9 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
     return Input(example.id, example, sum(item.words_left_out for item in inputs))
 
 
-def _plain_text(file: str) -> Input:
-    return plain_input(_text_in(file), file)
+def _file_input(file: str) -> Input:
+    read = _markdown_input if file.lower().endswith(_MARKDOWN) else plain_input
+    return read(_text_in(file), file)
 
 
 def plain_input(text: str, name: str) -> Input:
@@ -160,9 +155,9 @@ def plain_input(text: str, name: str) -> Input:
     return check_input(Input(_display_name(name), replace(example, documents=documents)))
 
 
-def _markdown(file: str) -> Input:
-    """Return a file of Markdown as one document; its only first-level heading, if it has just one, is the title."""
-    reading = MarkdownReader(_text_in(file))
+def _markdown_input(text: str, file: str) -> Input:
+    """Return Markdown as one document; its only first-level heading, if it has just one, is the title."""
+    reading = MarkdownReader(text)
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
     return check_input(Input(file, example, reading.words_left_out))
@@ -226,19 +221,14 @@ def _display_name(file: str) -> str:
 
 
 class MarkdownReader:
-    """Reads a document in Markdown (CommonMark, with tables) token by token.
-
-    Attributes:
-        sections: the sections with text.
-        titles: the first-level headings.
-        words_left_out: number of words of code, HTML and front matter.
-    """
+    """Reads a document in Markdown (CommonMark, with tables) token by token."""
 
     def __init__(self, text: str) -> None:
-        self.sections: list[Section] = []
-        self.titles: list[str] = []
+        self.sections: list[Section] = []  # those with text
+        self.titles: list[str] = []  # the first-level headings
         front = _FRONT_MATTER.match(text)
-        self.words_left_out = len(front[0].split()) - 2 if front else 0  # without the rules around it
+        # of code, HTML and front matter, without the rules around it
+        self.words_left_out = len(front[0].split()) - 2 if front else 0
         self._name: str | None = None
         self._paragraphs: list[Sentences] = []
         self._sentences: list[str] = []

@@ -21,11 +21,7 @@ _FIELD_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 
 def peer_reviews_example(row: Row) -> Example:
-    """Turn one paper's reviews into an Example. Reviews without text are left out; the others keep their numbers.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or no review has text.
-    """
+    """Turn one paper's reviews into an Example. Reviews without text are left out; the others keep their numbers."""
     documents = tuple(
         Document(f"review {number}", sections)
         for number, review in enumerate(objects_in(row, "reviews"), start=1)

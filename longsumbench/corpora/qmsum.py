@@ -39,18 +39,14 @@ _TURN_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def qmsum_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no question.
-    """
+    """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index."""
     meeting = id_in(row, "meeting_id")
     document, left_out = _meeting(row, meeting)
-    examples = [
-        Example(f"{meeting}-{kind}-{place}", None, words_in(item, "query"), (document,), (_answer(item),))
-        for kind in ("general", "specific")
-        for place, item in enumerate(objects_in(row, f"{kind}_query_list"))
-    ]
+    examples = []
+    for kind in ("general", "specific"):
+        for place, item in enumerate(objects_in(row, f"{kind}_query_list")):
+            query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer") or "")
+            examples.append(Example(f"{meeting}-{kind}-{place}", None, query, (document,), (answer,)))
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
     return tuple(Thinned(example, left_out) for example in examples)
@@ -59,30 +55,22 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
 def _meetings_source(path: Path) -> Source | None:
     """Return the meetings of the release's folders, one per file, in the order of their names.
 
-    Returns:
-        None for a path without such folders.
-
-    Raises:
-        DataError: a split has two folders.
+    The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
     folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))
     meetings = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
-    return local_source(path, [file for _, file in meetings], partial(_meeting_entries, meetings)) if meetings else None
+    if not meetings:
+        return None
 
+    def entries(full: set[str]) -> Iterator[Entry]:
+        return (Entry(split, partial(_read_meeting, file), file) for split, file in meetings if split not in full)
 
-def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
-    for split, file in meetings:
-        if split not in full:
-            yield Entry(split, partial(_read_meeting, file), file)
+    return local_source(path, [file for _, file in meetings], entries)
 
 
 def _read_meeting(file: Path) -> tuple[Thinned, ...]:
     return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
-
-
-def _answer(item: Row) -> Sentences:
-    return split_sentences(text_in(item, "answer") or "")
 
 
 def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:

@@ -29,14 +29,10 @@ _BEYOND, _CLONES, _EMPTY = (  # names in the record of what is left out
 
 
 def search2wiki_example(row: Row) -> Thinned:
-    """Turn one article and its search results into an Example without clones. The title is the search query.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
-    """
+    """Turn one article and its search results into an Example without clones. The title is the search query."""
     lead = Section(None, fields.listed_paragraphs(row, "lead", required=False))
-    sections = [lead, *map(_article_section, fields.objects_in(row, "sections", required=False))]
-    article = [tuple(section.sentences()) for section in sections]
+    sections = [fields.section_in(item, "title") for item in fields.objects_in(row, "sections", required=False)]
+    article = [tuple(section.sentences()) for section in (lead, *sections)]
     results = [_result(item) for item in fields.objects_in(row, "results")]
     if not any(article):
         raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
@@ -68,15 +64,7 @@ def _result(item: Row) -> Document:
     address, source = fields.optional_in(item, "url"), fields.optional_in(item, "source")
     if address and source:
         raise fields.BadRow("the fields 'url' and 'source' are both given; give one of them")
-    return Document(address or source, (_article_section(item),))
-
-
-def _article_section(item: Row) -> Section:
-    if fields.given_field(item, "paragraphs", "text") == "paragraphs":
-        text = fields.listed_paragraphs(item, "paragraphs")
-    else:
-        text = fields.paragraphs_in(fields.text_in(item, "text") or "")
-    return Section(fields.optional_in(item, "title"), text)
+    return Document(address or source, (fields.section_in(item, "title"),))
 
 
 CORPUS = Corpus(

@@ -10,16 +10,12 @@ reference. The first question asks for the plot of the whole story. The story is
 paragraphs. The note by Project Gutenberg above it ("Produced by …") stays.
 """
 
-from longsumbench.core import Corpus, Document, Example, Row
+from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.reading import fields
 
 
 def squality_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into Examples, one per question. An id joins the story's id and the question's number.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no question.
-    """
+    """Turn one story into Examples, one per question. An id joins the story's id and the question's number."""
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
         raise fields.BadRow(f"the field 'metadata' must be an object, not {fields.json_type(metadata)}")
@@ -28,15 +24,12 @@ def squality_example(row: Row) -> tuple[Example, ...]:
     questions = fields.objects_in(row, "questions")
     if not questions:
         raise fields.BadRow("the story has no question", f"'{story}'")
-    return tuple(_question_example(story, document, question) for question in questions)
-
-
-def _question_example(story: str, document: Document, question: Row) -> Example:
-    references = fields.references_in(
-        fields.text_in(item, "response_text") or "" for item in fields.objects_in(question, "responses")
-    )
-    identity = f"{story}-{fields.id_in(question, 'question_number')}"
-    return Example(identity, None, fields.words_in(question, "question_text"), (document,), references)
+    examples = []
+    for question in questions:
+        texts = (fields.text_in(item, "response_text") or "" for item in fields.objects_in(question, "responses"))
+        identity, query = fields.id_in(question, "question_number"), fields.words_in(question, "question_text")
+        examples.append(Example(f"{story}-{identity}", None, query, (document,), fields.references_in(texts)))
+    return tuple(examples)
 
 
 CORPUS = Corpus(

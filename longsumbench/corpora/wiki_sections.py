@@ -9,29 +9,21 @@ article's address, as the licence requires.
 
 from itertools import chain
 
-from longsumbench.core import Corpus, Document, Example, Row, Section
-from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, text_in
+from longsumbench.core import Corpus, Document, Example, Row
+from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, section_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
 
 def wiki_sections_example(row: Row) -> Example:
-    """Turn one article into an Example. All sentences of the lead form one reference.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or the lead is empty.
-    """
+    """Turn one article into an Example. All sentences of the lead form one reference."""
     identity = id_in(row, "id")
     lead = tuple(chain.from_iterable(listed_paragraphs(row, "lead")))
     if not lead:
         raise BadRow("the field 'lead' is empty")
-    sections = tuple(map(_wiki_section, objects_in(row, "sections")))
+    sections = (section_in(item, "title") for item in objects_in(row, "sections"))
     body = Document(_ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs))
     return Example(identity, text_in(row, "title") or None, None, (body,), (lead,))
-
-
-def _wiki_section(fields: Row) -> Section:
-    return Section(text_in(fields, "title", required=False) or None, listed_paragraphs(fields, "paragraphs"))
 
 
 CORPUS = Corpus(

@@ -31,11 +31,7 @@ _Paragraph = tuple[str | None, Sentences]  # source, text
 
 
 def wikisum_example(row: Row) -> Thinned:
-    """Turn one article into an Example without clones of its summary.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no summary or no paragraph.
-    """
+    """Turn one article into an Example without clones of its summary."""
     summary = _lead_summary(row)
     paragraphs = [paragraph for paragraph in _tagged_paragraphs(row) if paragraph[1]]
     if not paragraphs:

@@ -25,13 +25,7 @@ from longsumbench.leaderboards.comparability import (
     ranking_key,
 )
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.seed_groups import (
-    PairedScores,
-    ScoresOfRuns,
-    SeedGroup,
-    group_by_seed,
-    pair_scores,
-)
+from longsumbench.leaderboards.seed_groups import PairedScores, ScoresOfRuns, SeedGroup, group_by_seed, pair_scores
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import (
     approximate_randomization,

@@ -25,13 +25,7 @@ from longsumbench.leaderboards.comparability import (
     heading_of,
     numbers_shown,
 )
-from longsumbench.leaderboards.lengths import (
-    LengthCurves,
-    draw_lengths,
-    lengths_csv,
-    systems_at_lengths,
-    title_of,
-)
+from longsumbench.leaderboards.lengths import LengthCurves, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture

@@ -47,12 +47,8 @@ _NO_WARNING = re.compile(  # token ids, which are used; notes; values of samplin
 def card_decoding(name: str | None, setting: str, revision: str | None = None) -> Mapping[str, Any]:
     """Return the values of `decode.*` that a checkpoint's own generation settings have.
 
-    Settings that it lacks are absent. A warning names all others that change outputs, such as sampling.
-
-    Args:
-        name: the folder of the checkpoint, or its name on the hub; without one there are no values.
-        setting: the setting with this name, for messages ("model.checkpoint").
-        revision: of a name on the hub: branch, tag, commit or "refs/pr/N".
+    Settings that it lacks are absent. A warning names all others that change outputs, such as sampling. Arguments are
+    those of `model_folder`; without a name there are no values.
 
     Raises:
         UsageError: there is no such checkpoint.

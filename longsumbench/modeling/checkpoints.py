@@ -34,17 +34,11 @@ _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder
 
 
 class LoadedNetwork(NamedTuple):
-    """A network, and the differences between its weights and those in the files.
+    """A network, and the differences between its weights and those in the files."""
 
-    Attributes:
-        network: the network with the weights.
-        missing: the network's weights that the files lack or have in another shape.
-        unexpected: weights in the files that the network lacks.
-    """
-
-    network: Any
-    missing: frozenset[str]
-    unexpected: frozenset[str]
+    network: Any  # the network with the weights
+    missing: frozenset[str]  # the network's weights that the files lack or have in another shape
+    unexpected: frozenset[str]  # weights in the files that the network lacks
 
 
 @cache  # look up a model on the hub once
@@ -101,12 +95,7 @@ def checkpoint_identity(folder: Path) -> dict[str, Any]:
 
 
 def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
-    """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format.
-
-    Args:
-        name: the folder, or the name on the hub, as the user gave it.
-        folder: the folder that `model_folder` found.
-    """
+    """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format."""
     path = Path(name or "").expanduser()
     return {
         "checkpoint": path.resolve().name if path.is_dir() else name,
@@ -208,10 +197,7 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
     """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
 
-    Raises:
-        UsageError: there is no tokenizer, or the model type is unknown.
-        DataError: a file is damaged, or weights are missing.
-        EnvironmentProblem: the network does not fit into memory.
+    Errors are those of `read_tokenizer` and `load_network`.
     """
     from transformers import AutoModel
 
@@ -225,10 +211,6 @@ def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
 
 def check_complete(missing: Iterable[str], shown_as: str) -> None:
     """Check that a checkpoint has all weights of its network.
-
-    Args:
-        missing: names of weights that it lacks, or has in another shape.
-        shown_as: the checkpoint in messages.
 
     Raises:
         DataError: there are any.
@@ -376,12 +358,7 @@ def fetch_files(
 ) -> Path:
     """Fetch files of a model on the hub; return the local folder. Files that the model lacks are no error.
 
-    Args:
-        name: the model's name on the hub.
-        setting: the setting with this value, for messages ("model.checkpoint").
-        patterns: of files in the model's own folder.
-        revision: a branch, tag, commit or pull request ("refs/pr/3"); None: its main branch.
-        more: patterns of files in subfolders, too.
+    Arguments are those of `model_folder`; `patterns` are of files in the model's own folder.
 
     Raises:
         UsageError: the hub has no such model or revision.

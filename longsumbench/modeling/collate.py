@@ -63,8 +63,7 @@ def stored_rows(
 class UnitCollator:
     """Collates rows of units; pads to the maxima of the batch, `input_ids` with `pad_token_id`.
 
-    Attributes:
-        matrices: columns of rows with a number for each unit in each of some lines, which are collated if they exist.
+    Columns of `matrices` have a number for each unit in each of some lines. They are collated if they exist.
     """
 
     matrices: ClassVar[tuple[str, ...]] = ()

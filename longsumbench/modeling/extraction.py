@@ -22,27 +22,18 @@ from longsumbench.sentences import sentence_key
 
 @dataclass(frozen=True)
 class ScoredSpans:
-    """Scores of parts of a source.
+    """Scores of parts of a source."""
 
-    Attributes:
-        spans: (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the
-            source.
-        scores: one for each span, finite; higher is better.
-        truncation: what was cut from the source before it was scored; None if nothing was.
-    """
-
+    # (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the source
     spans: Sequence[tuple[int, int]]
-    scores: Scores
-    truncation: Truncation | None = None
+    scores: Scores  # one for each span, finite; higher is better
+    truncation: Truncation | None = None  # what was cut from the source before it was scored; None if nothing was
 
 
 def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
     """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
 
-    Args:
-        spans: (first, last + 1) of each part of the source, in any order.
-        weights: [spans, steps].
-        truncation: what was cut from the source.
+    `spans` are in any order; `weights` is [spans, steps].
     """
     order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
     means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
@@ -116,11 +107,7 @@ def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) 
 def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
     """Return the number of words of an extract.
 
-    Args:
-        length: "train", "reference" or a number, the value of `setting`.
-        example: gives the reference.
-        mean: the mean length of the training targets; None if it is unknown.
-        setting: for the message.
+    `mean` is the mean length of the training targets; None if it is unknown.
 
     Raises:
         UsageError: the mean is needed, and unknown.
@@ -146,15 +133,7 @@ def extracts(
     decoding: Decoding,
     with_evidence: bool,
 ) -> Iterator[Summary]:
-    """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied.
-
-    Args:
-        examples: a batch.
-        scored: the scores of each.
-        mean: the mean length of the training targets in words; None if it is unknown.
-        decoding: the settings.
-        with_evidence: False for summaries without evidence.
-    """
+    """Yield the extract of every example; the evidence is the scores, and how many words of a span were copied."""
     for example, scores in zip(examples, scored, strict=True):
         length = extract_length(decoding.extract_length, example, mean)
         selected = chosen_sentences(example, scores, length, decoding.redundancy)

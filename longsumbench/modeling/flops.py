@@ -34,23 +34,14 @@ _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that i
 
 
 class ForwardCount(NamedTuple):
-    """One pass of encoder and decoder over an example.
+    """One pass of encoder and decoder over an example."""
 
-    Attributes:
-        parameters: of the network.
-        flops: two for every multiply-add of a matrix product.
-        source_tokens: tokens of all units.
-        target_tokens: tokens of the target.
-        saved_bytes: kept in training for the backward pass, in float32.
-        decoder_layers: number of layers that write a token one after the other.
-    """
-
-    parameters: int
-    flops: int
-    source_tokens: int
+    parameters: int  # of the network
+    flops: int  # two for every multiply-add of a matrix product
+    source_tokens: int  # tokens of all units
     target_tokens: int
-    saved_bytes: int
-    decoder_layers: int
+    saved_bytes: int  # kept in training for the backward pass, in float32
+    decoder_layers: int  # number of layers that write a token one after the other
 
 
 def count_forward(
@@ -60,12 +51,7 @@ def count_forward(
 
     The text has paragraphs of 100 words and sections of 1,000; with several documents, every section is a document. One
     word is one token. The settings `rank` and `graph` have no effect: they cost little, and can need other models.
-
-    Args:
-        settings: the system's (`config.model`). Weights are random, also if `init` names a checkpoint.
-        source_words: of the text; the system cuts it at its limits.
-        target_words: of the summary.
-        multi_document: True if the dataset has several documents per example.
+    Weights are random, also if `init` names a checkpoint. The system cuts the text at its limits.
     """
     system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
     reader = system.reader
@@ -126,15 +112,10 @@ def _part_sizes(total: int, longest: int) -> Iterator[int]:
 
 @dataclass
 class PassCost:
-    """The cost of what runs inside `counting`.
+    """The cost of what runs inside `counting`."""
 
-    Attributes:
-        flops: two for every multiply-add of a matrix product.
-        saved_bytes: of the tensors that are kept for the backward pass, weights included.
-    """
-
-    flops: int = 0
-    saved_bytes: int = 0
+    flops: int = 0  # two for every multiply-add of a matrix product
+    saved_bytes: int = 0  # of the tensors that are kept for the backward pass, weights included
 
 
 @contextmanager
@@ -208,12 +189,8 @@ class _ShapesOfFloats(TorchDispatchMode):  # type: ignore[no-untyped-call]
             shaped = func(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
         if makes and not shaped.is_floating_point():
             return func(*args, **kwargs)
-        viewed = args[0] if _is_view(func) else None
+        viewed = args[0] if any(returned.alias_info is not None for returned in func._schema.returns) else None
         return tree_map(lambda value: _as_zeros(value, viewed), shaped)
-
-
-def _is_view(func: Any) -> bool:
-    return any(returned.alias_info is not None for returned in func._schema.returns)
 
 
 def _without_masks(indices: Any) -> Iterator[Tensor | None]:

@@ -23,20 +23,13 @@ TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A decoded summary, from which evidence is computed.
+    """A decoded summary, from which evidence is computed."""
 
-    Attributes:
-        example: the source.
-        units: what was read.
-        ids: the tokens, without start and end.
-        complete: True if the end token was written.
-        reference: the tokens of the first reference under `decode.reference_evidence`, else None.
-    """
-
-    example: Example
-    units: Units
-    ids: Sequence[int]
-    complete: bool = True
+    example: Example  # the source
+    units: Units  # what was read
+    ids: Sequence[int]  # the tokens, without start and end
+    complete: bool = True  # True if the end token was written
+    # the tokens of the first reference under `decode.reference_evidence`, else None
     reference: Sequence[int] | None = None
 
 
@@ -116,10 +109,7 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
     def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
         """Find the n-grams of every source.
 
-        Args:
-            size: of the n-grams, in tokens.
-            ids: [B, U, L] or [B, L].
-            mask: True where a token is real, in the shape of `ids`.
+        `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
         super().__init__(size, ids[:, :0].reshape(len(ids), 0))
         length = ids.shape[-1]

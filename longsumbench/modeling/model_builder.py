@@ -17,14 +17,9 @@ _FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "t
 
 
 class ModelBuilder:
-    """Makes models of a class of transformers from a system's settings.
+    """Makes models of a class of transformers from a system's settings."""
 
-    Attributes:
-        Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
-        config: the system's settings.
-    """
-
-    Model: Any
+    Model: Any  # a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L]
     config: NeuralConfig
 
     def __init__(self, config: NeuralConfig, model_class: type[PreTrainedModel]) -> None:

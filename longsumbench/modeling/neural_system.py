@@ -35,14 +35,9 @@ _REPORT = "fit.json"  # of a stage "checkpoint", written last
 class NeuralSystem(core.System):
     """A system made of a unit reader and a model. A subclass names both, and may add `evidence`.
 
-    Attributes:
-        Reader, Model, Builder: their classes, and the one that makes the model.
-        reader, builder: made from the settings.
-        model: set by `fit` and `load`.
-        checkpoint: the folder of tokenizer and model; set by `fit`.
-        state: "multi_document": True if the training texts have several documents each; "queried": the version of
-            queries, if the training texts have any; "target_words": the mean length of a training target;
-            "trained_only": the part of the model that was trained, if not all of it. Set by `fit`.
+    `fit` sets the `state`: "multi_document": True if the training texts have several documents each; "queried": the
+    version of queries, if the training texts have any; "target_words": the mean length of a training target;
+    "trained_only": the part of the model that was trained, if not all of it.
     """
 
     capabilities = core.Capabilities(shares_work=True)
@@ -54,9 +49,9 @@ class NeuralSystem(core.System):
     }
     Reader: ClassVar[type[UnitReader]]
     Model: ClassVar[Any]  # a class of models of transformers
-    Builder: ClassVar[type[ModelBuilder]] = ModelBuilder
-    model: PreTrainedModel
-    checkpoint: Path
+    Builder: ClassVar[type[ModelBuilder]] = ModelBuilder  # makes the model
+    model: PreTrainedModel  # set by `fit` and `load`
+    checkpoint: Path  # the folder of tokenizer and model; set by `fit`
 
     def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)

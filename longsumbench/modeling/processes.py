@@ -34,20 +34,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Launch:
-    """The processes of one command.
-
-    Attributes:
-        rank, size, local_rank, local_size: as torchrun names them; local: on this machine.
-        together: True while all processes run the same code.
-        failed_in_all: True if the first process failed where the others waited for it.
-    """
+    """The processes of one command, with numbers as torchrun names them."""
 
     rank: int = 0
     size: int = 1
-    local_rank: int = 0
+    local_rank: int = 0  # on this machine
     local_size: int = 1
-    together: bool = False
-    failed_in_all: bool = False
+    together: bool = False  # True while all processes run the same code
+    failed_in_all: bool = False  # True if the first process failed where the others waited for it
 
     def connect(self) -> None:
         """Connect the processes, unless they are.
@@ -141,8 +135,7 @@ def process_index() -> int:
 def first_process(work: Callable[[Path], None]) -> Iterator[bool]:
     """Yield True in the first process. The others take part in the runs that it shares, then yield False.
 
-    Args:
-        work: what the others do for a run, given its folder.
+    `work` is what the others do for a run, given its folder.
 
     Raises:
         EnvironmentProblem: the processes cannot meet.
@@ -179,10 +172,6 @@ def _take_part(launch: _Launch, work: Callable[[Path], None]) -> None:
 @contextmanager
 def share_run(folder: Path, device: str) -> Iterator[None]:
     """Let the other processes take part in a run; the first process calls this.
-
-    Args:
-        folder: the folder of the run.
-        device: "auto", "cpu" or "cuda".
 
     Raises:
         UsageError: torchrun started more processes than there are GPUs.
@@ -242,8 +231,7 @@ def first_process_first() -> Iterator[None]:
 def build_together(build: Build) -> Iterator[None]:
     """Let the other processes take part when the first one builds a stage inside; they then find it finished.
 
-    Args:
-        build: fills the folder of the stage. It calls `announce_build` first.
+    `build` calls `announce_build` first.
     """
     while process_index() and (folder := from_first_process()):
         build(Path(folder))

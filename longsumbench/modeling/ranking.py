@@ -31,10 +31,8 @@ def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> core.Score
     """Score paragraphs by the cosine of their tf-idf vectors with the title's (Hierarchical Transformer, Eq. 25).
 
     Word weights are those of `tfidf` over the paragraphs without the title. A title word in no paragraph weighs
-    nothing: it would divide every score by the same number.
-
-    Returns:
-        Shape [paragraphs], each 0–1; a text without words, or with words of weight 0 only, scores 0.
+    nothing: it would divide every score by the same number. Scores are 0–1; a text without words, or with words of
+    weight 0 only, scores 0.
 
     Raises:
         UsageError: the title is None.
@@ -46,10 +44,8 @@ def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> core.Score
 def title_similarity(title: str | None, paragraphs: Sequence[str]) -> core.Scores:
     """Score paragraphs by the cosine of their word counts with the title's; all words have equal weight.
 
-    Unlike tf-idf, a score depends on no other paragraph, and words that are in every paragraph count.
-
-    Returns:
-        Shape [paragraphs], each 0–1; a text without words scores 0.
+    Unlike tf-idf, a score depends on no other paragraph, and words that are in every paragraph count. Scores are 0–1; a
+    text without words scores 0.
 
     Raises:
         UsageError: the title is None.
@@ -68,14 +64,8 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     The scores p solve p = d · Mᵀp + (1 − d) / n, where M is `similarities` with rows divided by their sums, without a
     threshold. Power iteration from equal scores stops when a step changes them by at most `_TOLERANCE` in total. The
     error is then at most d / (1 − d) times that; scores are rounded to `_DIGITS`. M is never formed: time and memory
-    grow with the words, not with the pairs of paragraphs.
-
-    Args:
-        paragraphs: the texts.
-        damping: d, 0 ≤ d < 1; 0 gives equal scores.
-
-    Returns:
-        Shape [paragraphs], positive, with sum 1 up to rounding.
+    grow with the words, not with the pairs of paragraphs. The damping d is from 0 to below 1; 0 gives equal scores.
+    Scores are positive, with sum 1 up to rounding.
 
     Raises:
         UsageError: the damping is not from 0 to below 1.
@@ -105,8 +95,7 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
 def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
     """Return the cosines of the paragraphs' `tfidf` vectors.
 
-    Returns:
-        Shape [paragraphs, paragraphs], symmetric, each 0–1. The diagonal is 1, also for a zero vector.
+    The matrix is symmetric, each value 0–1. The diagonal is 1, also for a zero vector.
     """
     vectors = _normalized_tfidf(paragraphs)
     cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)  # rounding errors can exceed 1
@@ -119,9 +108,7 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
 
     A word's weight is N_w · ln(N_d / N_dw): N_w its count in the paragraph, N_d the number of paragraphs, N_dw the
     number of paragraphs with the word. Words are lower-cased, without a stop list. A word in all paragraphs weighs 0.
-
-    Returns:
-        A sparse matrix [paragraphs, words], the words in alphabetical order; only weights above 0 are stored.
+    The matrix is sparse: [paragraphs, words], the words in alphabetical order; only weights above 0 are stored.
     """
     counts = _count_words(paragraphs)
     return _weighted(counts, among=counts)
@@ -204,11 +191,7 @@ def find_ranker(
 def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], setting: str) -> core.Scores:
     """Return the scores of an example's texts.
 
-    Args:
-        ranker: scores the texts.
-        example: gives the topic.
-        texts: the texts to score.
-        setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
+    `setting` is the one that chose the ranker, for messages ("model.rank=tfidf").
 
     Raises:
         UsageError: the ranker needs a title or a query, and the example has neither.
@@ -226,17 +209,12 @@ def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], s
 class Ranking:
     """The order of an example's texts by the setting `rank`; with "none", the order of the source.
 
-    A learned ranker is fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
-
-    Attributes:
-        name: "none", or a registered ranker.
-        ranker_settings: returns the settings of a learned ranker.
-        ranker: set by `prepare` and `load`; a plain one by its first use.
+    A learned ranker is fitted by `prepare`, with `ranker_settings`, and saved in the checkpoint's folder `ranker/`.
     """
 
     def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
-        self.name, self.ranker_settings = name, ranker_settings
-        self.ranker: core.Ranker | None = None
+        self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
+        self.ranker: core.Ranker | None = None  # set by `prepare` and `load`; a plain one by its first use
 
     @property
     def learned(self) -> core.LearnedRanker | None:

@@ -63,10 +63,8 @@ _WORD_DECODER = decoders.Sequence(
 def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = "trained") -> PreTrainedTokenizerFast:
     """Train a tokenizer on sources and references.
 
-    Args:
-        train: the training split, or a sample of it.
-        vocabulary_size: number of entries with the four special ones; exact for "words", else an upper bound.
-        kind: "trained" (byte-level BPE: lossless, no unknown words) or "words".
+    "trained" is byte-level BPE, which is lossless and has no unknown words. The vocabulary size includes the four
+    special entries; it is exact for "words", else an upper bound.
 
     Raises:
         UsageError: the texts have fewer different words than `vocabulary_size`.

@@ -37,27 +37,19 @@ _COLUMNS = {
 class UnitReader(ABC):
     """One way to read examples. A subclass defines `units`; settings with `decides="units"` decide them.
 
-    Attributes:
-        Collator: rows → a batch.
-        config: the system's settings.
-        version: the system's version.
-        ranking: the order by the setting `rank`, for readers that use it.
-        tokenizer: set by the system's `prepare` and `load`, as the next two.
-        multi_document: True if the training texts have several documents each.
-        queries_version: the version of queries; None if the training texts have no queries.
-        columns: name → feature of a further column of the rows, which units have in their `columns`.
+    The system's `prepare` and `load` set the tokenizer, `multi_document` and `queries_version`.
     """
 
-    Collator: ClassVar[type[UnitCollator]] = UnitCollator
+    Collator: ClassVar[type[UnitCollator]] = UnitCollator  # rows → a batch
     config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
     def __init__(self, config: NeuralConfig, version: int = 1) -> None:
-        self.config, self.version = config, version
-        self.multi_document = False
-        self.queries_version: int | None = None
-        self.columns: dict[str, Any] = {}
-        self.ranking = Ranking(config.rank, config.ranker_settings)
+        self.config, self.version = config, version  # the system's
+        self.multi_document = False  # True if the training texts have several documents each
+        self.queries_version: int | None = None  # None if the training texts have no queries
+        self.columns: dict[str, Any] = {}  # name → feature of a further column, which units have in their `columns`
+        self.ranking = Ranking(config.rank, config.ranker_settings)  # for readers that use it
 
     @abstractmethod
     def units(self, example: Example) -> Units:
@@ -118,11 +110,7 @@ class UnitReader(ABC):
     def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units".
 
-        Args:
-            split: the split.
-            examples: how many.
-            stages: the cache.
-            with_labels: True to add the columns of a model that has more targets than the summary.
+        `with_labels` adds the columns of a model that has more targets than the summary.
         """
         inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
         indices = track(range(examples), f"tokenizing {split.name}", examples)

@@ -17,15 +17,10 @@ QUERIES_VERSION = 1  # rises when units with queries change
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
-    """A tokenized sentence.
+    """A tokenized sentence."""
 
-    Attributes:
-        ids: its tokens, without special ones.
-        words: the number of its whitespace-separated words.
-    """
-
-    ids: Sequence[int]
-    words: int
+    ids: Sequence[int]  # its tokens, without special ones
+    words: int  # the number of its whitespace-separated words
 
     def head(self, length: int) -> "EncodedSentence":
         """Return the first `length` tokens, with the number of whole words in them.
@@ -47,38 +42,26 @@ class EncodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The units of one example, and the ledger of what they leave out.
+    """The units of one example, and the ledger of what they leave out."""
 
-    Attributes:
-        ids: a list of token ids per unit; empty for an absent unit.
-        documents: unit → index of its document (that of its first token, for a unit that joins several).
-        words: unit → number of whole words in it.
-        truncation: the example's ledger: the size of the input, and what no unit contains.
-        query_length: number of query tokens at the start of every unit with text; not counted in `words`.
-        columns: further values of the example's row, such as a graph between the units.
-        spans: unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has
-            none; empty where a unit is no such span.
-    """
-
-    ids: tuple[list[int], ...]
-    documents: tuple[int, ...]
-    words: tuple[int, ...]
-    truncation: Truncation
-    query_length: int = 0
+    ids: tuple[list[int], ...]  # a list of token ids per unit; empty for an absent unit
+    documents: tuple[int, ...]  # unit → index of its document (that of its first token, for a unit that joins several)
+    words: tuple[int, ...]  # unit → number of whole words in it
+    truncation: Truncation  # the example's ledger: the size of the input, and what no unit contains
+    query_length: int = 0  # number of query tokens at the start of every unit with text; not counted in `words`
+    # further values of the example's row, such as a graph between the units
     columns: Mapping[str, Any] = field(default_factory=dict)
+    # unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has none; empty
+    # where a unit is no such span
     spans: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, which starts every unit of an example.
+    """A query, which starts every unit of an example."""
 
-    Attributes:
-        text: the query as given.
-        head: its first tokens, at most half of a unit's length; the other half is for the text.
-    """
-
-    text: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+    text: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))  # the query as given
+    # its first tokens, at most half of a unit's length; the other half is for the text
     head: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
 
     @classmethod
@@ -88,6 +71,15 @@ class Query:
 
     def __len__(self) -> int:
         return len(self.head.ids)
+
+
+def first_tokens(sentences: Iterable[EncodedSentence], length: int) -> list[EncodedSentence]:
+    """Return the first `length` tokens of sentences."""
+    heads = []
+    for sentence in sentences:
+        heads.append(sentence.head(length))
+        length -= len(heads[-1].ids)
+    return heads
 
 
 def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
@@ -138,12 +130,8 @@ def join_units(units: Units, input_length: int) -> Units:
     """
     if not units.ids:
         return units
-    joined: list[int] = []
-    words = 0
-    for ids, unit_words in zip(units.ids, units.words, strict=True):
-        head = EncodedSentence(ids, unit_words).head(input_length - len(joined))
-        joined.extend(head.ids)
-        words += head.words
+    head = join_sentences(first_tokens(map(EncodedSentence, units.ids, units.words), input_length))
+    joined, words = list(head.ids), head.words
     left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
     ledger = units.truncation
     cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts
@@ -210,17 +198,11 @@ def pack_sentences(sentences: Sequence[EncodedSentence], length: int) -> Iterato
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A text that is ranked and read as one: a paragraph, a section, or a few sentences.
+    """A text that is ranked and read as one: a paragraph, a section, or a few sentences."""
 
-    Attributes:
-        place: its document, and its number in that document.
-        sentences: its text.
-        span: its sentences, first and last + 1, as indices of all sentences of the example.
-    """
-
-    place: tuple[int, int]
-    sentences: Sentences
-    span: tuple[int, int]
+    place: tuple[int, int]  # its document, and its number in that document
+    sentences: Sentences  # its text
+    span: tuple[int, int]  # its sentences, first and last + 1, as indices of all sentences of the example
 
     @property
     def text(self) -> str:
@@ -250,19 +232,12 @@ def join_sentences(sentences: Sequence[EncodedSentence]) -> EncodedSentence:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the input.
+    """Limits of the input."""
 
-    Attributes:
-        num_paragraphs: maximum number of paragraphs; None: as many as fit.
-        paragraph_length: maximum tokens of a paragraph.
-        input_length: maximum tokens of all, the title included.
-        reserved: tokens of `input_length` reserved before each paragraph.
-    """
-
-    num_paragraphs: int | None
-    paragraph_length: int
-    input_length: int
-    reserved: int = 0
+    num_paragraphs: int | None  # maximum number of paragraphs; None: as many as fit
+    paragraph_length: int  # maximum tokens of a paragraph
+    input_length: int  # maximum tokens of all, the title included
+    reserved: int = 0  # tokens of `input_length` reserved before each paragraph
 
 
 def best_paragraphs(
@@ -272,12 +247,6 @@ def best_paragraphs(
 
     A paragraph without tokens stays as an empty unit, so that the ranks of the others stay; empty units at the end are
     left out. The ledger counts the title as text.
-
-    Args:
-        title: the first unit.
-        ranked: the paragraphs, the best first.
-        documents: the document of each paragraph.
-        limits: the limits of the input.
     """
     first = title or EncodedSentence([], 0)
     best = ranked[: limits.num_paragraphs]

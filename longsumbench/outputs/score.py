@@ -204,13 +204,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     }
     rows = Scored(scored.per_example, scored.empty_references, scored.empty_predictions)
     return Report(
-        scored.scores,
-        rows,
-        rouge.scoring.mode,
-        scored.signature,
-        (*warnings, *about_outputs),
-        left_out,
-        scored.outputs,
+        scored.scores, rows, rouge.scoring.mode, scored.signature, (*warnings, *about_outputs), left_out, scored.outputs
     )
 
 

@@ -34,9 +34,6 @@ def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
     """Return the colour, line and marker of each line of a picture, as keywords of `Axes.plot`.
 
     A model's first line looks the same in every picture. Its other lines have the same colour. The oracle is grey.
-
-    Args:
-        models: the model of each line.
     """
     styles = []
     for number, model in enumerate(models):
@@ -135,19 +132,12 @@ def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, 
 
 
 class LineLabel(NamedTuple):
-    """The label of a line.
+    """The label of a line."""
 
-    Attributes:
-        text: the label.
-        height: its preferred height, in the unit of the vertical axis.
-        colour: the colour of the line.
-        end: the place where the line ends; None if that is not in the plot.
-    """
-
-    text: str
-    height: float
-    colour: str
-    end: float | None
+    text: str  # the label
+    height: float  # its preferred height, in the unit of the vertical axis
+    colour: str  # the colour of the line
+    end: float | None  # the place where the line ends; None if that is not in the plot
 
 
 def draw_panels(
@@ -159,12 +149,7 @@ def draw_panels(
 ) -> dict[str, bytes]:
     """Draw plots side by side, with one vertical axis; return "png" and "svg" → bytes.
 
-    Args:
-        title: what the picture shows, above the plots.
-        notes: paragraphs below them.
-        num_plots: number of plots.
-        draw: draws their content.
-        labels: of the lines, at the right of the last plot.
+    The labels of the lines are at the right of the last plot; the notes are below.
     """
     heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
     label_width = _LABEL_WIDTH if num_plots > 1 else 2 * _LABEL_WIDTH
@@ -234,10 +219,7 @@ def draw_series(
 def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
     """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
 
-    Args:
-        heights: preferred positions of their middles.
-        sizes: heights of the labels.
-        top: upper limit, exceeded only if there is no room below.
+    `heights` are the preferred middles; `top` is exceeded only if there is no room below.
     """
     order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
     placed = list(heights)

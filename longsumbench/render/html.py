@@ -22,11 +22,7 @@ _STYLE = static_text("page.css")
 def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "") -> str:
     """Return a whole page.
 
-    Args:
-        title: text.
-        parts: HTML of the body.
-        style: CSS in addition to the common one.
-        head: HTML of additional elements of the head.
+    `parts` and `head` are HTML; `style` is CSS in addition to the common one.
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -46,12 +42,8 @@ def html_table(
 ) -> str:
     """Return a table, which scrolls if it is wider than the page.
 
-    Args:
-        names: names of the columns.
-        align: "l" or "r" for each column.
-        rows: cells, as text; `Stressed` cells are bold, `Tied` cells are marked.
-        groups: a heading over each column; neighbours with the same one share it. Empty: none.
-        classes: text of a cell → its CSS class.
+    `Stressed` cells are bold, `Tied` cells are marked. `groups` has a heading over each column; neighbours with the
+    same one share it. `classes` has the CSS class of a cell by its text.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
     over = "".join(f'<th colspan="{len(list(of))}">{escape(name)}</th>' for name, of in groupby(groups))
@@ -100,13 +92,7 @@ def html_picture(alt: str, content: bytes, caption: str = "") -> str:
 
 
 def html_block(block: Block, classes: Mapping[str, str] = MappingProxyType({}), picture: str = "") -> list[str]:
-    """Return the HTML of a table with its heading, notes and footnotes, and a picture above it.
-
-    Args:
-        block: the table.
-        classes: text of a cell → its CSS class.
-        picture: HTML.
-    """
+    """Return the HTML of a table with its heading, notes and footnotes, and a picture above it."""
     above = [f"<h2>{escape(block.heading)}</h2>"] if block.heading else []
     names = [on_one_line(name) for name in block.columns]
     table = [html_table(names, block.align, block.rows, block.groups, classes)] if block.rows else []

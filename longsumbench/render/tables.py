@@ -84,29 +84,19 @@ _TERMINAL_MARKS, _MARKDOWN_MARKS = _Marks("*", "", TIED), _Marks("**", "**", f" 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows under a heading.
+    """Rows under a heading."""
 
-    Attributes:
-        heading: empty if the rows continue the block before.
-        notes: lines between heading and rows.
-        columns: names; line breaks are used on the terminal only.
-        align: "l" or "r" for each column. On the terminal, cells of "l" are broken where room is scarce.
-        rows: cells; as many as columns.
-        groups: a heading over each column in LaTeX; neighbours with the same one share it. Empty: none.
-        optional: columns that the terminal leaves out where room is scarce, the least important first.
-        tied: the meaning of `TIED`.
-        footnotes: lines below the rows.
-    """
-
-    heading: str
-    notes: tuple[str, ...]
-    columns: tuple[str, ...]
-    align: str
-    rows: Sequence[Sequence[str]]
+    heading: str  # empty if the rows continue the block before
+    notes: tuple[str, ...]  # lines between heading and rows
+    columns: tuple[str, ...]  # names; line breaks are used on the terminal only
+    align: str  # "l" or "r" for each column. On the terminal, cells of "l" are broken where room is scarce.
+    rows: Sequence[Sequence[str]]  # cells; as many as columns
+    # a heading over each column in LaTeX; neighbours with the same one share it. Empty: none.
     groups: tuple[str, ...] = ()
+    # columns that the terminal leaves out where room is scarce, the least important first
     optional: tuple[str, ...] = ()
-    tied: str = "not distinguishable from it"
-    footnotes: tuple[str, ...] = ()
+    tied: str = "not distinguishable from it"  # the meaning of `TIED`
+    footnotes: tuple[str, ...] = ()  # lines below the rows
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""

@@ -2,20 +2,7 @@
 
 from dataclasses import dataclass
 
-from longsumbench.core import (
-    BatchSize,
-    Count,
-    Fraction,
-    FractionBelowOne,
-    RankedUnit,
-    RankerName,
-    RankerSettings,
-    RankerVocabulary,
-    SummaryWords,
-    Text,
-    Width,
-    setting,
-)
+from longsumbench import core
 
 _PAPER = "Hierarchical Transformer §4"
 
@@ -24,59 +11,65 @@ _PAPER = "Hierarchical Transformer §4"
 class LeadConfig:
     """The first words of the source."""
 
-    name: Text = setting("lead", "name of the system")
-    length: SummaryWords = setting(
+    name: core.Text = core.setting("lead", "name of the system")
+    length: core.SummaryWords = core.setting(
         "train",
         "length of the extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
     )
-    title: bool = setting(False, "begin with the title", source=_PAPER)
-    rank: RankerName = setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
+    title: bool = core.setting(False, "begin with the title", source=_PAPER)
+    rank: core.RankerName = core.setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
 
-    def ranker_settings(self) -> RankerSettings:
+    def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker: its defaults."""
-        return RankerSettings()
+        return core.RankerSettings()
 
 
 @dataclass
 class RandomConfig:
     """Sentences drawn at random from the whole source."""
 
-    name: Text = setting("random", "name of the system")
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
+    name: core.Text = core.setting("random", "name of the system")
+    length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
 
 
 @dataclass
 class LexRankConfig:
     """The paragraphs most similar to all others, best first."""
 
-    name: Text = setting("lexrank", "name of the system")
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
-    damping: FractionBelowOne = setting(0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004")
+    name: core.Text = core.setting("lexrank", "name of the system")
+    length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
+    damping: core.FractionBelowOne = core.setting(
+        0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004"
+    )
 
 
 @dataclass
 class RankedExtractConfig:
     """The sentences or paragraphs that a ranker scores highest."""
 
-    name: Text = setting("ranker", "name of the system")
-    rank: RankerName = setting("lexrank", "the ranker (longsumbench list rankers); none: the order of the source")
-    unit: RankedUnit = setting("sentence", "sentence | paragraph | section: what is scored and copied")
-    length: SummaryWords = setting("train", "length of the extract, as for lead", "words")
-    redundancy: Fraction = setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
-    ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER)
-    ranker_steps: Count = setting(5_000, "length of the LSTM ranker's training", "optimizer steps")
-    ranker_batch_size: BatchSize = setting(8, "batch size of the LSTM ranker", "titles")
-    vocabulary_size: RankerVocabulary = setting(32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER)
+    name: core.Text = core.setting("ranker", "name of the system")
+    rank: core.RankerName = core.setting(
+        "lexrank", "the ranker (longsumbench list rankers); none: the order of the source"
+    )
+    unit: core.RankedUnit = core.setting("sentence", "sentence | paragraph | section: what is scored and copied")
+    length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
+    redundancy: core.Fraction = core.setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
+    ranker_dimension: core.Width = core.setting(256, "width of the LSTM ranker", source=_PAPER)
+    ranker_steps: core.Count = core.setting(5_000, "length of the LSTM ranker's training", "optimizer steps")
+    ranker_batch_size: core.BatchSize = core.setting(8, "batch size of the LSTM ranker", "titles")
+    vocabulary_size: core.RankerVocabulary = core.setting(
+        32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER
+    )
 
-    def ranker_settings(self) -> RankerSettings:
+    def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker."""
         sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
-        return RankerSettings(*sizes, self.vocabulary_size, self.unit)
+        return core.RankerSettings(*sizes, self.vocabulary_size, self.unit)
 
 
 @dataclass
 class OracleConfig:
     """The sentences that a greedy search finds closest to the references: about the best that extraction can reach."""
 
-    name: Text = setting("oracle", "name of the system")
+    name: core.Text = core.setting("oracle", "name of the system")

@@ -11,13 +11,7 @@ from longsumbench.errors import DataError
 from longsumbench.modeling import extraction
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.modeling.units import paragraphs_of
-from longsumbench.models.baselines.config import (
-    LeadConfig,
-    LexRankConfig,
-    OracleConfig,
-    RandomConfig,
-    RankedExtractConfig,
-)
+from longsumbench.models.baselines import config as settings
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import oracle_sentences
 
@@ -25,7 +19,10 @@ from longsumbench.rouge.selection import oracle_sentences
 class FixedLength(core.System):
     """Base class of systems that write `model.length` words."""
 
-    def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig | RankedExtractConfig) -> None:
+    def __init__(
+        self,
+        config: settings.LeadConfig | settings.RandomConfig | settings.LexRankConfig | settings.RankedExtractConfig,
+    ) -> None:
         super().__init__(config)
         self.capabilities = core.Capabilities(oracle=config.length == "reference")
 
@@ -54,7 +51,7 @@ class FixedLength(core.System):
 class RankedBaseline(FixedLength):
     """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
 
-    def __init__(self, config: LeadConfig | RankedExtractConfig) -> None:
+    def __init__(self, config: settings.LeadConfig | settings.RankedExtractConfig) -> None:
         super().__init__(config)
         self.ranking = Ranking(config.rank, config.ranker_settings)
         if core.learned_ranker(config.rank):
@@ -92,7 +89,7 @@ class Lead(RankedBaseline):
     With `title` and `rank`: the first words of the title and the ranked paragraphs, as in that paper.
     """
 
-    Config = LeadConfig
+    Config = settings.LeadConfig
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
@@ -117,7 +114,7 @@ class RankedExtract(RankedBaseline):
     The text chosen last is cut at the length. Copies of a chosen sentence are skipped.
     """
 
-    Config = RankedExtractConfig
+    Config = settings.RankedExtractConfig
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield an extract of every example, one sentence per line."""
@@ -137,7 +134,7 @@ class LexRank(FixedLength):
     order of the source. A text of one paragraph is summarized as Lead does.
     """
 
-    Config = LexRankConfig
+    Config = settings.LexRankConfig
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the best paragraphs of every example, one sentence per line."""
@@ -157,7 +154,7 @@ class Random(FixedLength):
     id, never on the other examples of a batch.
     """
 
-    Config = RandomConfig
+    Config = settings.RandomConfig
     decided_by = frozenset({"seed"})
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
@@ -174,7 +171,7 @@ class Random(FixedLength):
 class Oracle(core.System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
-    Config = OracleConfig
+    Config = settings.OracleConfig
     capabilities = core.Capabilities(oracle=True)
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:

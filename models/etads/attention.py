@@ -28,15 +28,10 @@ _GATED = "longsumbench-gated"  # the library's name for `_gated`
 
 
 class FocusWindows(NamedTuple):
-    """The centre and the width of each head's focus for each token, in tokens.
+    """The centre and the width of each head's focus for each token, in tokens."""
 
-    Attributes:
-        centres: [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
-        widths: [R, H, L], NARROWEST to m (σ̃), float32.
-    """
-
-    centres: Tensor
-    widths: Tensor
+    centres: Tensor  # [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
+    widths: Tensor  # [R, H, L], NARROWEST to m (σ̃), float32
 
 
 class Focus(OwnInitialization):
@@ -110,12 +105,8 @@ class FocusAttention(PegasusAttention):
     ) -> tuple[Tensor, None]:
         """Attend from every token to all: [R, L, D] → [R, L, D].
 
-        Args:
-            hidden_states: [R, L, D].
-            key_value_states: not used.
-            past_key_values: not used.
-            attention_mask: [R, 1, L or 1, L], True or 0 where a token is real; None: all are real.
-            **kwargs: not used.
+        The mask [R, 1, L or 1, L] is True or 0 where a token is real; without one all are real. Other arguments are not
+        used.
         """
         rows, length, width = hidden_states.shape
         queries, keys, values = (
@@ -167,18 +158,7 @@ def _gated(
 ) -> tuple[Tensor, Tensor]:
     """Attend, every weight times its token's saliency, without new normalization (ETADS, Eq. 10); the library calls it.
 
-    Args:
-        module: has the gate.
-        queries: [R, H, K·T, E].
-        keys: [R, H, S, E].
-        values: [R, H, S, E].
-        attention_mask: [R, 1, K·T or 1, S], boolean or additive.
-        scaling: of the scores.
-        dropout: of the weights.
-        **kwargs: not used.
-
-    Returns:
-        [R, K·T, H, E], and the weights before the gate [R, H, K·T, S].
+    Queries are [R, H, K·T, E], keys and values [R, H, S, E]. Returns [R, K·T, H, E], and the weights before the gate.
     """
     weights = masked_scores(queries @ keys.transpose(-1, -2) * scaling, attention_mask).softmax(-1)
     selected = module.gate(queries, keys) * F.dropout(weights, dropout, module.training)

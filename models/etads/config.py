@@ -4,18 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longsumbench.core import (
-    Depth,
-    FractionBelowOne,
-    Heads,
-    NonNegative,
-    TargetTokens,
-    Text,
-    TokenCount,
-    VocabularySize,
-    Width,
-    setting,
-)
+from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NeuralConfig
 
@@ -24,22 +13,30 @@ from longsumbench.modeling.neural_config import NeuralConfig
 class EtadsConfig(NeuralConfig):
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
-    name: Text = setting("etads", "name of the system")
-    focus_layers: list[NonNegative] | None = setting(None, "encoder layers with focus, from 1; null: all; []: none")
-    saliency_layers: list[NonNegative] | None = setting(None, "decoder layers with selection; null: all; []: none")
-    input_length: TokenCount = setting(400, "longest title and text", "tokens", "ETADS §4.1", decides="units")
-    decode_length: TargetTokens = setting(100, "longest target and output", "tokens", "ETADS §4.1", decides="units")
-    d_model: Width = setting(512, "width", source="ETADS §4.1")
-    d_ff: Width = setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
-    num_heads: Heads = setting(8, "heads of every attention", "heads", "ETADS §4.1")
-    encoder_layers: Depth = setting(4, "depth of the encoder", "layers", "ETADS §4.1")
-    decoder_layers: Depth = setting(4, "depth of the decoder", "layers", "ETADS §4.1")
-    dropout: FractionBelowOne = setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
-    tokenizer: Text = setting("words", "words: of the training split | trained: byte-level BPE | hub name or folder")
-    vocabulary_size: VocabularySize = setting(
+    name: core.Text = core.setting("etads", "name of the system")
+    focus_layers: list[core.NonNegative] | None = core.setting(
+        None, "encoder layers with focus, from 1; null: all; []: none"
+    )
+    saliency_layers: list[core.NonNegative] | None = core.setting(
+        None, "decoder layers with selection; null: all; []: none"
+    )
+    input_length: core.TokenCount = core.setting(400, "longest title and text", "tokens", "ETADS §4.1", decides="units")
+    decode_length: core.TargetTokens = core.setting(
+        100, "longest target and output", "tokens", "ETADS §4.1", decides="units"
+    )
+    d_model: core.Width = core.setting(512, "width", source="ETADS §4.1")
+    d_ff: core.Width = core.setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
+    num_heads: core.Heads = core.setting(8, "heads of every attention", "heads", "ETADS §4.1")
+    encoder_layers: core.Depth = core.setting(4, "depth of the encoder", "layers", "ETADS §4.1")
+    decoder_layers: core.Depth = core.setting(4, "depth of the decoder", "layers", "ETADS §4.1")
+    dropout: core.FractionBelowOne = core.setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
+    tokenizer: core.Text = core.setting(
+        "words", "words: of the training split | trained: byte-level BPE | hub name or folder"
+    )
+    vocabulary_size: core.VocabularySize = core.setting(
         50_000, "size of a trained tokenizer's vocabulary", "entries", "ETADS §4.1"
     )
-    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
+    init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions; they start as sinusoids (ETADS §3.1)."""

@@ -12,11 +12,7 @@ from typing import cast
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import BartConfig
-from transformers.models.bart.modeling_bart import (
-    BartDecoder,
-    BartForConditionalGeneration,
-    BartLearnedPositionalEmbedding,
-)
+from transformers.models.bart import modeling_bart
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.initialization import InitializesModules
@@ -42,7 +38,9 @@ class FocusEncoder(InitializesModules, UnitEncoder):
 
     def __init__(self, config: EtadsModelConfig) -> None:
         super().__init__(config, norm_first=False)
-        self.embed_positions = BartLearnedPositionalEmbedding(config.max_position_embeddings, config.d_model)
+        self.embed_positions = modeling_bart.BartLearnedPositionalEmbedding(
+            config.max_position_embeddings, config.d_model
+        )
         for number in config.focus_layers:
             layer = cast(TransformerLayer, self.layers[number - 1])
             layer.self_attn = FocusAttention(config)
@@ -53,8 +51,8 @@ class FocusEncoder(InitializesModules, UnitEncoder):
         return placed
 
 
-class SelectingDecoder(InitializesModules, BartDecoder):
-    """As BartDecoder, except: the embeddings have no norm, and some of its layers select (ETADS §3.3)."""
+class SelectingDecoder(InitializesModules, modeling_bart.BartDecoder):
+    """As modeling_bart.BartDecoder, except: the embeddings have no norm, and some of its layers select (ETADS §3.3)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:
         super().__init__(config)
@@ -62,7 +60,7 @@ class SelectingDecoder(InitializesModules, BartDecoder):
         fold_cross_attention(self, config, {number - 1: SaliencyAttention for number in config.saliency_layers})
 
 
-class EtadsForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
+class EtadsForConditionalGeneration(UnitsToText, modeling_bart.BartForConditionalGeneration):
     """As BART, except: it reads units, its encoder focuses, its decoder selects, and its output has a bias (Eq. 4).
 
     Source, target and output share the embeddings, which are scaled by √D at the inputs.

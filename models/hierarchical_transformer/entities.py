@@ -36,9 +36,8 @@ OPENERS = frozenset(_NAME_OPENERS.split())
 def find_entities(kind: str, spacy_model: str) -> FindEntities:
     """Return a function from paragraphs to the set of entities of each.
 
-    Args:
-        kind: "spacy": entities of the paper's nine types, by a spaCy pipeline; "capitals": see `capitalised`.
-        spacy_model: the pipeline, an installed package or a folder.
+    "spacy" finds entities of the paper's nine types, by a spaCy pipeline (a package or a folder); for "capitals" see
+    `capitalised`.
 
     Raises:
         UsageError: the kind is unknown.

@@ -20,31 +20,19 @@ _PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: poolin
 
 
 class Piece(NamedTuple):
-    """A few paragraphs of similar length.
+    """A few paragraphs of similar length."""
 
-    Attributes:
-        indices: [r], indices of the real paragraphs.
-        rows: [r, L], the rows of their tokens among all N.
-        mask: [r, L], True where a token is real.
-    """
-
-    indices: Tensor
-    rows: Tensor
-    mask: Tensor
+    indices: Tensor  # [r], indices of the real paragraphs
+    rows: Tensor  # [r, L], the rows of their tokens among all N
+    mask: Tensor  # [r, L], True where a token is real
 
 
 class PackedParagraphs(NamedTuple):
-    """The real paragraphs of a batch, and the rows of their concatenated tokens.
+    """The real paragraphs of a batch, and the rows of their concatenated tokens."""
 
-    Attributes:
-        real: [B, P], True where a paragraph is real.
-        owners: [N], the paragraph of each token: 0 … R - 1, in the order of `real`.
-        pieces: all paragraphs, grouped by length.
-    """
-
-    real: Tensor
-    owners: Tensor
-    pieces: tuple[Piece, ...]
+    real: Tensor  # [B, P], True where a paragraph is real
+    owners: Tensor  # [N], the paragraph of each token: 0 … R - 1, in the order of `real`
+    pieces: tuple[Piece, ...]  # all paragraphs, grouped by length
 
     @classmethod
     def of(cls, table: TokenTable) -> "PackedParagraphs":
@@ -79,12 +67,8 @@ class Pooling(nn.Module):
     """Pool a paragraph's tokens, with separate weights per head (Hierarchical Transformer, Eqs. 13–16).
 
     Eq. 16 prints the scores as weights; the normalized weights of Eq. 15 are meant. The values are pooled before they
-    are projected: this gives the same sum, and saves a product of every token with a matrix.
-
-    Args:
-        width: D.
-        num_heads: H.
-        official: True: as the released code, with biases and without W_c.
+    are projected: this gives the same sum, and saves a product of every token with a matrix. `official`: as the
+    released code, with biases and without W_c.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:
@@ -119,10 +103,7 @@ class Pooling(nn.Module):
 class ParagraphAttention(nn.Module):
     """Pool the paragraphs, relate them, and return a context for each (Hierarchical Transformer, Eqs. 13–21, 24).
 
-    Args:
-        width: D.
-        num_heads: H.
-        official: True: as the released code, with biases, without W_c, one projection for all heads.
+    `official`: as the released code, with biases, without W_c, one projection for all heads.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:

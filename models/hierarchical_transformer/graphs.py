@@ -21,44 +21,13 @@ Place: TypeAlias = tuple[int, int] | None  # document, and index among its parag
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
 _EDGE_ROUNDING = 1e-12  # tolerance of that limit
 _ENTITY_WEIGHT = 0.2  # of a shared entity; of a marker: 1
-DISCOURSE_MARKERS = (
-    "again",
-    "also",
-    "another",
-    "comparatively",
-    "furthermore",
-    "at the same time",
-    "however",
-    "immediately",
-    "indeed",
-    "instead",
-    "to be sure",
-    "likewise",
-    "meanwhile",
-    "moreover",
-    "nevertheless",
-    "nonetheless",
-    "notably",
-    "otherwise",
-    "regardless",
-    "similarly",
-    "unlike",
-    "in addition",
-    "even",
-    "in turn",
-    "in exchange",
-    "in this case",
-    "in any event",
-    "finally",
-    "later",
-    "as well",
-    "especially",
-    "as a result",
-    "example",
-    "in fact",
-    "then",
-    "the day before",
+_MARKERS = (
+    "again, also, another, comparatively, furthermore, at the same time, however, immediately, indeed, "
+    "instead, to be sure, likewise, meanwhile, moreover, nevertheless, nonetheless, notably, otherwise, "
+    "regardless, similarly, unlike, in addition, even, in turn, in exchange, in this case, in any event, "
+    "finally, later, as well, especially, as a result, example, in fact, then, the day before"
 )
+DISCOURSE_MARKERS = tuple(_MARKERS.split(", "))
 _ANY_MARKER = "|".join(DISCOURSE_MARKERS).replace(" ", r"\s+")
 _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 
@@ -66,10 +35,8 @@ _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 def similarity_graph(paragraphs: Sequence[str]) -> Graph:
     """Return the cosines of the paragraphs' tf-idf vectors, without those below 0.2 (A.1, Eq. 25).
 
-    N_d is the number of paragraphs that are not empty.
-
-    Returns:
-        Shape [N, N], symmetric, 1 on the diagonal of a paragraph that is not empty.
+    N_d is the number of paragraphs that are not empty. The graph [N, N] is symmetric, with 1 on the diagonal of
+    such a paragraph.
     """
     real = _present(paragraphs)
     similar = similarities([paragraphs[index] for index in real])
@@ -83,12 +50,8 @@ def discourse_graph(
     """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
 
     The marker counts 1 if two paragraphs are consecutive in a document and the later one begins with one of
-    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs.
-
-    Args:
-        paragraphs: in any order.
-        places: the document and index of each paragraph.
-        entities: a function from paragraphs to the set of entities of each (`entities.find_entities`).
+    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs. The paragraphs are in any order;
+    `entities` returns the set of entities of each (`entities.find_entities`).
 
     Returns:
         Shape [N, N], symmetric; on the diagonal 0.2 · the number of the paragraph's entities.

@@ -124,14 +124,8 @@ def smoothed_as_released(
 ) -> Tensor:
     """Return the divergence from smoothed targets, in nats per token, as in the released code: KL(q ‖ p).
 
-    q is 1 - ε for the target, 0 for the padding, and ε / (V - 2) for any other token.
-
-    Args:
-        logits: [B, T, V].
-        labels: [B, T], -100 where there is no target token.
-        num_tokens: divisor of the sum; None: the number of real tokens of `labels`.
-        smoothing: ε.
-        pad: the id of the padding token.
+    q is 1 - ε for the target, 0 for the padding, and ε / (V - 2) for any other token. Logits are [B, T, V], labels [B,
+    T], -100 where there is no target token. Without `num_tokens`, the real tokens of the labels divide the sum.
     """
     real = labels.ne(-100)
     logs = at_least_single(logits[real]).log_softmax(-1)  # [n, V]

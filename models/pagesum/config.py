@@ -3,19 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.core import (
-    Between,
-    Count,
-    Depth,
-    FractionBelowOne,
-    Heads,
-    OneOf,
-    Text,
-    TokenCount,
-    VocabularySize,
-    Width,
-    setting,
-)
+from longsumbench import core
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NeuralConfig
 
@@ -27,56 +15,58 @@ _NUM_PAGES = 7  # PageSum §5.2
 _PAGE_SIZE = 1_024  # PageSum §5.2
 _MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
 SPECIAL_TOKENS = 2  # of a page: its start and its end
-_Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
-Decoder = Annotated[str, OneOf("page", "global")]
-_Split = Annotated[str, OneOf("sentences", "tokens")]
-_Released = Annotated[str, OneOf("default", "official")]
-_BartSize = Annotated[str, OneOf(*SIZES)]
-PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
+_Locality = Annotated[str, core.OneOf("spatial", "discourse", "document")]
+Decoder = Annotated[str, core.OneOf("page", "global")]
+_Split = Annotated[str, core.OneOf("sentences", "tokens")]
+_Released = Annotated[str, core.OneOf("default", "official")]
+_BartSize = Annotated[str, core.OneOf(*SIZES)]
+PageTokens = Annotated[int, core.Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
 @dataclass
 class PageSumConfig(NeuralConfig):
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
-    name: Text = setting("pagesum", "name of the system")
-    locality: _Locality = setting(
+    name: core.Text = core.setting("pagesum", "name of the system")
+    locality: _Locality = core.setting(
         "spatial", "what a page holds: spatial (neighbours) | discourse (section) | document", decides="units"
     )
-    decoding: Decoder = setting("page", "page: each page predicts and has a weight | global: one decoder reads all")
-    split: _Split | None = setting(
+    decoding: Decoder = core.setting(
+        "page", "page: each page predicts and has a weight | global: one decoder reads all"
+    )
+    split: _Split | None = core.setting(
         None, "spatial pages of: sentences | tokens; null: tokens if only sizes are set", decides="units"
     )
-    num_pages: Count | None = setting(
+    num_pages: core.Count | None = core.setting(
         None, "number of pages with split=sentences; null: 7", "pages", "PageSum §5.2", decides="units"
     )
-    page_size: PageTokens | None = setting(
+    page_size: PageTokens | None = core.setting(
         None, "longest page, with start and end; null: 1,024", "tokens", "PageSum §5.2", decides="units"
     )
-    max_pages: Count = setting(
+    max_pages: core.Count = core.setting(
         8, "most pages (sections or documents) that are read", "pages", "PageSum §5.3", decides="units"
     )
-    max_input_tokens: TokenCount | None = setting(
+    max_input_tokens: core.TokenCount | None = core.setting(
         None, "longest input with split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
     )
-    decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
-    fidelity: _Released = setting(
+    decode_length: PageTokens = core.setting(400, "longest target and output", "tokens", decides="units")
+    fidelity: _Released = core.setting(
         "default", "variant: default | official (as the released code, see the card)", decides="units"
     )
-    init: Text = setting(
+    init: core.Text = core.setting(
         "facebook/bart-large-cnn", "initial weights: a BART checkpoint (hub name or folder), or random"
     )
-    size: _BartSize = setting("large", "base | large, of init=random; a width or depth given below has priority")
-    d_model: Width | None = setting(None, "width")
-    d_ff: Width | None = setting(None, "width of the feed-forward layers")
-    num_heads: Heads | None = setting(None, "heads of every attention", "heads")
-    encoder_layers: Depth | None = setting(None, "depth of the encoder", "layers")
-    decoder_layers: Depth | None = setting(None, "depth of the decoder", "layers")
-    dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
-    tokenizer: Text = setting(
+    size: _BartSize = core.setting("large", "base | large, of init=random; a width or depth given below has priority")
+    d_model: core.Width | None = core.setting(None, "width")
+    d_ff: core.Width | None = core.setting(None, "width of the feed-forward layers")
+    num_heads: core.Heads | None = core.setting(None, "heads of every attention", "heads")
+    encoder_layers: core.Depth | None = core.setting(None, "depth of the encoder", "layers")
+    decoder_layers: core.Depth | None = core.setting(None, "depth of the decoder", "layers")
+    dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source="BART")
+    tokenizer: core.Text = core.setting(
         "trained", "tokenizer with init=random: trained (byte-level BPE) | words | hub name or folder"
     )
-    vocabulary_size: VocabularySize = setting(32_776, "size of a trained tokenizer's vocabulary", "entries")
+    vocabulary_size: core.VocabularySize = core.setting(32_776, "size of a trained tokenizer's vocabulary", "entries")
     sizes = SIZES
 
     def __post_init__(self) -> None:

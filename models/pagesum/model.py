@@ -13,11 +13,7 @@ import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import BartConfig
-from transformers.models.bart.modeling_bart import (
-    BartForConditionalGeneration,
-    BartLearnedPositionalEmbedding,
-    shift_tokens_right,
-)
+from transformers.models.bart import modeling_bart
 
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
@@ -65,7 +61,9 @@ class PageEncoder(UnitEncoder):
 
     def __init__(self, config: PageSumModelConfig) -> None:
         super().__init__(config, norm_first=False)
-        self.embed_positions = BartLearnedPositionalEmbedding(config.max_position_embeddings, config.d_model)
+        self.embed_positions = modeling_bart.BartLearnedPositionalEmbedding(
+            config.max_position_embeddings, config.d_model
+        )
         self.layernorm_embedding = nn.LayerNorm(config.d_model)
 
     def forward(  # type: ignore[override]  # pages are not joined yet
@@ -88,15 +86,10 @@ class PageEncoder(UnitEncoder):
 
 
 class PageCache(FoldedCache):
-    """As FoldedCache, except: a beam has a row of its keys and values for each page of its document.
+    """As FoldedCache, except: a beam has a row of its keys and values for each page of its document."""
 
-    Attributes:
-        documents: [R], the document of each page; None before the first pass.
-        num_documents: B.
-    """
-
-    documents: Tensor | None = None
-    num_documents = 0
+    documents: Tensor | None = None  # [R], the document of each page; None before the first pass
+    num_documents = 0  # B
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
@@ -144,7 +137,7 @@ def mix(hidden: Tensor, weights: Tensor, real: Tensor) -> Tensor:
     return hidden.new_zeros(len(real), *hidden.shape[1:]).index_add(0, documents, weighted)
 
 
-class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
+class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditionalGeneration):
     """As BART, except: it reads pages, and one more linear layer scores each page's decoder state (Eqs. 6–9).
 
     The beams of an example share the keys and values of its pages.
@@ -169,7 +162,7 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         """
         config = self.config
         start = config.bos_token_id if config.official else config.decoder_start_token_id
-        ids: Tensor = shift_tokens_right(labels, config.pad_token_id, start)
+        ids: Tensor = modeling_bart.shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
     def decode(self, reading: TokenTable, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:

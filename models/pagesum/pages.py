@@ -14,7 +14,7 @@ from itertools import accumulate, chain, islice
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Units, prepend_query, tokens_and_words
+from longsumbench.modeling.units import EncodedSentence, Units, first_tokens, prepend_query, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS, PageSumConfig
 
 _SECTION_SAMPLE = 1_000  # training examples searched for sections
@@ -86,16 +86,11 @@ class PageReader(UnitReader):
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page before truncation.
+    """A page before truncation."""
 
-    Attributes:
-        document: the index of the document in which it begins.
-        text: its sentences, each with tokens.
-        name: tokens read before the text; they are not the source's, and the ledger does not count them.
-    """
-
-    document: int
-    text: Sequence[EncodedSentence]
+    document: int  # the index of the document in which it begins
+    text: Sequence[EncodedSentence]  # its sentences, each with tokens
+    # tokens read before the text; they are not the source's, and the ledger does not count them
     name: Sequence[int] = ()
 
 
@@ -106,17 +101,14 @@ def spatial_pages(
 
     The sentence counts of pages differ by at most one; the first pages take the extra sentences. With fewer sentences
     than pages, each sentence has a page, and the other pages are absent. A page is cut at `page_size` tokens (cause
-    "page_size").
-
-    Args:
-        encoded: the sentences of each document.
-        num_pages: pages of an example.
-        page_size: the most tokens of a page, without special tokens.
-        official: as the released code: ⌊sentences / num_pages⌋ sentences per page, the whole remainder in the last.
-            With fewer sentences than pages, the last page has all of them, and the others are empty.
+    "page_size"). `official`: as the released code, ⌊sentences / num_pages⌋ sentences per page, the whole remainder in
+    the last. With fewer sentences than pages, the last page has all of them, and the others are empty.
     """
     sentences = _with_document(encoded)
-    counts = _sentences_per_page(len(sentences), num_pages, official)
+    share, extra = divmod(len(sentences), num_pages)
+    counts = [share + 1] * extra + [share] * (num_pages - extra)
+    if official:
+        counts = [share] * (num_pages - 1) + [share + extra]
     remaining = iter(sentences)
     pages = [_page(list(islice(remaining, count))) for count in counts if count]
     return _cut_tokens(pages, chain.from_iterable(encoded), page_size, "num_pages")
@@ -132,13 +124,7 @@ def discourse_pages(
 
     A section whose text has no tokens makes no page. Sections after the last page are left out (cause "max_pages"). A
     name takes tokens of its page, and is cut to `page_size`. Words and ledger count only the text, also for the tokens
-    over `page_size` (cause "page_size").
-
-    Args:
-        sections: the name and the text of each section; a name may be empty.
-        documents: the index of each section's document.
-        max_pages: the most pages of an example.
-        page_size: the most tokens of a page, without special tokens.
+    over `page_size` (cause "page_size"). `sections` has the name and the text of each section; a name may be empty.
     """
     every = (
         _Page(document, seen, list(islice(_ids(name), page_size)))
@@ -164,13 +150,8 @@ def token_pages(
 
     There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with at most `page_size` − 2 tokens of text.
     The text after the last page is left out (cause "max_input_tokens"). A word split between pages is counted on the
-    page where it ends.
-
-    Args:
-        encoded: the sentences of each document.
-        page_size: tokens of a page, with its two special tokens.
-        max_input_tokens: the most tokens of all pages together, with their special tokens.
-        reserved: tokens of every page that are reserved for something else.
+    page where it ends. `page_size` counts the two special tokens; `reserved` tokens of every page are for something
+    else.
     """
     room = page_size - SPECIAL_TOKENS - reserved
     filled = islice(_fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size))
@@ -180,13 +161,6 @@ def token_pages(
 def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[int, EncodedSentence]]:
     """Return the sentences with tokens, in reading order, each with the index of its document."""
     return [(index, sentence) for index, document in enumerate(encoded) for sentence in document if sentence.ids]
-
-
-def _sentences_per_page(count: int, num_pages: int, official: bool) -> list[int]:
-    share, extra = divmod(count, num_pages)
-    if official:
-        return [share] * (num_pages - 1) + [share + extra]
-    return [share + 1] * extra + [share] * (num_pages - extra)
 
 
 def _fill_pages(
@@ -216,7 +190,7 @@ def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
 def _cut_tokens(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
     """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
     every = list(texts)
-    heads = [_page_start(page.text, page_size - len(page.name)) for page in pages]
+    heads = [first_tokens(page.text, page_size - len(page.name)) for page in pages]
     counts = tokens_and_words(every)
     encoded = tokens_and_words(sentence for sentence in every if sentence.ids)
     paged = tokens_and_words(sentence for page in pages for sentence in page.text)
@@ -245,17 +219,6 @@ def _spans(
         end = begin + tokens_and_words(head)[0]
         yield bisect_left(starts, begin), bisect_left(starts, end)
         begin += tokens_and_words(page.text)[0]
-
-
-def _page_start(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
-    """Return the first `room` tokens of the sentences."""
-    head = []
-    for sentence in sentences:
-        head.append(sentence.head(room))
-        room -= len(head[-1].ids)
-        if not room:
-            break
-    return head
 
 
 def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:

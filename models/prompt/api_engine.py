@@ -51,12 +51,7 @@ _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
-    "num_beams",
-    "min_length",
-    "no_repeat_ngram",
-    "encoder_no_repeat_ngram",
-    "repetition_penalty",
-    "forced_eos",
+    *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
 )
 _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
 
@@ -254,9 +249,6 @@ class RequestCache:
     An answer is stored as soon as it arrives, so a killed run asks only for what is missing. Threads and processes may
     share the file. It has SQLite's rollback journal: WAL would not work for processes on several machines.
 
-    Args:
-        path: the file; it is created if needed.
-
     Raises:
         EnvironmentProblem: the file cannot be used; so do all methods.
     """
@@ -309,12 +301,7 @@ def _request_body(config: PromptConfig, request: Request, decoding: Decoding) ->
 
 
 def _check_reply(config: PromptConfig, text: str) -> None:
-    """Check the JSON of a reply.
-
-    Raises:
-        EnvironmentProblem: it is a web page.
-        _Fault: it is not that of a chat model, or the server could not end the answer.
-    """
+    """Check the JSON of a reply."""
     try:
         reply = parse_json(text, _Reply)
     except BadFile as error:
@@ -356,11 +343,7 @@ def _quote(text: str) -> str:
 
 
 def _read_key(variable: str) -> str | None:
-    """Return the key in an environment variable; None if there is none.
-
-    Raises:
-        UsageError: no HTTP header can have this value; the message does not show it.
-    """
+    """Return the key in an environment variable; None if there is none."""
     key = os.environ.get(variable, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
         raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
@@ -368,11 +351,7 @@ def _read_key(variable: str) -> str | None:
 
 
 def _import_httpx() -> Any:
-    """Import the HTTP client's package.
-
-    Raises:
-        EnvironmentProblem: it is missing.
-    """
+    """Import the HTTP client's package."""
     try:
         import httpx2
     except ImportError as error:
@@ -382,11 +361,7 @@ def _import_httpx() -> Any:
 
 
 def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
-    """Return an HTTP client with as many connections as requests at once.
-
-    Raises:
-        UsageError: the address is invalid.
-    """
+    """Return an HTTP client with as many connections as requests at once."""
     limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
     headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
     params = {"api-version": config.api_version} if config.api_version else {}
@@ -400,11 +375,7 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
 
 
 def _check_server_settings(decoding: Decoding) -> None:
-    """Check that the API has the settings.
-
-    Raises:
-        UsageError: it lacks one that departs from its default.
-    """
+    """Check that the API has the settings."""
     usual = Decoding()
     for name in _LOCAL:
         value, default = getattr(decoding, name), getattr(usual, name)

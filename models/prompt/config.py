@@ -3,31 +3,20 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from longsumbench.core import (
-    Between,
-    DeviceMap,
-    OneOf,
-    ReleaseDate,
-    TargetTokens,
-    Text,
-    TokenCount,
-    VariableName,
-    WeightType,
-    setting,
-)
+from longsumbench import core
 from longsumbench.errors import UsageError
 
-_Engine = Annotated[str, OneOf("transformers", "api")]
-_Template = Annotated[str, OneOf("model", "none")]
-_AskedWords = Annotated[str, OneOf("train", number_of="words")]
-_Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
-_Shots = Annotated[int, Between(0, 100)]
-_Retries = Annotated[int, Between(0, 1_000)]
-_Parallel = Annotated[int, Between(1, 10_000)]
-_Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
-_Variable = Annotated[str, VariableName()]
-_Price = Annotated[float, Between(0, 10**6)]
-_KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
+_Engine = Annotated[str, core.OneOf("transformers", "api")]
+_Template = Annotated[str, core.OneOf("model", "none")]
+_AskedWords = Annotated[str, core.OneOf("train", number_of="words")]
+_Truncate = Annotated[str, core.OneOf("end", "start", "middle", "none", "stages")]
+_Shots = Annotated[int, core.Between(0, 100)]
+_Retries = Annotated[int, core.Between(0, 1_000)]
+_Parallel = Annotated[int, core.Between(1, 10_000)]
+_Seconds = Annotated[float, core.Between(0, 10**6, open_low=True)]
+_Variable = Annotated[str, core.VariableName()]
+_Price = Annotated[float, core.Between(0, 10**6)]
+_KeyHeader = Annotated[str, core.OneOf("Authorization", "api-key")]
 _OWN_FIELDS = ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stream")
 
 
@@ -35,57 +24,59 @@ _OWN_FIELDS = ("model", "messages", "max_tokens", "max_completion_tokens", "temp
 class PromptConfig:
     """A language model that is prompted: by transformers, or behind an OpenAI-compatible server."""
 
-    name: Text = setting("prompt", "name of the system")
-    engine: _Engine = setting("transformers", "transformers (in this process) | api (an OpenAI-compatible server)")
-    checkpoint: Text | None = setting(None, "folder or hub name; of engine=api: the model's name at the server")
-    revision: Text | None = setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
-    dtype: WeightType | None = setting(
+    name: core.Text = core.setting("prompt", "name of the system")
+    engine: _Engine = core.setting("transformers", "transformers (in this process) | api (an OpenAI-compatible server)")
+    checkpoint: core.Text | None = core.setting(
+        None, "folder or hub name; of engine=api: the model's name at the server"
+    )
+    revision: core.Text | None = core.setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
+    dtype: core.WeightType | None = core.setting(
         None, "float32 | bfloat16 | float16; null: the checkpoint's", decides="summaries"
     )
-    device_map: DeviceMap | None = setting(
+    device_map: core.DeviceMap | None = core.setting(
         None, "shares the weights out over GPUs: as in transformers; null: one device", decides="summaries"
     )
-    tokenizer: Text | None = setting(
+    tokenizer: core.Text | None = core.setting(
         None, "tokenizer with engine=api, folder or hub name; without it only truncate=none"
     )
-    chat_template: _Template = setting("model", "model: its own | none: the messages, joined by blank lines")
-    thinking: bool | None = setting(None, "enable_thinking of the chat template; null: the template's default")
-    thinking_end: Text = setting("</think>", "the text of an answer up to this mark is removed")
-    prompt: Text | None = setting(
+    chat_template: _Template = core.setting("model", "model: its own | none: the messages, joined by blank lines")
+    thinking: bool | None = core.setting(None, "enable_thinking of the chat template; null: the template's default")
+    thinking_end: core.Text = core.setting("</think>", "the text of an answer up to this mark is removed")
+    prompt: core.Text | None = core.setting(
         None, "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is"
     )
-    length: _AskedWords = setting(
+    length: _AskedWords = core.setting(
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
     )
-    shots: _Shots = setting(0, "number of training examples before the text")
-    truncate: _Truncate = setting(
+    shots: _Shots = core.setting(0, "number of training examples before the text")
+    truncate: _Truncate = core.setting(
         "end", "what is cut from a long text: end | middle | start | none (refuse) | stages (summarize parts first)"
     )
-    input_length: TokenCount | None = setting(
+    input_length: core.TokenCount | None = core.setting(
         None, "longest prompt, with the chat template; null: the model's positions less decode_length", "tokens"
     )
-    decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
-    base_url: Text | None = setting(None, "address of the server of engine=api (http://localhost:8000/v1)")
-    key_variable: _Variable = setting(
+    decode_length: core.TargetTokens = core.setting(2_048, "longest answer, thinking included", "tokens")
+    base_url: core.Text | None = core.setting(None, "address of the server of engine=api (http://localhost:8000/v1)")
+    key_variable: _Variable = core.setting(
         "OPENAI_API_KEY", "environment variable that has the key of engine=api", decides="nothing"
     )
-    key_header: _KeyHeader = setting(
+    key_header: _KeyHeader = core.setting(
         "Authorization", "header that has the key of engine=api: Authorization, or api-key (Azure)", decides="nothing"
     )
-    api_version: Text | None = setting(None, "version of the server's API, sent as ?api-version= (Azure)")
-    extra_body: dict[Text, Any] | None = setting(None, "further fields of every request of engine=api")
-    parallel_requests: _Parallel = setting(8, "requests of engine=api at once", "requests", decides="nothing")
-    timeout_seconds: _Seconds = setting(
+    api_version: core.Text | None = core.setting(None, "version of the server's API, sent as ?api-version= (Azure)")
+    extra_body: dict[core.Text, Any] | None = core.setting(None, "further fields of every request of engine=api")
+    parallel_requests: _Parallel = core.setting(8, "requests of engine=api at once", "requests", decides="nothing")
+    timeout_seconds: _Seconds = core.setting(
         600.0, "longest time for one request of engine=api", "seconds", decides="nothing"
     )
-    retries: _Retries = setting(6, "repetitions of a request of engine=api that failed", decides="nothing")
-    input_price: _Price | None = setting(
+    retries: _Retries = core.setting(6, "repetitions of a request of engine=api that failed", decides="nothing")
+    input_price: _Price | None = core.setting(
         None, "price of a million prompt tokens of engine=api", "US dollars", decides="nothing"
     )
-    output_price: _Price | None = setting(
+    output_price: _Price | None = core.setting(
         None, "price of a million answered tokens of engine=api", "US dollars", decides="nothing"
     )
-    released: ReleaseDate | None = setting(
+    released: core.ReleaseDate | None = core.setting(
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
@@ -106,9 +97,9 @@ class PromptConfig:
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError("model.input_price and model.output_price go together: give both, or none")
         if self.engine == "api" and self.tokenizer is None and (self.truncate != "none" or self.shots):
-            setting = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
+            counted = f"model.truncate={self.truncate}" if self.truncate != "none" else f"model.shots={self.shots}"
             raise UsageError(
-                f"{setting} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
+                f"{counted} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
                 " model.truncate=none model.shots=0"
             )
         if self.engine == "api" and self.tokenizer is None and self.input_length is not None:

@@ -17,37 +17,23 @@ Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "conten
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a language model.
+    """One request to a language model."""
 
-    Attributes:
-        messages: the whole prompt.
-        seed: of sampling; it depends on `decode.seed`, the example and the number of the request.
-        max_tokens: the most tokens of the answer, thinking included.
-    """
-
-    messages: tuple[Message, ...]
-    seed: int
-    max_tokens: int
+    messages: tuple[Message, ...]  # the whole prompt
+    seed: int  # of sampling; it depends on `decode.seed`, the example and the number of the request
+    max_tokens: int  # the most tokens of the answer, thinking included
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a language model answered.
+    """What a language model answered."""
 
-    Attributes:
-        text: as the model gave it, thinking included.
-        complete: False if it stopped at `max_tokens`.
-        refused: True if a content filter removed the answer, or it is empty for that reason.
-        prompt_tokens: tokens of the prompt.
-        output_tokens: tokens of the answer, thinking included.
-        problem: why there is no answer, if the request itself is the reason; None if there is one.
-    """
-
-    text: str
-    complete: bool
-    refused: bool
-    prompt_tokens: int
-    output_tokens: int
+    text: str  # as the model gave it, thinking included
+    complete: bool  # False if it stopped at `max_tokens`
+    refused: bool  # True if a content filter removed the answer, or it is empty for that reason
+    prompt_tokens: int  # tokens of the prompt
+    output_tokens: int  # tokens of the answer, thinking included
+    # why there is no answer, if the request itself is the reason; None if there is one
     problem: SuiteError | None = None
 
 

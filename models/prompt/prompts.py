@@ -29,17 +29,11 @@ _FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"},
 
 @dataclass(frozen=True)
 class Prompt:
-    """The texts of a prompt, with places to fill.
+    """The texts of a prompt, with places to fill."""
 
-    Attributes:
-        user: the message with the text to summarize.
-        system: the system's message; empty: none.
-        label: the line before each of several documents.
-    """
-
-    user: str
-    system: str = ""
-    label: str = "Document {number}:"
+    user: str  # the message with the text to summarize
+    system: str = ""  # the system's message; empty: none
+    label: str = "Document {number}:"  # the line before each of several documents
 
     @property
     def hash(self) -> str:
@@ -54,10 +48,7 @@ class Prompt:
     def messages(self, document: str, query: str | None, words: int) -> list[Message]:
         """Return the messages that ask for a summary of a text.
 
-        Args:
-            document: the text.
-            query: what the summary must answer; None leaves its place empty.
-            words: the length to ask for.
+        Without a query, its place is empty.
         """
         values = {"document": document, "query": query or "", "words": str(words)}
         system = [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []
@@ -70,11 +61,7 @@ def fill_places(template: str, values: Mapping[str, str]) -> str:
 
 
 def _prompt_file(name: str) -> Path:
-    """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path."""
     folders = (CONF / "prompt", user_config_folder() / "prompt")
     path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
     if not path.is_file():

@@ -15,17 +15,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from longsumbench.core import (
-    Decoding,
-    Example,
-    FitContext,
-    FitReport,
-    Split,
-    Summary,
-    System,
-    Truncation,
-    count_words,
-)
+from longsumbench.core import Decoding, Example, FitContext, FitReport, Split, Summary, System, Truncation, count_words
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
@@ -45,16 +35,7 @@ _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a d
 
 
 class Dialogue:
-    """The requests about one example, and what was answered so far.
-
-    Args:
-        system: the system that asks.
-        example: the example; an empty text gets no request.
-
-    Attributes:
-        ledger: of its text; None if its tokens are unknown.
-        prompts: the requests to answer next; empty when the summary is written.
-        problem: why there is no answer to a request; None if there is one to each.
+    """The requests about one example, and what was answered so far. An empty text gets no request.
 
     Raises:
         UsageError: there is no room for the text, or it does not fit and must not be cut.
@@ -62,13 +43,13 @@ class Dialogue:
 
     def __init__(self, system: "PromptSystem", example: Example) -> None:
         self.system, self.example = system, example
-        self.prompts: list[list[Message]] = []
-        self.problem: SuiteError | None = None
+        self.prompts: list[list[Message]] = []  # the requests to answer next; empty when the summary is written
+        self.problem: SuiteError | None = None  # why there is no answer to a request
         self._sent: list[list[Message]] = []
         self._tokens = 0  # of the text in the current prompts
         self._text, self._complete = "", True
         self._counts = Counter[str]()
-        self.ledger = self._begin(_passage(system, example), system.config.truncate)
+        self.ledger = self._begin(_passage(system, example), system.config.truncate)  # None if tokens are unknown
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""
@@ -341,10 +322,7 @@ class PromptSystem(System):
     def messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
         """Return the prompt of an example with a text; the drawn examples come after the system's message.
 
-        Args:
-            example: the example.
-            text: what is in the place of its documents.
-            words: the length to ask for; None: as `model.length` says.
+        It asks for `words`, or as `model.length` says.
         """
         if words is None:
             words = extract_length(self.config.length, example, self.state.get("length"), "model.length")

@@ -5,16 +5,8 @@ from functools import cached_property
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoModelForCausalLM,
-    GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
-    NoRepeatNGramLogitsProcessor,
-    RepetitionPenaltyLogitsProcessor,
-)
 
 from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
@@ -27,24 +19,20 @@ from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
 
 
-class AnswerProcessor(LogitsProcessor):
+class AnswerProcessor(transformers.LogitsProcessor):
     """Applies the settings against repetition and copies to answers.
 
     As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
-    that a summary could repeat no phrase of its source.
-
-    Args:
-        decoding: the settings.
-        ids: [B, L], the prompts.
-        mask: [B, L], 1 where a token is real.
+    that a summary could repeat no phrase of its source. `ids` are the prompts, [B, L]; `mask` is 1 where a token is
+    real.
     """
 
     def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
-        self.prompt_length, self.processors = ids.shape[1], LogitsProcessorList()
+        self.prompt_length, self.processors = ids.shape[1], transformers.LogitsProcessorList()
         if decoding.repetition_penalty != 1:
-            self.processors.append(RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
+            self.processors.append(transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
         if decoding.no_repeat_ngram:
-            self.processors.append(NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
+            self.processors.append(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
         if decoding.encoder_no_repeat_ngram:
             self.processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
 
@@ -66,11 +54,11 @@ class TransformersEngine:
         self.config = config
         self.named = f"model.checkpoint={config.checkpoint}"
         self.folder = checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
-        self.described = checkpoints.load_config(AutoModelForCausalLM, self.folder, self.named)
+        self.described = checkpoints.load_config(transformers.AutoModelForCausalLM, self.folder, self.named)
         kind = f"{self.named} is a checkpoint of '{self.described.model_type}'"
         if self.described.is_encoder_decoder:
             raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
-        if type(self.described) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        if type(self.described) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
             raise UsageError(f"{kind}, which is no causal language model: choose another")
         self.context: int | None = getattr(self.described.get_text_config(), "max_position_embeddings", None)
 
@@ -99,7 +87,7 @@ class TransformersEngine:
         if self.config.device_map:
             options["device_map"] = self.config.device_map
         network, missing, _ = checkpoints.load_network(
-            AutoModelForCausalLM, self.folder, self.named, self.described, **options
+            transformers.AutoModelForCausalLM, self.folder, self.named, self.described, **options
         )
         checkpoints.check_complete(missing, self.named)
         with checkpoints.reading_checkpoint(self.named):
@@ -117,7 +105,7 @@ class TransformersEngine:
     def parameters(self) -> int:
         """The number of weights; shared ones are counted once."""
         with torch.device("meta"):
-            return int(AutoModelForCausalLM.from_config(self.described).num_parameters())
+            return int(transformers.AutoModelForCausalLM.from_config(self.described).num_parameters())
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template."""
@@ -148,7 +136,7 @@ class TransformersEngine:
         ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         device = self.network.device
-        settings = GenerationConfig(
+        settings = transformers.GenerationConfig(
             **{**generate_arguments(decoding, max(request.max_tokens for request in requests)), **_IN_ANSWERS},
             forced_eos_token_id=self.ends if decoding.forced_eos else None,
             eos_token_id=self.ends or None,
@@ -161,7 +149,9 @@ class TransformersEngine:
                 input_ids=ids.to(device),
                 attention_mask=mask.to(device),
                 generation_config=settings,
-                logits_processor=LogitsProcessorList([AnswerProcessor(decoding, ids.to(device), mask.to(device))]),
+                logits_processor=transformers.LogitsProcessorList(
+                    [AnswerProcessor(decoding, ids.to(device), mask.to(device))]
+                ),
             )
         forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
         answers = []

@@ -22,17 +22,11 @@ Span = tuple[int, int]  # characters: the first, and the last + 1
 
 @dataclass(frozen=True)
 class Passage:
-    """A text with blank lines between its paragraphs.
-
-    Attributes:
-        text: the text.
-        paragraphs: the index of each paragraph's first character.
-        sentences: the same of each sentence.
-    """
+    """A text with blank lines between its paragraphs."""
 
     text: str
-    paragraphs: tuple[int, ...]
-    sentences: tuple[int, ...]
+    paragraphs: tuple[int, ...]  # the index of each paragraph's first character
+    sentences: tuple[int, ...]  # the same of each sentence
 
     @classmethod
     def of(cls, paragraphs: Iterable[Sequence[str]]) -> "Passage":
@@ -58,9 +52,7 @@ class Passage:
     def of_example(cls, example: Example, label: str) -> "Passage":
         """Return the documents of an example; the names of sections are paragraphs.
 
-        Args:
-            example: the source.
-            label: the paragraph before each of several documents; its `{number}` is filled.
+        The label, whose `{number}` is filled, precedes each of several documents.
         """
         several = len(example.documents) > 1
         paragraphs: list[Sequence[str]] = []
@@ -88,11 +80,7 @@ def _paragraphs_with_text(document: Document) -> Iterable[Sequence[str]]:
 class LongText:
     """Cuts one text by the tokens of a tokenizer.
 
-    Args:
-        passage: the text.
-        tokenizer: a fast tokenizer.
-        count: returns the tokens of the whole prompt with a text in it.
-        budget: the most tokens of the prompt.
+    `count` returns the tokens of the whole prompt with a text in it, which are at most `budget`.
     """
 
     def __init__(self, passage: Passage, tokenizer: Any, count: Callable[[str], int], budget: int) -> None:
@@ -116,11 +104,8 @@ class LongText:
     def shortened(self, policy: str) -> tuple[str, Truncation]:
         """Cut the text so that the prompt is within its budget.
 
-        Args:
-            policy: what is cut: "end", "start" or "middle".
-
-        Returns:
-            What is kept, in the middle with a mark; empty if nothing fits. The ledger.
+        `policy` says what is cut: "end", "start" or "middle". The text is empty if nothing fits; a cut middle has a
+        mark.
         """
         room = min(self.room, len(self.offsets))
         while room > 0 and (excess := self._excess(policy, room)) > 0:

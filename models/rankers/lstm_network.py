@@ -22,13 +22,7 @@ from longsumbench.modeling.collate import IGNORED, UnitCollator
 
 
 class LstmRankerConfig(PreTrainedConfig):
-    """The network's sizes.
-
-    Args:
-        vocab_size: entries of the tokenizer.
-        d_model: width of embeddings, LSTMs and features.
-        dropout: probability, before both linear layers (Hierarchical Transformer §4).
-    """
+    """The network's sizes."""
 
     model_type = "lstm_ranker"
 
@@ -39,15 +33,10 @@ class LstmRankerConfig(PreTrainedConfig):
 
 @dataclass
 class RankerOutput(ModelOutput):
-    """Output of `LstmRankerModel`.
+    """Output of `LstmRankerModel`."""
 
-    Attributes:
-        loss: binary cross-entropy in nats per paragraph, if labels are given.
-        logits: [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
-    """
-
-    loss: Tensor | None = None
-    logits: Tensor | None = None
+    loss: Tensor | None = None  # binary cross-entropy in nats per paragraph, if labels are given
+    logits: Tensor | None = None  # [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
 
 
 class LstmRankerModel(PreTrainedModel):
@@ -124,13 +113,8 @@ class LstmRankerModel(PreTrainedModel):
 def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield groups of texts in which none is more than twice as long as another, to reduce padding.
 
-    A packed sequence needs no padding, but a training step on a CPU took twenty times as long with one.
-
-    Args:
-        lengths: [P], in tokens; empty texts are in no group.
-
-    Yields:
-        The indices of p texts; [p, l], True where a token is real.
+    A packed sequence needs no padding, but a training step on a CPU took twenty times as long with one. Lengths are
+    [P], in tokens; empty texts are in no group. Yields the indices of p texts, and [p, l], True where a token is real.
     """
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths.tolist()):

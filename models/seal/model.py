@@ -68,17 +68,11 @@ class SealModelConfig(EAModelConfig):
 
 
 class SelectionCache(FoldedCache):
-    """As FoldedCache, plus the tokens that each beam may attend to and the segments that it has written.
+    """As FoldedCache, plus the tokens that each beam may attend to and the segments that it has written."""
 
-    Attributes:
-        mask: [Q, S], True where a beam may attend to the cached memory; None before the first selection.
-        history: [Q, j, D], the pooled earlier segments of each beam; None in the first segment.
-        history_mask: [Q, j], True where a segment holds a token.
-    """
-
-    mask: Tensor | None = None
-    history: Tensor | None = None
-    history_mask: Tensor | None = None
+    mask: Tensor | None = None  # [Q, S], True where a beam may attend to the memory; None before the first selection
+    history: Tensor | None = None  # [Q, j, D], the pooled earlier segments of each beam; None in the first segment
+    history_mask: Tensor | None = None  # [Q, j], True where a segment holds a token
 
     def forget_memory(self) -> None:
         """Drop the memory's keys and values, when a segment begins."""
@@ -196,9 +190,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
     def scores_to_extract(self, reading: TokenTable, input_ids: Tensor) -> Tensor:
         """Score all snippets for an extract: [B, U]; those of absent snippets are undefined.
 
-        Args:
-            reading: the encoded snippets.
-            input_ids: [B, U, L], their tokens.
+        `input_ids` [B, U, L] are the tokens of the snippets.
         """
         return self.unit_scores(reading, input_ids)[:, 0]
 

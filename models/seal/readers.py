@@ -15,17 +15,9 @@ from torch import Tensor
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Example, Split, settings_deciding
+from longsumbench.modeling import units as packing
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader
-from longsumbench.modeling.units import (
-    Units,
-    group_units,
-    join_units,
-    number_documents,
-    prepend_query,
-    reorder,
-    split_snippets,
-)
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, TruncConfig
 from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import rouge_n
@@ -39,10 +31,10 @@ class SnippetReader(UnitReader):
 
     config: FamilyConfig
 
-    def snippets(self, example: Example, reserved: int = 0) -> Units:
+    def snippets(self, example: Example, reserved: int = 0) -> packing.Units:
         """Return the snippets (SEAL §3.1); `reserved` tokens of each are left free."""
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
-        return split_snippets(encoded, self.config.snippet_length - reserved, self.config.num_snippets)
+        return packing.split_snippets(encoded, self.config.snippet_length - reserved, self.config.num_snippets)
 
 
 class TruncReader(SnippetReader):
@@ -50,13 +42,13 @@ class TruncReader(SnippetReader):
 
     config: TruncConfig
 
-    def units(self, example: Example) -> Units:
+    def units(self, example: Example) -> packing.Units:
         """Return one unit: the joined snippets."""
         units = self.snippets(example)
         if self.config.rank != "none":
-            units = reorder(units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids)))
+            units = packing.reorder(units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids)))
         query = self.query(example, self.config.input_length)
-        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
+        return packing.prepend_query(packing.join_units(units, self.config.input_length - len(query)), query)
 
 
 class CAReader(SnippetReader):
@@ -64,18 +56,18 @@ class CAReader(SnippetReader):
 
     config: CAConfig
 
-    def units(self, example: Example) -> Units:
+    def units(self, example: Example) -> packing.Units:
         """Return the groups: consecutive snippets of a single document, or all snippets of each of several documents.
 
         Choice: the query is added to a group's snippets, because a group has no maximum length.
         """
         units = self.snippets(example)
         if self.multi_document:
-            units = number_documents(units, self.config.max_documents)
+            units = packing.number_documents(units, self.config.max_documents)
             keys: Sequence[int] = units.documents
         else:
             keys = [index // self.config.group_size for index in range(len(units.ids))]
-        return prepend_query(group_units(units, keys), self.query(example, self.config.snippet_length))
+        return packing.prepend_query(packing.group_units(units, keys), self.query(example, self.config.snippet_length))
 
 
 class LabelledCollator(UnitCollator):
@@ -98,12 +90,12 @@ class EAReader(SnippetReader):
     Collator = LabelledCollator
     config: EAConfig
 
-    def units(self, example: Example) -> Units:
+    def units(self, example: Example) -> packing.Units:
         """Return the snippets."""
         query = self.query(example, self.config.snippet_length)
         units = self.snippets(example, reserved=len(query))
-        return prepend_query(
-            number_documents(units, self.config.max_documents) if self.multi_document else units, query
+        return packing.prepend_query(
+            packing.number_documents(units, self.config.max_documents) if self.multi_document else units, query
         )
 
     def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
@@ -138,12 +130,8 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
     """Cut a target into segments, without the end token (SEAL, §3.5).
 
     The end token takes a place: if it is alone in the last segment, that segment is empty. If `segment_length` is at
-    least the target's length, there is one segment, the whole summary, as EA's labels need.
-
-    Args:
-        labels: the target's ids, the end token last.
-        segment_length: tokens of a segment, with the end token.
-        end: the id of the end token.
+    least the target's length, there is one segment, the whole summary, as EA's labels need. The end token is the last
+    label, and counts in `segment_length`.
 
     Raises:
         ValueError: the target does not end with the end token.

@@ -58,9 +58,7 @@ class ScorerLayer(TransformerLayer):
 class Scorer(nn.Module):
     """Score snippets by their content, their context and, with `looks_back`, the segments written so far.
 
-    Args:
-        config: names the sizes, `scorer_layers` and `max_documents` (0: one document, without an embedding).
-        looks_back: True for SEAL, False for EA.
+    SEAL looks back at earlier segments, EA does not. Without `max_documents` there is no embedding of documents.
     """
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:
@@ -157,31 +155,24 @@ class Extractor(UnitEncoder):
     ) -> TokenTable:
         """Encode and pool every snippet, and relate the snippets in the scorer.
 
+        In the output, `pooled` [B, U, D] is that of `Scorer.place`.
+
         Args:
             input_ids: [B, U, L].
             unit_mask: [B, U, L], True where a token is real.
             unit_documents: [B, U], the index of a snippet's document.
             **kwargs: not used; `generate` passes all its arguments.
-
-        Returns:
-            The snippets; `pooled` [B, U, D] is the output of `Scorer.place`.
         """
         table = self.encode(input_ids, unit_mask)
         return table._replace(pooled=self.scorer.place(table.pooled, unit_documents, table.real))
 
 
 class GateSelection(NamedTuple):
-    """The tokens that the gate selected.
+    """The tokens that the gate selected."""
 
-    Attributes:
-        positions: [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False.
-        mask: [Q, S], True where a token is real.
-        counts: [Q, U], how many of a snippet's tokens are selected.
-    """
-
-    positions: Tensor
-    mask: Tensor
-    counts: Tensor
+    positions: Tensor  # [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False
+    mask: Tensor  # [Q, S], True where a token is real
+    counts: Tensor  # [Q, U], how many of a snippet's tokens are selected
 
 
 def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:

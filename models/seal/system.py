@@ -12,35 +12,29 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.trainer import Objective
 from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.models.seal import model as networks
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
-from longsumbench.models.seal.model import (
-    CAForConditionalGeneration,
-    EAForConditionalGeneration,
-    SealForConditionalGeneration,
-    TruncForConditionalGeneration,
-    draw_units,
-)
 from longsumbench.models.seal.readers import CAReader, EAReader, TruncReader
 
 
 class Trunc(NeuralSystem):
     """Trunc: the leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
-    Config, Reader, Model = TruncConfig, TruncReader, TruncForConditionalGeneration
+    Config, Reader, Model = TruncConfig, TruncReader, networks.TruncForConditionalGeneration
     capabilities = Capabilities(gives_attention=True)
 
 
 class CA(NeuralSystem):
     """CA: groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
 
-    Config, Reader, Model = CAConfig, CAReader, CAForConditionalGeneration
+    Config, Reader, Model = CAConfig, CAReader, networks.CAForConditionalGeneration
     capabilities = Capabilities(gives_attention=True)
 
 
 class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
-    Config, Reader, Model = EAConfig, EAReader, EAForConditionalGeneration
+    Config, Reader, Model = EAConfig, EAReader, networks.EAForConditionalGeneration
     capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True, trains_scorer=True)
 
     def objective(self, recipe: Recipe) -> Objective | None:
@@ -49,7 +43,7 @@ class EA(NeuralSystem):
             return None
         self.model.requires_grad_(False)
         self.model.model.encoder.requires_grad_(True)
-        draw = partial(draw_units, share=recipe.scored_share)
+        draw = partial(networks.draw_units, share=recipe.scored_share)
         return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 
     @torch.inference_mode()
@@ -88,6 +82,6 @@ class EA(NeuralSystem):
 class Seal(EA):
     """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
-    Config, Reader, Model = SealConfig, EAReader, SealForConditionalGeneration
+    Config, Reader, Model = SealConfig, EAReader, networks.SealForConditionalGeneration
     # gives no attention: its memory is another for every segment
     capabilities = Capabilities(keeps_evidence=True, extracts=True, trains_scorer=True)

@@ -123,9 +123,8 @@ class Seq2SeqBuilder(ModelBuilder):
             self.Model, folder, shown_as, config, use_safetensors=safe, **options
         )
         computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
-        checkpoints.check_complete(
-            missing - computed, shown_as
-        )  # PEGASUS computes its positions; its first checkpoints lack them
+        # PEGASUS computes its positions; its first checkpoints lack them
+        checkpoints.check_complete(missing - computed, shown_as)
         return self._with_token_rules(model, tokenizer)
 
     def _with_token_rules(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:

@@ -19,6 +19,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 
 from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.modeling import units as packing
 from longsumbench.modeling.checkpoints import checkpoint_facts
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -27,29 +28,21 @@ from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Query, Units, join_units, prepend_query, tokens_and_words
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
 
 _LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
-_Sentences: TypeAlias = list[EncodedSentence]  # of a document
+_Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
 @dataclass(frozen=True)
 class TextCollator(UnitCollator):
-    """Collates rows of one unit each as the library's models read them.
+    """Collates rows of one unit each as the library's models read them."""
 
-    Attributes:
-        multiple: inputs are padded to a multiple of it.
-        padded_length: inputs are padded to this length; 0: to the longest one of the batch.
-        marks_first: True to mark the first token in `global_attention_mask`.
-        marked: a token that is marked everywhere; None: none.
-    """
-
-    multiple: int = 1
-    padded_length: int = 0
-    marks_first: bool = False
-    marked: int | None = None
+    multiple: int = 1  # inputs are padded to a multiple of it
+    padded_length: int = 0  # inputs are padded to this length; 0: to the longest one of the batch
+    marks_first: bool = False  # True to mark the first token in `global_attention_mask`
+    marked: int | None = None  # a token that is marked everywhere; None: none
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch of texts.
@@ -73,20 +66,16 @@ class TextCollator(UnitCollator):
 
 
 class TextReader(UnitReader):
-    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer.
-
-    Attributes:
-        builder: knows how much the checkpoint can read; set by the system.
-    """
+    """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer."""
 
     config: Seq2SeqConfig
-    builder: Seq2SeqBuilder
+    builder: Seq2SeqBuilder  # knows how much the checkpoint can read; set by the system
 
     def identity(self) -> dict[str, Any]:
         """Return the longest input, which the checkpoint decides if no setting does."""
         return {**super().identity(), "input_length": self.builder.input_length}
 
-    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+    def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
         if self.tokenizer.is_fast:
             self.tokenizer.backend_tokenizer.encode_special_tokens = True
@@ -97,10 +86,10 @@ class TextReader(UnitReader):
         """The tokens that the tokenizer adds before and after a text."""
         return special_tokens(self.tokenizer)
 
-    def encode_target(self, text: str) -> EncodedSentence:
+    def encode_target(self, text: str) -> packing.EncodedSentence:
         """Tokenize a target; Marian has another vocabulary for it."""
         ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
-        return EncodedSentence(ids["input_ids"], len(text.split()))
+        return packing.EncodedSentence(ids["input_ids"], len(text.split()))
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""
@@ -135,7 +124,7 @@ class TextReader(UnitReader):
             raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
         return int(token_id)
 
-    def units(self, example: core.Example) -> Units:
+    def units(self, example: core.Example) -> packing.Units:
         """Return one unit: prefix, query, text and special tokens; the text is cut at `input_length`.
 
         With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
@@ -143,13 +132,15 @@ class TextReader(UnitReader):
         """
         prefix, query, documents = self._encoded(example)
         room = self.room
-        query_head = Query.within(query, room)
+        query_head = packing.Query.within(query, room)
         shares, cuts = self._shares(documents, room - len(query_head))
         sentences = self._with_separators(shares)
-        counts = tokens_and_words(self._with_separators(documents))
+        counts = packing.tokens_and_words(self._with_separators(documents))
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = Units(tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts))
-        units = prepend_query(join_units(units, room - len(query_head)), query_head)
+        units = packing.Units(
+            tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts)
+        )
+        units = packing.prepend_query(packing.join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
         text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
         words = units.words or (0,)
@@ -170,19 +161,21 @@ class TextReader(UnitReader):
             return documents, ()
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
-        shares = [_document_start(document, share) for document in documents]
-        counts, share_counts = (tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
+        shares = [packing.first_tokens(document, share) for document in documents]
+        counts, share_counts = (packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
         cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
         return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
         separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
-        mark = [] if separator is None else [EncodedSentence([separator], 0)]
+        mark = [] if separator is None else [packing.EncodedSentence([separator], 0)]
         marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
         return list(chain.from_iterable(marked))
 
-    def _encoded(self, example: core.Example) -> tuple[EncodedSentence, EncodedSentence, list[_Sentences]]:
+    def _encoded(
+        self, example: core.Example
+    ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
         documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
         if self.separator_id is None:
@@ -190,7 +183,7 @@ class TextReader(UnitReader):
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *later_documents = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
-        starts = [head.pop(0) if text else EncodedSentence((), 0) for text in (prefix, query)]
+        starts = [head.pop(0) if text else packing.EncodedSentence((), 0) for text in (prefix, query)]
         return starts[0], starts[1], [document for document in (head, *map(self.encode, later_documents)) if document]
 
     def collator(self) -> TextCollator:
@@ -208,15 +201,6 @@ class TextReader(UnitReader):
             padded_length = min(-(-length // block) * block, described.max_position_embeddings)
         marked = self.separator_id if attention == "separator" else None
         return TextCollator(self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked)
-
-
-def _document_start(sentences: _Sentences, length: int) -> _Sentences:
-    """Return the first `length` tokens of sentences."""
-    head = []
-    for sentence in sentences:
-        head.append(sentence.head(length))
-        length -= len(head[-1].ids)
-    return head
 
 
 class Seq2Seq(NeuralSystem):

@@ -21,41 +21,26 @@ from longsumbench.modeling.nn.initialization import OwnInitialization
 
 
 class CompressedWindows(NamedTuple):
-    """Keys and values of the source in a compressed layer: those of its first token, then those of the windows.
+    """Keys and values of the source in a compressed layer: those of its first token, then those of the windows."""
 
-    Attributes:
-        keys: [B, H, 1 + W, E].
-        values: [B, H, 1 + W, E].
-        mask: [B, 1 + W], True where a source token is real.
-    """
-
-    keys: Tensor
-    values: Tensor
-    mask: Tensor
+    keys: Tensor  # [B, H, 1 + W, E]
+    values: Tensor  # [B, H, 1 + W, E]
+    mask: Tensor  # [B, 1 + W], True where a source token is real
 
 
 class KeptTarget(NamedTuple):
-    """The cached keys, or values, of the target so far in a compressed layer.
+    """The cached keys, or values, of the target so far in a compressed layer."""
 
-    Attributes:
-        compressed: [Q, 1 + n, D], of the first token, then of the complete windows.
-        pending: [Q, fewer than w, D], of the tokens of the incomplete window.
-    """
-
-    compressed: Tensor
-    pending: Tensor
+    compressed: Tensor  # [Q, 1 + n, D], of the first token, then of the complete windows
+    pending: Tensor  # [Q, fewer than w, D], of the tokens of the incomplete window
 
 
 class TdmcaCache(FoldedCache):
-    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory.
-
-    Attributes:
-        targets: (layer, "keys" or "values") → the cached ones.
-    """
+    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory."""
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.targets: dict[tuple[int, str], KeptTarget] = {}
+        self.targets: dict[tuple[int, str], KeptTarget] = {}  # (layer, "keys" or "values") → the cached ones
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""
@@ -66,14 +51,10 @@ class TdmcaCache(FoldedCache):
 
 @dataclass(frozen=True)
 class Past:
-    """The target tokens before those of the current pass.
+    """The target tokens before those of the current pass."""
 
-    Attributes:
-        length: their number.
-        cache: their keys and values, to which this pass adds; None: there are none, and none are cached.
-    """
-
-    length: int = 0
+    length: int = 0  # their number
+    # their keys and values, to which this pass adds; None: there are none, and none are cached
     cache: TdmcaCache | None = None
 
 

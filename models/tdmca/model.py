@@ -72,20 +72,14 @@ class TdmcaModelConfig(PegasusConfig):
 
 
 class Prefix(NamedTuple):
-    """An encoded source.
+    """An encoded source."""
 
-    Attributes:
-        last_hidden_state: [B, S, D], from which the source's next tokens are predicted. If no loss needs these, it is
-            from an earlier layer: layers that no target needs are skipped.
-        mask: [B, S], True where a token is real; real tokens come first.
-        input_ids: [B, S].
-        windows: one per layer; None for a local layer.
-    """
-
+    # [B, S, D], from which the source's next tokens are predicted. If no loss needs these, it is from an earlier layer:
+    # layers that no target needs are skipped.
     last_hidden_state: Tensor
-    mask: Tensor
-    input_ids: Tensor
-    windows: tuple[CompressedWindows | None, ...]
+    mask: Tensor  # [B, S], True where a token is real; real tokens come first
+    input_ids: Tensor  # [B, S]
+    windows: tuple[CompressedWindows | None, ...]  # one per layer; None for a local layer
 
 
 class TdmcaLayer(TransformerLayer):

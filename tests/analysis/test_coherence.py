@@ -10,13 +10,7 @@ from support.drawn import drawn, example
 from support.run_records import record
 from support.tiny_bert import write_bert
 
-from longsumbench.analysis.coherence import (
-    REFERENCE,
-    SHUFFLED,
-    NextSentences,
-    score_texts,
-    shuffled,
-)
+from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, NextSentences, score_texts, shuffled
 from longsumbench.core import Example, Scoring
 from longsumbench.errors import DataError
 from longsumbench.metrics.coherence import Coherence

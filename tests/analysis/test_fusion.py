@@ -36,7 +36,6 @@ def test_worked_example() -> None:
 
 
 def texts(draw_: random.Random, sentences: int) -> list[str]:
-    """Return sentences of some words."""
     return [" ".join(draw_.choices([*WORDS, "oaks"], k=draw_.randrange(1, 6))) for _ in range(sentences)]
 
 

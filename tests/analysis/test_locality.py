@@ -7,15 +7,7 @@ import pytest
 from support.drawn import drawn, example
 
 from longsumbench.analysis import locality
-from longsumbench.analysis.locality import (
-    ACROSS,
-    ALL,
-    WITHIN,
-    TfIdf,
-    bins,
-    compare_sentences,
-    similarity_by_distance,
-)
+from longsumbench.analysis.locality import ACROSS, ALL, WITHIN, TfIdf, bins, compare_sentences, similarity_by_distance
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities
 
@@ -23,7 +15,7 @@ TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing
 
 
 class Given:
-    """Vectors that are known beforehand, whatever the sentences: "n" is the nth of them."""
+    """Vectors that are known beforehand, for any sentences: "n" is the nth of them."""
 
     name = signature = "given"
     num_cut = 0

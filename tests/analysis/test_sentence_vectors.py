@@ -1,4 +1,4 @@
-"""Sentences as vectors: by a tiny BERT, pooled in each way, and what is said of encoders that cannot be meant."""
+"""Sentences as vectors: by a tiny BERT, pooled in each way, and what is said of invalid encoders."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def states(folder: Path, sentence: str) -> np.ndarray:
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
 @pytest.mark.parametrize("batch_size", [2, 64])
 def test_states_are_pooled(bert: Path, pooling: str, batch_size: int) -> None:
-    """Each vector is what pooling the states of the sentence alone gives, of length 1, whatever the batches."""
+    """Each vector is what pooling the states of the sentence alone gives, of length 1, with any batches."""
     found = Encoder(str(bert), pooling, batch_size, "cpu")(SENTENCES)
     for sentence, vector in zip(SENTENCES, found, strict=True):
         alone = states(bert, sentence)

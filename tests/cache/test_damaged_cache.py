@@ -20,10 +20,7 @@ def build(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "problem"),
-    [
-        (lambda path: os.truncate(path, 3), "text has 3 bytes instead of 9"),
-        (Path.unlink, "text is missing"),
-    ],
+    [(lambda path: os.truncate(path, 3), "text has 3 bytes instead of 9"), (Path.unlink, "text is missing")],
 )
 def test_a_damaged_stage_is_refused_until_it_is_deleted(
     damage: Callable[[Path], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

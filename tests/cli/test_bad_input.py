@@ -103,7 +103,6 @@ def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.Wa
 
 
 def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
-    """Run to the end; return the run's folder."""
     results = tmp_path / "results"
     common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}", "baselines=false"]
     assert main([*common, "score.resamples=100", *overrides]) == 0
@@ -128,7 +127,7 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
-    """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
+    """An invalid word ends with exit code 2 before any work, and says what could be."""
     for word, expected in USAGE.items():
         assert expected in fails(2, f"dataset.path={toy}", word)
     for word, expected in TRUNC_USAGE.items():
@@ -137,7 +136,7 @@ def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..
 
 
 def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callable[..., str]) -> None:
-    """A sweep with a name or a value that cannot be meant does none of its points."""
+    """A sweep with an invalid name or value does none of its points."""
     assert "unknown model 'nosuch'" in fails(2, "-m", f"dataset.path={toy}", "model=lead,nosuch")
     assert "seed='abc'" in fails(2, "-m", f"dataset.path={toy}", "seed=1,abc")
     assert not (toy.parent / "results").exists()
@@ -385,11 +384,7 @@ def test_an_interrupt_is_continued(
     assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
 
 
-TORN = {
-    "half": b'{\n "run_id": "0123',
-    "no record": b"{}",
-    "a field of another kind": None,
-}
+TORN = {"half": b'{\n "run_id": "0123', "no record": b"{}", "a field of another kind": None}
 
 
 @pytest.mark.parametrize("kind", TORN)

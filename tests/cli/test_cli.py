@@ -208,7 +208,7 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
     ],
 )
 def test_what_can_be_named_is_listed(kind: str, named: set[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every name has a line that says what it is, not where it stands."""
+    """Every name has a line that says what it is, not its place."""
     assert main(["list", kind]) == 0
     message = {line.split()[0]: line.partition(" ")[2].strip() for line in capsys.readouterr().out.splitlines()}
     assert named <= set(message)

@@ -67,7 +67,6 @@ def relative_loop(folder: Path) -> str:
 
 
 def file(folder: Path) -> str:
-    """Write a file where some arguments expect a folder."""
     (folder / "file").write_text("no JSON\n", encoding="utf-8")
     return str(folder / "file")
 

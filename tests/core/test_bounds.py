@@ -122,8 +122,7 @@ ENDS = [("lead", ("dataset.", "decode.", "score.", *TOP_KEYS), 12), ("trunc", ("
 
 
 @pytest.mark.parametrize(
-    ("model", "sections", "most"),
-    [*ENDS, *(pytest.param(*case[:2], None, marks=pytest.mark.slow) for case in ENDS)],
+    ("model", "sections", "most"), [*ENDS, *(pytest.param(*case[:2], None, marks=pytest.mark.slow) for case in ENDS)]
 )
 def test_a_run_ends_as_documented(
     model: str, sections: tuple[str, ...], most: int | None, toy: Path, capsys: pytest.CaptureFixture[str]

@@ -90,7 +90,7 @@ def test_a_wrong_value_names_its_key(composed: dict[str, Any], message: str) -> 
     ],
 )
 def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], message: str) -> None:
-    """A value that cannot be meant fails with its key and what is allowed."""
+    """An invalid value fails with its key and what is allowed."""
     with pytest.raises(UsageError, match=message):
         settled(**composed)
 

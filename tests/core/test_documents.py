@@ -50,7 +50,7 @@ def test_source_words_are_those_of_its_sentences(example: Example) -> None:
 
 
 def test_sentences_come_in_reading_order() -> None:
-    """Sentences run across paragraphs, sections and documents as they stand."""
+    """Sentences run across paragraphs, sections and documents as they are."""
     one = Document("one", (Section("First", (("a", "b"), ("c",))), Section(None, (("d",),))))
     two = Document(None, (Section(None, ((), ("e",))),))
     assert list(Example("x", "Title", None, (one, two), ()).sentences()) == ["a", "b", "c", "d", "e"]

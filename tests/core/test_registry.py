@@ -33,7 +33,7 @@ def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plug_in_cannot_take_a_built_in_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A built-in name keeps its meaning, whatever is installed."""
+    """A built-in name keeps its meaning, with any packages installed."""
     plug_in(monkeypatch, path="nowhere:Thing")
     assert KIND.load("path") is Path
 

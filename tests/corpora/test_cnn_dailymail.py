@@ -5,15 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import datasets
-import huggingface_hub
 import pytest
+from support.hub import offer_on_hub
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.cnn_dailymail import from_story
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
 
 STORY = (
@@ -60,7 +58,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
@@ -72,27 +69,14 @@ def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:
         "@highlight\r\n\r\nBishop ill. He rests .\r\n\r\n@highlight\r\n\r\n  \r\n"
         "@highlight\r\n\r\nNEW: Dr. Who\tsees  him\r\n"
     )
-    assert from_story(text, "abc", "http://x") == Example(
-        "abc",
-        None,
-        None,
-        (
-            Document(
-                "http://x",
-                (
-                    Section(
-                        None,
-                        (
-                            ("By .", "Associated Press .", "PUBLISHED: .", "14:11 EST, 25 October 2013 .", "| ."),
-                            ("The bishop was ill.", "He rests."),
-                            ("A caption without a full stop",),
-                        ),
-                    ),
-                ),
-            ),
-        ),
-        (("Bishop ill. He rests .", "NEW: Dr. Who sees him"),),
+    paragraphs = (
+        ("By .", "Associated Press .", "PUBLISHED: .", "14:11 EST, 25 October 2013 .", "| ."),
+        ("The bishop was ill.", "He rests."),
+        ("A caption without a full stop",),
     )
+    document = Document("http://x", (Section(None, paragraphs),))
+    reference = ("Bishop ill. He rests .", "NEW: Dr. Who sees him")
+    assert from_story(text, "abc", "http://x") == Example("abc", None, None, (document,), (reference,))
 
 
 def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
@@ -113,7 +97,7 @@ def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: A
 
 
 def test_the_limit_reads_nothing_beyond_it(release: Path, stages: ArtifactCache) -> None:
-    """The first of every list are read, and what stands behind them is not looked at."""
+    """The first of every list are read, and what follows is not read."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
         "train": [digest(2)],
@@ -181,19 +165,7 @@ ROW = Example(
 
 def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They come from version 3.0.0, keep their ids, and are read from JSON lines, too; a highlight is a sentence."""
-    asked: list[tuple[str, str | None]] = []
-
-    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
-        asked.append((repository, config))
-        names = ("train", "validation", "test")
-        return datasets.DatasetDict({name: datasets.Dataset.from_list([row(1), row(2)]) for name in names})
-
-    hub.chosen_revision.cache_clear()
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
-    monkeypatch.setattr(hub, "unreachable", lambda: None)
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    info = type("Info", (), {"sha": "0123abc"})()
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    asked = offer_on_hub(monkeypatch, tmp_path, [row(1), row(2)])
     texts = load_texts(DatasetSettings(name="cnn_dailymail"), stages)
     assert asked == [("abisee/cnn_dailymail", "3.0.0")]
     assert texts.facts["source"] == "abisee/cnn_dailymail@0123abc"

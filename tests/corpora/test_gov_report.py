@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import datasets
-import huggingface_hub
 import pytest
 from hypothesis import given, strategies as st
+from support.hub import offer_on_hub
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_report_hub_example
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import thinned_examples
@@ -85,7 +83,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
@@ -248,20 +245,9 @@ def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
     stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
-    asked: list[tuple[str, str | None]] = []
-    rows = {"report": ["A b. C d.\n\n E f.", "G."], "summary": ["It is.\nSo.", "No."]}
+    rows = [{"report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."}, {"report": "G.", "summary": "No."}]
 
-    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
-        asked.append((repository, config))
-        names = ("train", "validation", "test")
-        return datasets.DatasetDict({name: datasets.Dataset.from_dict(rows) for name in names})
-
-    hub.chosen_revision.cache_clear()
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
-    monkeypatch.setattr(hub, "unreachable", lambda: None)
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    info = type("Info", (), {"sha": "0123abc"})()
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    asked = offer_on_hub(monkeypatch, tmp_path, rows)
     texts = load_texts(DatasetSettings(name="gov_report"), stages)
     assert asked == [("ccdv/govreport-summarization", "document")]
     assert texts.facts["source"] == "ccdv/govreport-summarization@0123abc"

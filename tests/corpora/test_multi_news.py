@@ -1,19 +1,16 @@
 """Multi-News: the rows of the hub's copy, the release's pairs of files, and JSON lines with the hub's fields."""
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
-import datasets
-import huggingface_hub
 import pytest
+from support.hub import offer_on_hub
 from support.toys import one_line
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.multi_news import multi_news_example
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
@@ -30,7 +27,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
@@ -66,7 +62,7 @@ def test_files_of_the_release_become_splits(ending: str, tmp_path: Path, stages:
 
 
 def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Files may be packed; only a line feed ends a line, whatever else is in a text."""
+    """Files may be packed; only a line feed ends a line, not other signs in a text."""
     (tmp_path / "test.src.cleaned.gz").write_bytes(gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode()))
     (tmp_path / "test.tgt").write_bytes(b"\xef\xbb\xbfE.")
     example = read(tmp_path, stages).splits["test"][0]
@@ -79,30 +75,12 @@ def test_the_hub_and_the_release_are_the_same_texts(
 ) -> None:
     """Rows of the hub become the examples, ids and fingerprint of the release's lines."""
     rows = [{"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY} for n in range(2)]
-    names = ("train", "validation", "test")
-
-    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
-        assert repository == "Awesome075/multi_news_parquet"
-        return datasets.DatasetDict({name: datasets.Dataset.from_list(rows) for name in names})
-
-    hub.chosen_revision.cache_clear()
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
-    monkeypatch.setattr(hub, "unreachable", lambda: None)
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    info = type("Info", (), {"sha": "0123abc"})()
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    asked = offer_on_hub(monkeypatch, tmp_path, rows)
     fetched = load_texts(DatasetSettings(name="multi_news"), stages)
-    for split in names:
+    assert asked == [("Awesome075/multi_news_parquet", None)]
+    for split in ("train", "validation", "test"):
         write(tmp_path / "release", split, [f"{CLUSTER}{n}" for n in range(2)], [SUMMARY] * 2)
     assert read(tmp_path / "release", stages).fingerprint == fetched.fingerprint
-
-
-def test_json_lines_with_the_fields_of_the_hub_are_read(tmp_path: Path, stages: ArtifactCache) -> None:
-    """A folder or a file with the hub's fields is read."""
-    row = {"id": "test-0", "document": CLUSTER, "summary": SUMMARY}
-    (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
-    for path in (tmp_path, tmp_path / "test.jsonl"):
-        assert list(read(path, stages).splits["test"]) == [EXAMPLE]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from longsumbench.errors import DataError
 
 
 def story(number: int = 1, **changes: Any) -> dict[str, Any]:
-    """A story and its two topics."""
     return {
         "AssignmentId": f"A{number}",
         "docId": "e2be",

@@ -19,12 +19,10 @@ SHARED = SHARED_ROOT / "data" / "openstax"
 
 
 def module(number: int, *paragraphs: str, summary: str = "In short. So.") -> dict[str, Any]:
-    """A module of the given paragraphs."""
     return {"module_id": f"m{number}", "title": f"Part {number}", "paragraphs": [*paragraphs], "summary": [summary]}
 
 
 def chapter(*modules: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A chapter of the given modules."""
     return {"id": "b/m0", "book": "B", "chapter": "Voting", "license": "free", "modules": [*modules], **changes}
 
 

@@ -25,7 +25,6 @@ Why SUMMARY: of sheep?"""
 
 
 def paper(*comments: Any, **changes: Any) -> dict[str, Any]:
-    """A paper with a review for each of the comments."""
     reviews = [{"comments": text, "RECOMMENDATION": 7, "REVIEWER_CONFIDENCE": 4} for text in comments]
     return {
         "id": "p1",

@@ -24,7 +24,6 @@ def page(text: str, number: int = 1, **changes: Any) -> dict[str, Any]:
 
 
 def article(*results: Any, **changes: Any) -> dict[str, Any]:
-    """An article with the given search results."""
     sections = [{"title": "History", "paragraphs": [HISTORY]}]
     return {"id": "7", "title": "Sheep", "lead": [LEAD], "sections": sections, "results": list(results), **changes}
 
@@ -39,7 +38,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
@@ -78,7 +76,6 @@ def test_the_row_chooses_the_rule() -> None:
 
 
 def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
-    """r(d, a, n) of one page."""
     (recall,) = PageRule(words, 0).recalls(sections, [page])
     return recall
 

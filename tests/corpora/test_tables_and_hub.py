@@ -35,7 +35,6 @@ def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, /, **names: str) 
 
 
 def examples(texts: Texts, split: str = "test") -> list[Example]:
-    """Return the examples of a split."""
     return list(texts.splits[split])
 
 
@@ -90,7 +89,7 @@ def test_a_column_that_is_missing(tmp_path: Path, stages: ArtifactCache) -> None
 
 @pytest.fixture
 def on_hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """A stand-in for the hub with `ROWS` under other names, without ids; returns the calls that asked for rows."""
+    """A replacement of the hub with `ROWS` under other names, without ids; returns the calls that asked for rows."""
     calls: list[tuple[Any, ...]] = []
 
     def load_dataset(repository: str, config: str | None, revision: str | None) -> datasets.DatasetDict:

@@ -24,7 +24,6 @@ def paragraph(text: str, source: str | None = "a") -> dict[str, Any]:
 
 
 def article(*paragraphs: Any, **changes: Any) -> dict[str, Any]:
-    """An article of the given paragraphs."""
     return {"id": "7", "title": "Sheep", "paragraphs": list(paragraphs), "summary": SUMMARY, **changes}
 
 

@@ -65,10 +65,7 @@ def test_what_has_no_diagram() -> None:
         assert f"{why}; {complete} dataset" in notes(matrix)
 
 
-@pytest.mark.parametrize(
-    ("systems", "datasets", "critical"),
-    [(4, 14, 1.25), (10, 8, 3.164 * math.sqrt(110 / 48))],
-)
+@pytest.mark.parametrize(("systems", "datasets", "critical"), [(4, 14, 1.25), (10, 8, 3.164 * math.sqrt(110 / 48))])
 def test_the_published_critical_differences(systems: int, datasets: int, critical: float) -> None:
     """Of Demšar's example (4 systems, 14 datasets) it is 1.25; others follow from his Table 5a."""
     scores = {f"system {number}": [float(number)] * datasets for number in range(systems)}

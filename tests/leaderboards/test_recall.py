@@ -17,14 +17,7 @@ from longsumbench.leaderboards.recall import (
     headline,
     oracle_lines,
 )
-from longsumbench.leaderboards.seed_groups import (
-    LEARNED,
-    NO_INTERVAL,
-    NOT_LEARNED,
-    STILL_LEARNING,
-    UNKNOWN,
-    Learned,
-)
+from longsumbench.leaderboards.seed_groups import LEARNED, NO_INTERVAL, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate

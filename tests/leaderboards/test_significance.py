@@ -13,11 +13,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
-from longsumbench.metrics.statistics import (
-    approximate_randomization,
-    holm,
-    randomization_bound,
-)
+from longsumbench.metrics.statistics import approximate_randomization, holm, randomization_bound
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results

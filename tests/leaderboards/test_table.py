@@ -16,12 +16,7 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.notes import (
-    caution,
-    describe_budget,
-    describe_starts,
-    describe_training_differences,
-)
+from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
 from longsumbench.leaderboards.published import (
     COLUMNS as PUBLISHED_COLUMNS,
     OUR_PAPERS,
@@ -120,7 +115,7 @@ def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
 
 
 def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> None:
-    """The three files are the same byte for byte in whatever order runs finished."""
+    """The three files are the same byte for byte in any order of the runs."""
     records = [record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"]
     contents = set()
     for seed in range(3):

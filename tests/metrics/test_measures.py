@@ -42,10 +42,7 @@ def report(number: int, split: str) -> Example:
     texts[place] = f"the bridge goes to {bridge} ."
     texts += ["the mill goes to the lower bid .", f"the lower bid is from {mill} ."]
     sections = tuple(Section(None, ((text,),)) for text in texts)
-    facts = (
-        Fact("single", "bridge", bridge, FIRMS, place / 4, 0),
-        Fact("silent", "mill", mill, FIRMS, 0.5, 1),
-    )
+    facts = (Fact("single", "bridge", bridge, FIRMS, place / 4, 0), Fact("silent", "mill", mill, FIRMS, 0.5, 1))
     reference = (f"the bridge goes to {bridge} .", f"the mill goes to {mill} .")
     return Example(f"{split}-{number}", None, None, (Document(None, sections),), (reference,), facts)
 

@@ -4,13 +4,7 @@ import random
 
 import pytest
 
-from longsumbench.metrics.output_facts import (
-    FEWEST,
-    NUM_COMPARED,
-    OutputFacts,
-    describe_outputs,
-    output_warnings,
-)
+from longsumbench.metrics.output_facts import FEWEST, NUM_COMPARED, OutputFacts, describe_outputs, output_warnings
 
 WORDS = [f"word{number}" for number in range(500)]
 

@@ -155,7 +155,7 @@ def test_tokens_that_a_checkpoint_never_writes(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_path: Path) -> None:
-    """A value that cannot be meant is bad data, with the folder and the name."""
+    """An invalid value is bad data, with the folder and the name."""
     with pytest.raises(DataError, match=message) as refused:
         card_decoding(write_card(tmp_path, generation), "model.checkpoint")
     assert str(tmp_path) in str(refused.value)

@@ -36,7 +36,6 @@ def trunc(folder: Path) -> Path:
 
 
 def begin(folder: Path) -> None:
-    """Begin a training from `model.init`."""
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.identity()
     system.prepare(FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages")))
@@ -51,23 +50,16 @@ def score(folder: Path) -> None:
 USES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "summarize": (trunc, open_system),
     "model.init": (write_bart, begin),
-    "score.coherence_model": (
-        write_bert,
-        lambda folder: Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(
-            "A cat. It slept.", TRAIN[0]
-        ),
-    ),
+    "score.coherence_model": (write_bert, score),
 }
 
 
 def edit_config(folder: Path, **entries: object) -> None:
-    """Set entries of config.json."""
     content = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     (folder / CONFIG).write_text(json.dumps(content | entries), encoding="utf-8")
 
 
 def change_weights(folder: Path, change: Callable[[dict[str, Tensor], str], object]) -> None:
-    """Change the last of the weights."""
     weights = load_file(folder / WEIGHTS)
     change(weights, max(weights))
     save_file(weights, folder / WEIGHTS, {"format": "pt"})

@@ -28,7 +28,6 @@ WORDS, TARGET = 320, 30  # of the source, cut by most of the systems; of the sum
 
 
 def settings_of(name: str) -> object:
-    """Return the settings of a system of SYSTEMS."""
     return registry.config_of(name)(name=name, **SYSTEMS[name])
 
 

@@ -1,12 +1,7 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
 from longsumbench.core import Cut, Document, Example, Section
-from longsumbench.modeling.units import (
-    EncodedSentence,
-    Limits,
-    best_paragraphs,
-    paragraphs_of,
-)
+from longsumbench.modeling.units import EncodedSentence, Limits, best_paragraphs, paragraphs_of
 
 EXAMPLE = Example(
     "1",

@@ -27,13 +27,11 @@ QUESTION = "word3 word5 word1"
 
 
 def toys(name: str, size: int, start: int = 0, query: str | None = QUESTION) -> ToySplit:
-    """Return toys that come with a query."""
     split = ToySplit.of(name, size, start)
     return ToySplit(name, [replace(one, query=query) for one in split.examples], queried=query is not None)
 
 
 def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: Any) -> Any:
-    """Return a tiny system, fitted on toys with a query."""
     return fit_tiny(name, folder, toys("train", 12, query=query), steps=1, **settings)
 
 

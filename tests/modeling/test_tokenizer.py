@@ -10,12 +10,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
-from longsumbench.modeling.tokenizer import (
-    encode_sentences,
-    load_tokenizer,
-    tokenizer_identity,
-    train_tokenizer,
-)
+from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, tokenizer_identity, train_tokenizer
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
 

@@ -87,25 +87,16 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_says_what_it_is(name: str) -> None:
-    """A system has a docstring, and a dataclass of settings that carries its registered name."""
+    """A system has a docstring, what decides it, and a dataclass of explained settings with its registered name."""
     system_class = registry.systems.load(name)
     assert issubclass(system_class, System)
     assert system_class.__doc__
     assert is_dataclass(system_class.Config)
     assert system_class.Config.__doc__
     assert system_class.Config().name == name
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_setting_is_explained(name: str) -> None:
-    """Every setting has a help text; `longsumbench list settings` shows it."""
-    assert [item.name for item in fields(registry.systems.load(name).Config) if not item.metadata.get("help")] == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_its_settings_are_found(name: str) -> None:
-    """The registry finds a system's own `Config`, of a built-in system without importing the system."""
-    assert registry.config_of(name) is registry.systems.load(name).Config
+    assert registry.config_of(name) is system_class.Config  # of a built-in system without importing the system
+    assert [item.name for item in fields(system_class.Config) if not item.metadata.get("help")] == []
+    assert system_class.decided_by <= {"seed", "train", "decode"}
 
 
 def test_built_in_settings_are_listed_without_torch() -> None:
@@ -128,12 +119,6 @@ def test_an_unknown_setting_is_refused(name: str) -> None:
     """A setting that the system does not have is an error that names it."""
     with pytest.raises(UsageError, match=r"unknown setting 'model\.no_such_setting'"):
         build_tiny(name, no_such_setting=1)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_decides_the_outcome_is_known(name: str) -> None:
-    """Only parts of a run's configuration that there are decide an outcome."""
-    assert registry.systems.load(name).decided_by <= {"seed", "train", "decode"}
 
 
 def test_one_summary_for_each_example_in_order(system: System) -> None:
@@ -209,8 +194,8 @@ def test_odd_examples_are_summarized(kind: str, system: System) -> None:
     """Whatever an example lacks, or has too much of, it gets a summary, alone and next to others."""
     odd = ODD[kind]
     (alone,) = summarize(system, [odd])
-    beside = summarize(system, [TEST[4], odd])
-    assert (alone.id, alone.text) == ("odd", beside[1].text)
+    in_batch = summarize(system, [TEST[4], odd])
+    assert (alone.id, alone.text) == ("odd", in_batch[1].text)
 
 
 EXTRACTORS = {"ea", "seal", "etads", "pagesum", "hierarchical_transformer"}
@@ -232,7 +217,6 @@ def check_extract(example: Example, text: str, length: int) -> None:
 
 
 def skip_unless_it_extracts(system: System) -> None:
-    """Skip a system that does not extract, and is not meant to."""
     if not system.capabilities.extracts:
         assert system.config.name not in EXTRACTORS
         pytest.skip("does not extract")

@@ -24,7 +24,6 @@ class Case:
 
 
 def cases(module: Any, named: dict[str, dict[str, Any]], *lengths: Any, **batch: Any) -> dict[str, Case]:
-    """Return a case for each variant of a module's network."""
     targets = module.targets if hasattr(module, "targets") else module.labels
     return {
         name: Case(partial(module.network, **settings), partial(module.batch, *lengths, **batch), targets)

@@ -15,10 +15,7 @@ from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
-from longsumbench.outputs.compare import (
-    Comparison,
-    compare,
-)
+from longsumbench.outputs.compare import Comparison, compare
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 
@@ -27,24 +24,24 @@ Scores = Mapping[str, float]
 Typed = Callable[..., tuple[int, str, str]]
 
 
-def scored(scores: Scores, **beside: Sequence[float]) -> pd.DataFrame:
+def scored(scores: Scores, **extra: Sequence[float]) -> pd.DataFrame:
     """A table of scores whose ROUGE F is all the same, in the order given."""
     columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
-    return pd.DataFrame({**columns, **beside}, index=pd.Index(list(scores), name="id"))
+    return pd.DataFrame({**columns, **extra}, index=pd.Index(list(scores), name="id"))
 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Callable[..., Path]:
     """Write the files of a finished run; return its folder."""
 
-    def write(model: str, scores: Scores, beside: Mapping[str, Sequence[float]] | None = None, **facts: object) -> Path:
+    def write(model: str, scores: Scores, extra: Mapping[str, Sequence[float]] | None = None, **facts: object) -> Path:
         examples = f"{sorted(scores)}"
         made = record(
             model, 30, **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts}
         )
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
-        write_scores(folder / "scores.csv", scored(scores, **(beside or {})))
+        write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
         write_summaries(folder / "predictions.jsonl", [Summary(name, f"{model} on {name}.", None) for name in scores])
         return folder
 
@@ -73,7 +70,7 @@ OTHERS = {"d": 0.3, "c": 0.3, "b": 0.6, "a": 0.4}
 
 
 def test_two_runs_by_hand(finished: Callable[..., Path], tmp_path: Path) -> None:
-    """Examples are paired by id, whatever their order: +30, +40, 0 and -10 points are +15 in the mean."""
+    """Examples are paired by id in any order: +30, +40, 0 and -10 points are +15 in the mean."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     (pair,) = compared(tmp_path, "lead", "trunc").pairs
@@ -151,12 +148,12 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
         means = {name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()}
         return {"measures": means, "units": {"density": "words"}, "ranked_by": "fact_recall"}
 
-    def beside(recall: list[float], density: list[float]) -> dict[str, list[float]]:
+    def extra(recall: list[float], density: list[float]) -> dict[str, list[float]]:
         places = {"fact_recall_single_position_3": [0.01] * 4, "fact_recall_chance": [0.01] * 4}
         return {"fact_recall": recall, "density": density, **places}
 
-    finished("lead", FOUR, beside([0.0, 0.5, nan, 1.0], [1, 2, 3, 6]), **facts(50, 3))
-    finished("trunc", FOUR, beside([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
+    finished("lead", FOUR, extra([0.0, 0.5, nan, 1.0], [1, 2, 3, 6]), **facts(50, 3))
+    finished("trunc", FOUR, extra([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
     comparison = compared(tmp_path, "lead", "trunc")
     (pair,) = comparison.pairs
     assert [row.measure for row in pair.rows] == [*ROUGE_TYPES, "fact_recall", "density"]
@@ -174,10 +171,7 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of the default)"),
         ({"dataset": "pubmed", "fingerprint": "f2"}, "pubmed instead of arxiv, other texts (f2 instead of f1)"),
-        (
-            {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
-            "stemmer:none instead of stemmer:porter",
-        ),
+        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
     ],
 )
 def test_unlike_runs_are_refused(
@@ -228,7 +222,7 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
 def test_a_wrong_word_is_one_line_with_exit_code_2(
     finished: Callable[..., Path], typed: Typed, words: str, message: str
 ) -> None:
-    """What cannot be meant ends with exit code 2 and one line."""
+    """Wrong usage ends with exit code 2 and one line."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
     code, out, err = typed(*words.split())

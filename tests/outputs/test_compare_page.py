@@ -1,4 +1,4 @@
-"""A comparison as a page: whole in itself, safe whatever a system wrote, the same for the same runs."""
+"""A comparison as a page: whole in itself, safe for any output, the same for the same runs."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ def two(text: str = "plain text", name: str = "a", **facts: object) -> Compariso
 
 @pytest.mark.parametrize("build", [two, lambda: two(HOSTILE, HOSTILE, variant=HOSTILE)], ids=["plain", "hostile"])
 def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
-    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever was written."""
+    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, for any output."""
     text = comparison_page(build())
     reading = Reading(text)
     assert reading.open == []

@@ -1,4 +1,4 @@
-"""Outputs that were written outside the suite, made a run: what it has, where it stands, what is refused."""
+"""Outputs that were written outside the suite, made a run: what it has, its place, what is refused."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""An inspection as a page and a picture: chosen by axes, true to the arrays, safe whatever a system wrote."""
+"""An inspection as a page and a picture: chosen by axes, true to the arrays, safe for any output."""
 
 import base64
 import hashlib
@@ -16,13 +16,7 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspection import write_inspection
-from longsumbench.render.evidence.html_views import (
-    HEAT_MAP_SCRIPT,
-    relations,
-    selections,
-    source_text,
-    weights,
-)
+from longsumbench.render.evidence.html_views import HEAT_MAP_SCRIPT, relations, selections, source_text, weights
 from longsumbench.render.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,
@@ -137,7 +131,7 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     ],
 )
 def test_axes_choose_the_view(axes: tuple[str, ...], values: NDArray[Any], kind: type) -> None:
-    """A view follows from the names of the axes, whatever the array is called; scores alone select nothing."""
+    """A view follows from the names of the axes under any name of the array; scores alone select nothing."""
     (view,) = views(evidence({"any name": values}, {"any name": axes}))
     assert isinstance(view, kind)
 
@@ -180,7 +174,7 @@ def test_weights_by_hand() -> None:
 
 
 def test_selections_by_hand() -> None:
-    """Cells tell counts and scores; selected units are marked, stand open and carry the numbers of their segments."""
+    """Cells tell counts and scores; selected units are marked, are open and carry the numbers of their segments."""
     scores = np.array([[0.5, -np.inf, 0.25], [0.125, 0.0, 1.5]])
     text = page_of(selected(TAKEN, scores, segment=("First & foremost", "second")))
     assert tooltips(text, "td") == [

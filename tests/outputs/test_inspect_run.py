@@ -127,7 +127,7 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
 def test_a_wrong_word_is_one_line_with_exit_code_2(
     finished: Callable[..., Path], typed: Typed, words: str, message: str
 ) -> None:
-    """What cannot be meant ends with exit code 2 and one line."""
+    """Wrong usage ends with exit code 2 and one line."""
     finished()
     finished("lead", kept=0)
     code, out, err = typed(*words.split())

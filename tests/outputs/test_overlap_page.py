@@ -20,11 +20,7 @@ def test_nearest_sentences_by_hand() -> None:
     source = ["Dogs bark loudly.", "Red cats sleep.", "Red cats sleep."]
     shared = 50 * (2 / 3 + 1 / 2)
     found = nearest_sentences(["Red cats sleep.", "Red cats run.", "Nothing."], source)
-    assert found == [
-        (1, 100.0),
-        (1, shared),
-        (None, 0.0),
-    ]
+    assert found == [(1, 100.0), (1, shared), (None, 0.0)]
     assert nearest_sentences([], source) == []
     assert nearest_sentences(["A."], []) == [(None, 0.0)]
 

@@ -32,12 +32,7 @@ def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
 
 @pytest.mark.parametrize(
     ("mark", "word", "advice"),
-    [
-        ("<n>", "n", "replace it by a"),
-        ("<q>", "q", "replace"),
-        ("[SEP]", "sep", "replace"),
-        ("</s>", "s", "remove it"),
-    ],
+    [("<n>", "n", "replace it by a"), ("<q>", "q", "replace"), ("[SEP]", "sep", "replace"), ("</s>", "s", "remove it")],
 )
 @pytest.mark.parametrize("as_lists", [False, True])
 def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> None:

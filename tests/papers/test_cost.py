@@ -4,14 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from paper_cost import (
-    PaperTableCost,
-    estimate_run,
-    forward_of,
-    read_costs,
-    read_sizes,
-    write_costs,
-)
+from paper_cost import PaperTableCost, estimate_run, forward_of, read_costs, read_sizes, write_costs
 from papers_page import describe_cost
 from support.paths import ROOT
 

@@ -16,11 +16,7 @@ from support.toys import TINY_FOR_ALL, write_jsonl
 from longsumbench.core import Evidence, Summary
 from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
-from longsumbench.papers.evidence import (
-    evidence_page,
-    measure_examples,
-    measure_view,
-)
+from longsumbench.papers.evidence import evidence_page, measure_examples, measure_view
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
 from longsumbench.render.evidence.views import Selections, Weights
 from longsumbench.render.tables import markdown

@@ -385,12 +385,7 @@ def test_seal_figure_5() -> None:
 
 PAGES = "model.locality model.split model.num_pages model.page_size model.max_pages model.decoding"
 SPATIAL = ["spatial", "sentences", 7, 1024, 8, "page"]
-STEPS = {
-    "arXiv": 126_900,
-    "PubMed": 75_000,
-    "GovReport": 10_900,
-    "Multi-News": 28_100,
-}  # ten epochs by 16
+STEPS = {"arXiv": 126_900, "PubMed": 75_000, "GovReport": 10_900, "Multi-News": 28_100}  # ten epochs by 16
 SEARCH = {  # beams, length penalty, least and most tokens: of the authors' code
     "arXiv": [4, 2.0, 100, 350],
     "PubMed": [4, 2.0, 150, 400],

@@ -121,10 +121,7 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
         (["example=two"], "'example=two' is not a whole number"),
         (["dataset.path=x"], "'dataset.path=x' is for several datasets: write one of path.probe=, path.toys="),
         (["model=lead"], "'model=lead': toy-table1 has its own systems and datasets"),
-        (
-            ["scael=probe"],
-            "unknown setting 'scael' (did you mean 'scale'?): toy-table1 has example, scale,",
-        ),
+        (["scael=probe"], "unknown setting 'scael' (did you mean 'scale'?): toy-table1 has example, scale,"),
         (["seed"], "'seed' is not an override: write key=value"),
     ],
 )
@@ -262,11 +259,7 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
         return plan_lines(lines, **others)
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
-    rows = {
-        "Lead": PaperRow("model=lead"),
-        "Random": PaperRow("model=random"),
-        "Far": PaperRow("model=oracle"),
-    }
+    rows = {"Lead": PaperRow("model=lead"), "Random": PaperRow("model=random"), "Far": PaperRow("model=oracle")}
     paper_table = toy_paper_table(rows=rows, orderings=(Ordering("Lead > Far"),))
     job = planned(paper_table, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]

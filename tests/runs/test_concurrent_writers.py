@@ -1,4 +1,4 @@
-"""Many processes that finish at once lose nothing, and their table is the same whatever their order."""
+"""Many processes that finish at once lose nothing, and their table is the same in any order."""
 
 import os
 import random

@@ -133,9 +133,7 @@ def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None
     of_reference = {"weight": np.zeros((2, 0), dtype=np.float32)}
     write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
     write_evidence(
-        tmp_path,
-        1,
-        Summary("b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)})),
+        tmp_path, 1, Summary("b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)}))
     )
     for number, content in enumerate(("{", "[]", '{"axes": 3}', '{"axes": {"weight": null}}'), 2):
         (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")

@@ -245,7 +245,7 @@ def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: 
 
 
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
-    """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
+    """Records are committed, predictions are not: where only the record exists, the run is done, to the same scores."""
     config = configured(toy)
     record = run_point(Point(config))
     (folder_of(config, record) / "predictions.jsonl").unlink()
@@ -364,10 +364,7 @@ def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]
     assert {name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"} == before
     message = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
     run_point(Point(asked))
-    assert log_lines == [
-        f"already finished, except for {message}",
-        f"already finished: watching on jsonl, {folder}",
-    ]
+    assert log_lines == [f"already finished, except for {message}", f"already finished: watching on jsonl, {folder}"]
 
 
 def test_a_record_has_the_counts_and_the_facts_of_its_system(

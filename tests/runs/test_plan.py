@@ -65,10 +65,7 @@ def test_recipes_of_search2wiki(model: str) -> None:
     """The SEAL family reads 768 snippets for twice the steps (SEAL, Table 4 and §4); only Trunc ranks them."""
     config = plan([f"model={model}", "dataset=search2wiki", "dataset.path=x"])[0].config
     assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (128, 768, 512)
-    assert (config.model.rank, config.train.max_steps) == (
-        "tfidf" if model == "trunc" else "none",
-        400_000,
-    )
+    assert (config.model.rank, config.train.max_steps) == ("tfidf" if model == "trunc" else "none", 400_000)
     assert getattr(config.model, "segment_length", 64) == 64
 
 
@@ -199,8 +196,8 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     fixed = plan(["experiment=mine", "model.input_length=32"], sweep=True, config_dir=folder)
     assert [one.name for one in fixed] == ["model.dropout=0.3", *["model.input_length=32"] * 2]  # what is taken
     assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
-    beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
-    assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
+    both = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
+    assert [one.name for one in both][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
     with pytest.raises(UsageError, match="experiment=mine has several points: run it with -m"):
         plan(["experiment=mine"], config_dir=folder)
     with pytest.raises(UsageError, match="must be a string"):
@@ -270,7 +267,7 @@ def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
 
 
 def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
-    """`--config-dir` adds files to the groups, whatever the folder is called, for this command only."""
+    """`--config-dir` adds files to the groups under any name of the folder, for this command only."""
     folder = tmp_path / "it's my, folder"
     (folder / "experiment").mkdir(parents=True)
     text = "# @package _global_\nmodel:\n  input_length: 77\n"

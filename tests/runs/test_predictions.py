@@ -24,13 +24,7 @@ from longsumbench.core import (
 )
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.predictions import (
-    length_buckets,
-    part_file,
-    read_summaries,
-    summarize_split,
-    to_line,
-)
+from longsumbench.runs.predictions import length_buckets, part_file, read_summaries, summarize_split, to_line
 
 SPLIT = ToySplit.of("test", 10)
 
@@ -64,7 +58,7 @@ def test_buckets_hold_every_index_once_longest_first(lengths: list[int], batch_s
 
 
 def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
-    """File and answer are in the data's order, whatever the order of the batches; each line begins with id and text."""
+    """File and answer are in the data's order, for any order of the batches; each line begins with id and text."""
     summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
     assert [one.id for one in summaries] == SPLIT.ids
     assert read_summaries(tmp_path / "p.jsonl") == summaries

@@ -135,7 +135,7 @@ def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsy
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When writing fails half-way the old file stands and nothing else is left next to it."""
+    """When writing fails half-way the old file stays and nothing else is left next to it."""
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

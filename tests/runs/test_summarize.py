@@ -28,12 +28,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.own_files import Input
-from longsumbench.runs.summarize import (
-    describe_losses,
-    settle_decoding,
-    summarize_inputs,
-    unlike_what_was_learned,
-)
+from longsumbench.runs.summarize import describe_losses, settle_decoding, summarize_inputs, unlike_what_was_learned
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
 Typed = Callable[..., tuple[int, str, list[str]]]
@@ -214,7 +209,7 @@ def test_settings_lie_over_those_of_the_run() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
 def test_an_input_alone_is_summarized_as_in_a_batch(batch_size: int, fitted: Path) -> None:
-    """Summaries come in the order given, whatever the batches; a longer neighbour changes none."""
+    """Summaries come in the order given, with any batches; a longer neighbour changes none."""
     system = registry.systems.load("trunc").load(fitted)
     inputs = [Input(one.id, one) for one in ToySplit.of("test", 5, start=50)]
     alone = [next(iter(system.summarize([one.example], Decoding(device="cpu")))) for one in inputs]
@@ -249,11 +244,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
     "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),
     "no weights": (lambda to: (to / WEIGHTS).unlink(), 3, "no file named model.safetensors"),
-    "torn weights": (
-        lambda to: cut(to / WEIGHTS, 5000),
-        3,
-        "SafetensorError: Error while deserializing header",
-    ),
+    "torn weights": (lambda to: cut(to / WEIGHTS, 5000), 3, "SafetensorError: Error while deserializing header"),
     "no tokenizer": (lambda to: (to / "tokenizer.json").unlink(), 2, "no tokenizer"),
     "torn system": (lambda to: cut(to / SYSTEM, 20), 3, "system.json: not a checkpoint's system.json"),
     "another version": (

@@ -164,7 +164,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def api_server(**settings: Any) -> Iterator[ApiServer]:
-    """Run a server; `settings` are attributes of `ApiServer`."""
     state = ApiServer(**settings)
     handler = type("Handler", (_Handler,), {"state": state})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

@@ -15,6 +15,5 @@ def example(name: str, *documents: Sequence[str], reference: Sequence[str] = ("a
 
 
 def drawn(examples: Sequence[Example], *outputs: tuple[RunRecord, dict[str, str]]) -> Sampled:
-    """Return all of some examples, with what runs wrote."""
     runs = tuple(Outputs(record, summaries) for record, summaries in outputs)
     return Sampled("toys", "f00", ToySplit("test", list(examples)), range(len(examples)), 1, runs)

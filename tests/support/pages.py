@@ -68,7 +68,6 @@ def evidence(
 
 
 def inspection(looked_at: Evidence, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
-    """Return an inspection of an example whose reference is the summary."""
     example = Example(name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text)))
     ledger = Truncation(10, 8, (Cut("num_units", 5, 4),))
     values = {
@@ -92,7 +91,7 @@ def tooltips(text: str, kind: str) -> list[str]:
 
 
 def shown(path: Path) -> str:
-    """Open a page in a browser; return it as it stands when its script has run."""
+    """Open a page in a browser; return it as it is when its script has run."""
     assert CHROMIUM
     flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
     done = subprocess.run(

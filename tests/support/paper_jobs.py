@@ -143,7 +143,6 @@ def analysis_job(
 
 
 def write_texts(folder: Path, splits: Mapping[str, Sequence[Mapping[str, object]]]) -> DatasetSettings:
-    """Write a dataset of JSON lines; return its settings."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in splits.items():
         lines = "".join(json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows))

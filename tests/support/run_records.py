@@ -26,7 +26,6 @@ def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0)
 
 
 def record(model: str, f: float, **changes: object) -> RunRecord:
-    """A finished run on arxiv whose ROUGE-Lsum is `f`."""
     measures: Any = changes.get("measures", {})
     made = RunRecord(
         run_id=f"{model}0000000000"[:12],

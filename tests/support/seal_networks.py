@@ -90,7 +90,6 @@ def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
 
 
 def targets(*lengths: int) -> Tensor:
-    """Return labels of the given lengths, the end token last."""
     generator = torch.Generator().manual_seed(2)
     labels = torch.full((len(lengths), max(lengths)), -100)
     for label, length in zip(labels, lengths, strict=True):

@@ -19,13 +19,7 @@ from longsumbench.sweeps.state import render_status, sweeps_in
 from support.toys import TINY
 from support.waiting import PATIENCE
 
-RECIPE = (
-    "train.max_steps=12",
-    "train.eval_steps=3",
-    "train.batch_size=8",
-    "train.keep_best=2",
-    "decode.batch_size=2",
-)
+RECIPE = ("train.max_steps=12", "train.eval_steps=3", "train.batch_size=8", "train.keep_best=2", "decode.batch_size=2")
 SIZES = tuple(f"model.{key}={value}" for key, value in TINY.items() if key != "input_length")
 POINTS = ("model=lead,random,trunc", "decode.limit=6,12", *RECIPE, *SIZES)
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")

@@ -10,7 +10,6 @@ from support.toys import ToySplit
 
 
 def write_bart(folder: Path) -> Path:
-    """Write model and tokenizer to a folder; return it."""
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     stacks = ("encoder", "decoder")
     config = BartConfig(

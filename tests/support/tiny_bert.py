@@ -17,7 +17,6 @@ LONGEST = 16  # tokens of a pair of sentences
 
 
 def write_bert(folder: Path, seed: int = 1, network: type[PreTrainedModel] = BertForNextSentencePrediction) -> Path:
-    """Write model and tokenizer to a folder; return it."""
     folder.mkdir(parents=True)
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in VOCABULARY), encoding="utf-8")
     BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)

@@ -63,13 +63,7 @@ _SPARSE = {"block_size": 4, "num_random_blocks": 1}
 _BERT: dict[str, Any] = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 _BERT |= {"intermediate_size": 24, "vocab_size": 320, "max_position_embeddings": 64, "initializer_range": 0.5}
 _GEMMA: dict[str, Any]
-_GEMMA = {
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "head_dim": 8,
-}
+_GEMMA = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8}
 _GEMMA |= {"num_key_value_heads": 1, "vocab_size": 322, "sliding_window": 64, "initializer_range": 0.5}
 _GEMMA |= {"max_position_embeddings": 64, "query_pre_attn_scalar": 8, "bos_token_id": 1, "pad_token_id": 0}
 _PROPHET = {"hidden_size": 16, "num_encoder_layers": 2, "num_decoder_layers": 2, "encoder_ffn_dim": 24, "init_std": 0.5}

@@ -177,7 +177,6 @@ def start_python(code: str, *words: object) -> subprocess.Popen[str]:
 
 
 def next_line(process: subprocess.Popen[str]) -> str:
-    """Wait for the next line that a process prints."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
 

@@ -32,35 +32,23 @@ Shingles: TypeAlias = NDArray[np.uint64]
 
 @dataclass(frozen=True, order=True)
 class DuplicatePair:
-    """Two examples of different splits.
+    """Two examples of different splits, each as (split, id)."""
 
-    Attributes:
-        similarity: Jaccard, 0–1.
-        first, second: (split, id) of each.
-    """
-
-    similarity: float
+    similarity: float  # Jaccard, 0–1
     first: tuple[str, str]
     second: tuple[str, str]
 
 
 @dataclass(frozen=True)
 class SplitOverlap:
-    """The near-duplicates of two splits.
-
-    Attributes:
-        first, second: the splits, in the order train, validation, test.
-        pairs: number of pairs.
-        of_first, of_second: number of examples of each split with a near-duplicate in the other.
-        size_of_first, size_of_second: number of examples of each split.
-    """
+    """The near-duplicates of two splits, in the order train, validation, test."""
 
     first: str
     second: str
-    pairs: int
-    of_first: int
+    pairs: int  # number of pairs
+    of_first: int  # number of examples with a near-duplicate in the other split
     of_second: int
-    size_of_first: int
+    size_of_first: int  # number of examples of the split
     size_of_second: int
 
 
@@ -87,8 +75,7 @@ def jaccard(first: Shingles, second: Shingles) -> float:
 class NearDuplicates:
     """Compares the sources of examples of different splits.
 
-    Args:
-        splits: name → examples. Call `see` for each example, split by split in the order of `order`.
+    Call `see` for each example, split by split in the order of `order`.
     """
 
     def __init__(self, splits: Mapping[str, Split]) -> None:

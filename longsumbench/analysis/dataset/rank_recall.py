@@ -13,22 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench import core
 from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
-from longsumbench.core import (
-    UNRANKED,
-    DatasetSettings,
-    Device,
-    Example,
-    RankedUnit,
-    RankerSettings,
-    Seed,
-    Split,
-    Text,
-    learned_ranker,
-    setting,
-    texts_to_rank,
-)
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
@@ -51,10 +38,10 @@ _Orders = Sequence[Sequence[int]]
 class RankRecallSettings:
     """Settings of `longsumbench stats` with rankers."""
 
-    rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
-    unit: RankedUnit = setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
-    seed: Seed = setting(1, "seed of the training of rankers")
-    device: Device = setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
+    rank: core.Text = core.setting("", "names of rankers, separated by commas (longsumbench list rankers)")
+    unit: core.RankedUnit = core.setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
+    seed: core.Seed = core.setting(1, "seed of the training of rankers")
+    device: core.Device = core.setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
 
     def __post_init__(self) -> None:
         if not self.rankers:
@@ -69,24 +56,15 @@ class RankRecallSettings:
 
 @dataclass(frozen=True)
 class RankRecall(ShownInNotebooks):
-    """The recalls of some rankers.
-
-    Attributes:
-        dataset, split: names of the dataset and split.
-        unit: "paragraph", "section" or "sentence".
-        recalls: ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text.
-        texts_of_each: [examples], number of texts to rank.
-        words_of_each: mean length of the texts in words.
-        without: number of examples left out because they have no reference.
-    """
+    """The recalls of some rankers on a split of a dataset."""
 
     dataset: str
     split: str
-    unit: str
-    recalls: Mapping[str, NDArray[np.float64]]
-    texts_of_each: NDArray[np.int64]
-    words_of_each: float
-    without: int = 0
+    unit: str  # "paragraph", "section" or "sentence"
+    recalls: Mapping[str, NDArray[np.float64]]  # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
+    texts_of_each: NDArray[np.int64]  # [examples], number of texts to rank
+    words_of_each: float  # mean length of the texts in words
+    without: int = 0  # number of examples left out because they have no reference
 
     @property
     def signature(self) -> str:
@@ -109,7 +87,7 @@ class RankRecall(ShownInNotebooks):
         columns = ("ranker", *(f"best {num_best}" for num_best in KEPT))
         rows: dict[str, list[str]] = {}
         for name, _, mean, low, high in self.table().itertuples(index=False):
-            label = f"in order (rank={name})" if name == UNRANKED else name
+            label = f"in order (rank={name})" if name == core.UNRANKED else name
             rows.setdefault(label, [label]).append(f"{mean:.2f} ±{(high - low) / 2:.2f}")
         align = "l" + "r" * len(KEPT)
         blocks = [Block("", tuple(self.notes()), columns, align, list(rows.values()))]
@@ -136,13 +114,10 @@ class RankRecall(ShownInNotebooks):
         return table[columns].to_csv(index=False, lineterminator="\n")
 
 
-def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: RankerSettings) -> RankRecall:
+def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ranker: core.RankerSettings) -> RankRecall:
     """Rank the paragraphs of a dataset's examples, and score the best ones.
 
-    Args:
-        dataset: the dataset; `dataset.split` is scored, learned rankers are trained on the training split.
-        settings: the rankers, and the texts that they rank.
-        ranker: training settings of learned rankers.
+    `ranker` has the training settings of learned rankers.
 
     Raises:
         UnknownName: a ranker is unknown.
@@ -150,38 +125,35 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
         DataError: a learned ranker has no training split, or no example can be scored.
     """
     for name in settings.rankers:
-        learned_ranker(name)  # reports an unknown name before the texts are read
+        core.learned_ranker(name)  # reports an unknown name before the texts are read
     stages = user_cache()
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
-    names = dict.fromkeys([UNRANKED, *settings.rankers])
-    trained_last = sorted(names, key=lambda name: learned_ranker(name) is not None)  # errors in texts are found before
+    names = dict.fromkeys([core.UNRANKED, *settings.rankers])
+    # errors in texts are found before training
+    trained_last = sorted(names, key=lambda name: core.learned_ranker(name) is not None)
     orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
     return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit)
 
 
 def _orders(
-    name: str, texts: Texts, split: Split, unit: str, settings: RankerSettings, stages: ArtifactCache
+    name: str, texts: Texts, split: core.Split, unit: str, settings: core.RankerSettings, stages: ArtifactCache
 ) -> list[list[int]]:
     """Return the indices of each example's best texts, the best first."""
-    if name == UNRANKED:
+    if name == core.UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
     ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
     examples = track(split, f"ranking by {name}", len(split))
     return [
-        rank(score_by(ranker, example, texts_to_rank(example, unit), f"rank={name}"))[: max(KEPT)]
+        rank(score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}"))[: max(KEPT)]
         for example in examples
     ]
 
 
-def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
+def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
     """Score the first texts of each order.
 
-    Args:
-        dataset: the dataset's name.
-        split: the examples.
-        orders: ranker → indices of each example's texts, the best first; indices without a text are skipped.
-        unit: "paragraph", "section" or "sentence".
+    `orders` has the indices of the texts of each example by ranker, the best first; indices without a text are skipped.
 
     Raises:
         DataError: no example has a reference and a text.
@@ -189,7 +161,7 @@ def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit
     scorer = RougeScorer()
     rows, counts, words, without = [], [], 0, 0
     for index, example in enumerate(track(split, "scoring", len(split))):
-        texts = texts_to_rank(example, unit)
+        texts = core.texts_to_rank(example, unit)
         if not example.references or not texts:
             without += 1
             continue
@@ -204,7 +176,7 @@ def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit
     return RankRecall(dataset, split.name, unit, by_ranker, num_texts, words / int(num_texts.sum()), without)
 
 
-def _recalls(example: Example, texts: Sequence[str], orders: _Orders, scorer: RougeScorer) -> list[list[float]]:
+def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, scorer: RougeScorer) -> list[list[float]]:
     """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 
@@ -219,9 +191,7 @@ def _recalls(example: Example, texts: Sequence[str], orders: _Orders, scorer: Ro
 def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:
     """Return the ROUGE-L recall of the first 5, 10, 20 and 40 texts, joined, 0–1.
 
-    Args:
-        ranked: the texts' words as numbers from 1, the best text first.
-        reference: the reference's words as numbers; the recall is 0 if there are none.
+    Words are numbers from 1. The recall is 0 for a reference without words.
     """
     reference_counts, recalls = Counter(reference), []
     for num_best in KEPT:

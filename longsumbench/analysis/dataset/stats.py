@@ -16,29 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from longsumbench import core
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
 from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
-from longsumbench.core import (
-    UNRANKED,
-    Count,
-    DatasetSettings,
-    Decoding,
-    Example,
-    FitContext,
-    RunConfig,
-    Scoring,
-    Seed,
-    Split,
-    System,
-    Text,
-    Truncation,
-    count_words,
-    learned_ranker,
-    registry,
-    setting,
-    total_truncation,
-)
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
@@ -47,62 +28,50 @@ from longsumbench.progress import track
 from longsumbench.runs.record import RunRecord, run_label, split_variant
 from longsumbench.runs.results import Results
 
-_EMPTY_LEDGER = Truncation(0, 0)
+_EMPTY_LEDGER = core.Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cuts"
 
 
 @dataclass
 class Reading:
-    """What a system would read.
-
-    Attributes:
-        model, variant: the system, and its model settings that differ from the recipe.
-        note: difference from a run; empty if there is none.
-        has_tokens: whether the system has a tokenizer; if not, words count as tokens.
-        sources: number of examples whose source was read.
-        num_whole: number of sources without a cut; None if the system keeps no ledger.
-        source: total ledger of the sources.
-        targets: number of training targets that were read.
-        targets_cut: number of targets that training would cut.
-        target: total ledger of the targets; None if the system cuts none.
-    """
+    """What a system would read."""
 
     model: str
-    variant: str = ""
-    note: str = ""
-    has_tokens: bool = False
-    sources: int = 0
-    num_whole: int | None = None
-    source: Truncation = _EMPTY_LEDGER
-    targets: int = 0
-    targets_cut: int = 0
-    target: Truncation | None = None
+    variant: str = ""  # its model settings that differ from the recipe
+    note: str = ""  # difference from a run; empty if there is none
+    has_tokens: bool = False  # whether the system has a tokenizer; if not, words count as tokens
+    sources: int = 0  # number of examples whose source was read
+    num_whole: int | None = None  # number of sources without a cut; None if the system keeps no ledger
+    source: core.Truncation = _EMPTY_LEDGER  # total ledger of the sources
+    targets: int = 0  # number of training targets that were read
+    targets_cut: int = 0  # number of targets that training would cut
+    target: core.Truncation | None = None  # total ledger of the targets; None if the system cuts none
 
     @property
     def label(self) -> str:
         """Model and variant."""
         return " ".join([self.model, *split_variant(self.variant)])
 
-    def see_source(self, ledger: Truncation | None) -> None:
+    def see_source(self, ledger: core.Truncation | None) -> None:
         """Add an example's source ledger; None if the system keeps none."""
         self.sources += 1
         if ledger is not None:
             self.num_whole = (self.num_whole or 0) + (not ledger.cuts)
-            self.source = total_truncation([self.source, ledger])
+            self.source = core.total_truncation([self.source, ledger])
 
-    def see_target(self, ledger: Truncation | None) -> None:
+    def see_target(self, ledger: core.Truncation | None) -> None:
         """Add the ledger of an example's first reference in training; None if the system keeps none."""
         if ledger is not None:
             self.targets += 1
             self.targets_cut += bool(ledger.cuts)
-            self.target = total_truncation([self.target or _EMPTY_LEDGER, ledger])
+            self.target = core.total_truncation([self.target or _EMPTY_LEDGER, ledger])
 
 
 @dataclass
 class FittedReader:
     """A system that is ready to read; `tokenizer` is the identity of its tokenizer, and `count` counts its tokens."""
 
-    system: System
+    system: core.System
     reading: Reading
     tokenizer: str | None = None
     count: Callable[[list[str]], int] | None = None
@@ -114,17 +83,17 @@ class SharedTokenizer(NamedTuple):
     label: str
     count: Callable[[list[str]], int]
 
-    def of_source(self, example: Example) -> int:
+    def of_source(self, example: core.Example) -> int:
         """Count the source's tokens, without titles and section names."""
         return sum(self.count(list(document.sentences())) for document in example.documents)
 
-    def of_target(self, example: Example) -> int:
+    def of_target(self, example: core.Example) -> int:
         """Count the first reference's tokens, without special ones."""
         return self.count([" ".join(example.references[0])])
 
 
 def fit_reader(
-    config: RunConfig, variant: str, splits: Mapping[str, Split], stages: ArtifactCache, train_ranker: bool
+    config: core.RunConfig, variant: str, splits: Mapping[str, core.Split], stages: ArtifactCache, train_ranker: bool
 ) -> FittedReader:
     """Return a system with its tokenizer and, if `train_ranker`, its trained ranker; tokenizers are shared with runs.
 
@@ -134,13 +103,13 @@ def fit_reader(
         EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
-    ranker = getattr(model, "rank", UNRANKED)
-    if not train_ranker and learned_ranker(ranker):
-        model = replace(model, rank=UNRANKED)
+    ranker = getattr(model, "rank", core.UNRANKED)
+    if not train_ranker and core.learned_ranker(ranker):
+        model = replace(model, rank=core.UNRANKED)
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
-    system: System = registry.systems.load(model.name)(model)
-    system.prepare(FitContext.of(splits, config.train, stages))
+    system: core.System = core.registry.systems.load(model.name)(model)
+    system.prepare(core.FitContext.of(splits, config.train, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
     units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
     if units is not None:
@@ -174,28 +143,23 @@ _ALL_RUNS = "all"
 class StatsSettings:
     """Settings of `longsumbench stats`."""
 
-    sample: Count | None = setting(1_000, "examples of each split for slow measures; null: all", "examples")
-    seed: Seed = setting(1, "seed of the sample")
-    duplicates: bool = setting(True, "find near-duplicates in different splits")
-    train_ranker: bool = setting(False, "train systems' learned rankers; false: texts in the order of the source")
-    run: Text = setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
-    results_dir: Text = setting("results", "folder of the runs")
+    sample: core.Count | None = core.setting(1_000, "examples of each split for slow measures; null: all", "examples")
+    seed: core.Seed = core.setting(1, "seed of the sample")
+    duplicates: bool = core.setting(True, "find near-duplicates in different splits")
+    train_ranker: bool = core.setting(False, "train systems' learned rankers; false: texts in the order of the source")
+    run: core.Text = core.setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
+    results_dir: core.Text = core.setting("results", "folder of the runs")
 
 
 @dataclass(frozen=True)
 class SplitStats:
-    """The statistics of a split.
-
-    Attributes:
-        name: the split's name.
-        counts: one row per example, with the columns `COUNTED`.
-        sampled: one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units,
-            means over references), scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1), and each tokenizer's
-            counts of source and target tokens; NaN without a reference.
-    """
+    """The statistics of a split."""
 
     name: str
-    counts: pd.DataFrame
+    counts: pd.DataFrame  # one row per example, with the columns `COUNTED`
+    # one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units, means over
+    # references), scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1), and each tokenizer's counts of source
+    # and target tokens; NaN without a reference
     sampled: pd.DataFrame
 
     @property
@@ -206,45 +170,30 @@ class SplitStats:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """The statistics of a dataset.
+    """The statistics of a dataset; its name, fingerprint and facts are those of `Texts`.
 
-    Attributes:
-        dataset, fingerprint, facts: see `Texts`.
-        seed: seed of the samples.
-        splits: in the order train, validation, test.
-        tokens: labels of the systems' tokenizers; their columns in `SplitStats.sampled` are `source_tokens_<place>`
-            and `target_tokens_<place>`.
-        overlaps: near-duplicates of every two splits; None if not computed.
-        nearest: the most similar examples of different splits.
-        read_split: name of the split whose sources the systems read.
-        readings: what each system would read of that split.
-        runs: finished runs on these texts.
-        oracle_signature: how the scores of the best extract were computed.
+    The tokenizer of `tokens` at a place has the columns `source_tokens_<place>` and `target_tokens_<place>` in
+    `SplitStats.sampled`.
     """
 
     dataset: str
     fingerprint: str
     facts: Mapping[str, Any]
-    seed: int
-    splits: tuple[SplitStats, ...]
-    tokens: tuple[str, ...]
-    overlaps: tuple[SplitOverlap, ...] | None
-    nearest: tuple[DuplicatePair, ...]
-    read_split: str
-    readings: tuple[Reading, ...]
-    runs: tuple[RunRecord, ...]
-    oracle_signature: str
+    seed: int  # seed of the samples
+    splits: tuple[SplitStats, ...]  # in the order train, validation, test
+    tokens: tuple[str, ...]  # labels of the systems' tokenizers
+    overlaps: tuple[SplitOverlap, ...] | None  # near-duplicates of every two splits; None if not computed
+    nearest: tuple[DuplicatePair, ...]  # the most similar examples of different splits
+    read_split: str  # name of the split whose sources the systems read
+    readings: tuple[Reading, ...]  # what each system would read of that split
+    runs: tuple[RunRecord, ...]  # finished runs on these texts
+    oracle_signature: str  # how the scores of the best extract were computed
 
 
 def describe_dataset(
-    dataset: DatasetSettings, settings: StatsSettings, systems: Sequence[tuple[RunConfig, str]] = ()
+    dataset: core.DatasetSettings, settings: StatsSettings, systems: Sequence[tuple[core.RunConfig, str]] = ()
 ) -> DatasetStats:
     """Read a dataset and compute its statistics.
-
-    Args:
-        dataset: the dataset; systems read `dataset.split`.
-        settings: the command's settings.
-        systems: settings and variant of each system whose reading is counted.
 
     Raises:
         UsageError: a run has read other texts, or a system cannot read these.
@@ -280,7 +229,7 @@ def describe_dataset(
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
         runs=runs,
-        oracle_signature=Rouge(Scoring()).signature(0).replace("|n:0", ""),
+        oracle_signature=Rouge(core.Scoring()).signature(0).replace("|n:0", ""),
     )
 
 
@@ -298,7 +247,7 @@ def _read_runs(settings: StatsSettings, results: Results, paths: Sequence[Path],
 
 
 def read_splits(
-    splits: Mapping[str, Split],
+    splits: Mapping[str, core.Split],
     settings: StatsSettings,
     readers: Sequence[FittedReader] = (),
     read_split: str = "test",
@@ -306,12 +255,8 @@ def read_splits(
 ) -> tuple[SplitStats, ...]:
     """Read every split once; return the statistics in the order of the splits.
 
-    Args:
-        splits: name → examples.
-        settings: size and seed of the sample.
-        readers: systems; they read the sampled sources of `read_split`, and the sampled targets of "train".
-        read_split: name of the split whose sources the systems read.
-        duplicates: receives all examples; None: near-duplicates are not looked for.
+    Systems read the sampled sources of `read_split`, and the sampled targets of "train". `duplicates` receives all
+    examples.
     """
     split_stats = {}
     measure = _SampleMeasures(tokenizers(readers))
@@ -343,11 +288,11 @@ def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
     return sorted(draw.sample(range(size), settings.sample))
 
 
-def count_example(example: Example) -> tuple[int, ...]:
+def count_example(example: core.Example) -> tuple[int, ...]:
     """Return the numbers of `COUNTED`; sections, paragraphs, sentences and references without text do not count."""
     return (
         example.source_words(),
-        count_words(example.references[0]) if example.references else 0,
+        core.count_words(example.references[0]) if example.references else 0,
         len(example.documents),
         *(sum(1 for _ in example.texts(unit)) for unit in ("section", "paragraph", "sentence")),
         sum(any(map(str.strip, reference)) for reference in example.references),
@@ -360,7 +305,7 @@ class _SampleMeasures:
 
     def __init__(self, tokens: Sequence[SharedTokenizer] = ()) -> None:
         self._tokens = tokens
-        scoring, oracle = Scoring(), registry.systems.load("oracle")
+        scoring, oracle = core.Scoring(), core.registry.systems.load("oracle")
         self._metrics = Extractive(scoring), NovelNgrams(scoring)
         self._rouge, self._oracle = Rouge(scoring), oracle(oracle.Config())
 
@@ -369,7 +314,7 @@ class _SampleMeasures:
         token_counts = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS]
         return [*(name for metric in self._metrics for name in metric.columns), *self._rouge.columns, *token_counts]
 
-    def __call__(self, example: Example) -> dict[str, float]:
+    def __call__(self, example: core.Example) -> dict[str, float]:
         """Return column → number, only for measures that apply."""
         measures = {**self._kept(example), **self._best_extract(example)}
         for place, tokens in enumerate(self._tokens):
@@ -378,17 +323,17 @@ class _SampleMeasures:
                 measures[f"target_tokens_{place}"] = tokens.of_target(example)
         return measures
 
-    def _kept(self, example: Example) -> dict[str, float]:
+    def _kept(self, example: core.Example) -> dict[str, float]:
         """Return copied fragments and novel n-grams: means over the references to which a measure applies."""
         texts = [" ".join(reference) for reference in example.references if reference]
         rows = [{k: v for metric in self._metrics for k, v in metric.score(text, example).items()} for text in texts]
         return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()} if rows else {}
 
-    def _best_extract(self, example: Example) -> dict[str, float]:
+    def _best_extract(self, example: core.Example) -> dict[str, float]:
         """Return the scores of the sentences that the system `oracle` selects."""
         if not self._rouge.can_score(example):
             return {}
-        (summary,) = self._oracle.summarize([example], Decoding())
+        (summary,) = self._oracle.summarize([example], core.Decoding())
         return self._rouge.score(summary.text, example)
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:

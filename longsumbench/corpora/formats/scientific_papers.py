@@ -16,26 +16,15 @@ def paper_of_release_row(row: Row) -> Example:
 
     If `sections` is missing or empty, `article_text` becomes the document, as one section without a name. The lists of
     sections and names can differ in length: sections beyond the last name have none, and extra names are dropped.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     if row.get("abstract_text") is None:
         raise fields.BadRow("the field 'abstract_text' is missing")
-    return _paper(
-        fields.id_in(row, "article_id"),
-        fields.optional_in(row, "title"),
-        _article(row),
-        _abstract(row["abstract_text"]),
-    )
+    identity, title = fields.id_in(row, "article_id"), fields.optional_in(row, "title")
+    return _paper(identity, title, _article(row), _abstract(row["abstract_text"]))
 
 
 def paper_of_hub_row(row: Row) -> Example:
-    """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
-    """
+    """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line."""
     article, abstract = fields.text_in(row, "article"), fields.text_in(row, "abstract")
     reference = tuple(chain.from_iterable(fields.line_paragraphs(abstract or "")))
     return _paper(
@@ -60,19 +49,16 @@ def _abstract(value: Any) -> Sentences:
 
 
 def _article(row: Row) -> Document:
-    if sections := _paper_sections(row):
+    listed, names = (fields.list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
+    texts = (fields.sentences_in(section, "sections") for section in listed)
+    pairs = zip_longest(texts, names[: len(listed)])
+    if sections := tuple(Section(_name(name), (text,)) for text, name in pairs if text):
         return Document(None, sections)
     if row.get("article_text") is None:
         raise fields.BadRow(
             "the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article"
         )
     return fields.plain_document((fields.sentences_in(row["article_text"], "article_text"),))
-
-
-def _paper_sections(row: Row) -> tuple[Section, ...]:
-    sections, names = (fields.list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
-    texts = (fields.sentences_in(section, "sections") for section in sections)
-    return tuple(Section(_name(name), (text,)) for text, name in zip_longest(texts, names[: len(sections)]) if text)
 
 
 def _name(name: Any) -> str | None:

@@ -34,12 +34,7 @@ _RankedFile = tuple[str, str, Path]  # split, and how the ids of its articles be
 def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
     """Return the articles of the released files at a path, in the order of the files' numbers.
 
-    Args:
-        path: a folder, or one file, which is then `test`.
-        tokenizer: `dataset.tokenizer`, a file.
-
-    Returns:
-        None if there are no such files.
+    A single file is `test`. The result is None if there are no such files.
 
     Raises:
         UsageError: `dataset.tokenizer` is missing, or given without ranked files.
@@ -53,7 +48,10 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
     if tokenizer is None:
         raise UsageError(f"{files[0][2]} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
     model = Path(tokenizer).expanduser()
-    sha256 = _digest(model)
+    try:
+        sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model) from error
     tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
     source = local_source(path, [file for *_, file in files], partial(_article_entries, files, model, sha256))
     return replace(source, inputs={**source.inputs, **tokenizer_facts}, facts={**source.facts, **tokenizer_facts})
@@ -97,7 +95,8 @@ class Pieces:
         return tuple(sentence for text in texts for sentence in split_sentences(text))
 
 
-def _article_example(item: Any, identity: str, pieces: Pieces) -> Example:
+def _article_example(item: Any, identity: str, model: Path, sha256: str) -> Example:
+    pieces = _pieces(model, sha256)
     if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
         raise BadRow("an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'")
     paragraphs = (pieces.sentences(paragraph, "src") for paragraph in item["src"])
@@ -127,30 +126,20 @@ def _find_ranked(path: Path) -> list[_RankedFile]:
     return [file for *_, file in sorted(numbered_files)]
 
 
-def _digest(model: Path) -> str:
-    try:
-        return hashlib.sha256(model.read_bytes()).hexdigest()
-    except OSError as error:
-        problem = f"cannot be read ({error.strerror or error}); correct dataset.tokenizer"
-        raise DataError(problem, model) from error
-
-
 def _article_entries(files: list[_RankedFile], model: Path, sha256: str, full: set[str]) -> Iterator[Entry]:
     Pieces(model)  # raises an error of the tokenizer before the files are read
     for split, name, path in files:
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
                 break
-            yield Entry(split, partial(_decode, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}")
+            yield Entry(
+                split, partial(_article_example, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}"
+            )
 
 
 @cache  # loaded once in each process
 def _pieces(model: Path, sha256: str) -> Pieces:
     return Pieces(model)
-
-
-def _decode(item: Any, identity: str, model: Path, sha256: str) -> Example:
-    return _article_example(item, identity, _pieces(model, sha256))
 
 
 def _articles(path: Path) -> list[Any]:

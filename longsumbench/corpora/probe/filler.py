@@ -32,15 +32,10 @@ _REPEATED_SENTENCE = "repeated sentence"
 
 
 class Prose(NamedTuple):
-    """Sentences for one split of `probe`.
+    """Sentences for one split of `probe`."""
 
-    Attributes:
-        sentences: in reading order, document after document; no two are equal, in all splits.
-        left_out: why sentences were left out → how many.
-    """
-
-    sentences: tuple[str, ...]
-    left_out: Mapping[str, int]
+    sentences: tuple[str, ...]  # in reading order, document after document; no two are equal, in all splits
+    left_out: Mapping[str, int]  # why sentences were left out → how many
 
 
 NO_PROSE = Prose((), {})
@@ -62,9 +57,8 @@ def load_filler(settings: DatasetSettings) -> Texts:
 def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
     """Return the usable sentences of each split, and report on one line how many others were left out.
 
-    Args:
-        settings: name the dataset.
-        longest: split → tokens of its longest report. So many are needed, so that no sentence occurs twice in one.
+    `longest` has the tokens of the longest report of each split. So many are needed, so that no sentence occurs twice
+    in one.
 
     Raises:
         DataError: the dataset lacks a split, or a split has too few sentences.

@@ -14,23 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 from typing import Any
 
-from longsumbench.core import (
-    Between,
-    BuiltIn,
-    Corpus,
-    DatasetSettings,
-    Document,
-    Example,
-    Fact,
-    Read,
-    Section,
-    Sentences,
-    Thinned,
-    check_choice,
-    check_minimum,
-    check_value,
-    names_deciding,
-)
+from longsumbench import core
 from longsumbench.corpora.probe import language
 from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
 from longsumbench.errors import UsageError
@@ -54,51 +38,36 @@ _HARD_AMONG_PROSE = 0.2  # `Controls.hard` with a filler
 
 @dataclass(frozen=True)
 class Controls:
-    """How reports are made.
+    """How reports are made; an invalid value is a UsageError."""
 
-    Attributes:
-        kinds: the kind of fact of each site, in the order of the agenda; at most twelve.
-        hard: share of the distractors that name a site of the agenda and a firm.
-        alike: share of the distractors that have the words of a decision.
-        near: share of the facts whose decision and bids are in one section; the others have a random distance.
-        distance: sections from decision to bids, in either order, for all facts; None: as `near` says.
-        section_length: tokens; None: an eighth of the report, at least 32.
-        sources: number of documents that share the sections; at most the number of sections.
-        redundancy: share of the facts whose decision is repeated in other words: in another document if there are
-            several, else in another section.
-        contradiction: share of the facts whose decision overrules an earlier one.
-        agenda: "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first
-            sentence names them ("told") or the query does ("asked").
-        prose: sentences that replace the plain distractors; a report has consecutive ones from a random place on.
-
-    Raises:
-        UsageError: a value is invalid.
-    """
-
+    # the kind of fact of each site, in the order of the agenda; at most twelve
     kinds: tuple[str, ...] = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
-    hard: float = 0.4
-    alike: float = 0.1
-    near: float = 0.35
-    distance: int | None = None
-    section_length: int | None = None
-    sources: int = 1
-    redundancy: float = 0.0
-    contradiction: float = 0.0
+    hard: float = 0.4  # share of the distractors that name a site of the agenda and a firm
+    alike: float = 0.1  # share of the distractors that have the words of a decision
+    near: float = 0.35  # share of the facts whose decision and bids are in one section; others have a random distance
+    distance: int | None = None  # sections from decision to bids, in either order, for all facts; None: as `near` says
+    section_length: int | None = None  # tokens; None: an eighth of the report, at least 32
+    sources: int = 1  # number of documents that share the sections; at most the number of sections
+    redundancy: float = 0.0  # share of the facts that are repeated in other words: in another document or section
+    contradiction: float = 0.0  # share of the facts whose decision overrules an earlier one
+    # "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first sentence
+    # names them ("told") or the query does ("asked")
     agenda: str = _FIXED
-    prose: Sentences = field(default=(), repr=False)
+    # sentences that replace the plain distractors; a report has consecutive ones from a random place on
+    prose: core.Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.kinds) <= len(language.SITES) or not set(self.kinds) <= set(language.SUMMARIES):
             raise UsageError(f"kinds={self.kinds}: name 1 to {len(language.SITES)} of {', '.join(language.SUMMARIES)}")
         for name in ("near", "redundancy", "contradiction"):
-            check_value(name, getattr(self, name), Between(0, 1))
+            core.check_value(name, getattr(self, name), core.Between(0, 1))
         if self.distance is not None and self.redundancy:
             raise UsageError(f"distance={self.distance} and repeated decisions exclude each other: leave one out")
-        check_minimum("sources", self.sources, 1)
-        check_choice("agenda", self.agenda, _AGENDAS)
+        core.check_minimum("sources", self.sources, 1)
+        core.check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1")
-        check_minimum("section_length", self.section_length, _MIN_LENGTH)
+        core.check_minimum("section_length", self.section_length, _MIN_LENGTH)
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""
@@ -124,19 +93,12 @@ class Controls:
 _DEFAULT = Controls()
 
 
-def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) -> Example:
+def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) -> core.Example:
     """Make one report. The same arguments always give the same report.
 
-    Args:
-        length: tokens (words and full stops), accurate to about half a sentence. Reports below 128 cover only a part of
-            the agenda; no report covers more sites than fit.
-        seed: seed of a set of reports.
-        index: index of the report in the set.
-        controls: how the report is made.
-
-    Returns:
-        One document of sections, one reference, and a fact for each sentence of the reference. The id is
-        "seed-length-index".
+    The length is in tokens (words and full stops), accurate to about half a sentence. Reports below 128 cover only a
+    part of the agenda; no report covers more sites than fit. A report has one document of sections (or several by
+    `controls`), one reference, and a fact for each sentence of the reference. The id is "seed-length-index".
 
     Raises:
         UsageError: the report is too short for a fact, or has too few sections for `controls`.
@@ -148,7 +110,7 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     decisions = _agenda(draw, length, controls)
     sites = [decision.site for decision in decisions]
     opening = (language.AGENDA.format(sites=language.THEN.join(sites)),) if controls.agenda == _TOLD else ()
-    planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
+    planted: list[list[core.Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
         places = _draw_sections(draw, len(decision.statements), num_sections, controls)
@@ -164,16 +126,16 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     sections = tuple(_fill_sections(draw, planted, length, rumours, controls, opening, orders))
     positions = _fact_positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
     facts = tuple(
-        Fact(decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance)
+        core.Fact(decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
     query = language.QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
     reference = tuple(decision.summary for decision in decisions)
     documents = tuple(_divide_sections(sections, controls))
-    return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
+    return core.Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
-def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT) -> Iterator[Example]:
+def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT) -> Iterator[core.Example]:
     """Yield `number` reports that cycle through the lengths.
 
     Raises:
@@ -184,35 +146,27 @@ def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls =
 
 @dataclass(frozen=True)
 class _Decision:
-    """A decision of the council.
+    """A decision of the council."""
 
-    Attributes:
-        kind: of the fact.
-        site: the subject of the decision.
-        firms: the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one.
-        statements: groups of sentences, each planted in one place: the decision; the bids, if it is about them.
-        summary: its sentence in the summary.
-        overruled: the earlier decision, now invalid; empty if there is none.
-        repeated: the decision in other words; empty if it is stated once.
-    """
-
-    kind: str
-    site: str
+    kind: str  # of the fact
+    site: str  # the subject of the decision
+    # the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one
     firms: tuple[str, ...]
-    statements: tuple[Sentences, ...]
-    summary: str
-    overruled: Sentences = ()
-    repeated: Sentences = ()
+    # groups of sentences, each planted in one place: the decision; the bids, if it is about them
+    statements: tuple[core.Sentences, ...]
+    summary: str  # its sentence in the summary
+    overruled: core.Sentences = ()  # the earlier decision, now invalid; empty if there is none
+    repeated: core.Sentences = ()  # the decision in other words; empty if it is stated once
 
     def tokens(self) -> int:
         """Return the total length of the statements."""
         return sum(map(language.tokens_in, chain(*self.statements, self.overruled, self.repeated)))
 
-    def in_order(self) -> list[Sentences]:
+    def in_order(self) -> list[core.Sentences]:
         """Return the statements whose order matters: the overruled one, the valid one, the repetition."""
         return [statement for statement in (self.overruled, self.statements[0], self.repeated) if statement]
 
-    def true_statements(self) -> list[Sentences]:
+    def true_statements(self) -> list[core.Sentences]:
         return [statement for statement in (*self.statements, self.repeated) if statement]
 
 
@@ -265,9 +219,9 @@ def _decide(draw: language.Draw, kind: str, site: str, traits: Sequence[str]) ->
 
 def _decide_at_once(draw: language.Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
     """Draw a decision for a firm, which needs one place only."""
-    decided: Sentences = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=firm),)
+    decided: core.Sentences = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=firm),)
     firms: tuple[str, ...] = (firm,)
-    overruled: Sentences = ()
+    overruled: core.Sentences = ()
     if _OVERRULED in traits:
         first_firm = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
         firms = firm, first_firm
@@ -292,7 +246,7 @@ def _draw_sections(draw: language.Draw, statements: int, num_sections: int, cont
 
 def _other_places(
     draw: language.Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
-) -> list[tuple[int, Sentences]]:
+) -> list[tuple[int, core.Sentences]]:
     """Draw the sections of the overruled decision, never after the valid one in `place`, and of the repetition."""
     placements = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
     if decision.repeated:
@@ -309,11 +263,11 @@ def _document_index(section: int, num_sections: int, controls: Controls) -> int:
     return section * min(controls.sources, num_sections) // num_sections
 
 
-def _divide_sections(sections: Sequence[Sentences], controls: Controls) -> Iterator[Document]:
-    every = [Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
+def _divide_sections(sections: Sequence[core.Sentences], controls: Controls) -> Iterator[core.Document]:
+    every = [core.Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
     for number, members in groupby(range(len(every)), lambda section: _document_index(section, len(every), controls)):
         source = f"Source {number + 1}" if controls.sources > 1 else None
-        yield Document(source, tuple(every[section] for section in members))
+        yield core.Document(source, tuple(every[section] for section in members))
 
 
 def _rumours(draw: language.Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
@@ -329,13 +283,13 @@ def _rumours(draw: language.Draw, decisions: Sequence[_Decision], controls: Cont
 
 def _fill_sections(
     draw: language.Draw,
-    planted: Sequence[Sequence[Sentences]],
+    planted: Sequence[Sequence[core.Sentences]],
     length: int,
     rumours: Mapping[str, str],
     controls: Controls,
-    opening: Sentences = (),
-    orders: Iterable[Sequence[Sentences]] = (),
-) -> Iterator[Sentences]:
+    opening: core.Sentences = (),
+    orders: Iterable[Sequence[core.Sentences]] = (),
+) -> Iterator[core.Sentences]:
     """Yield the sections: the planted statements at random places among as many distractors as fit.
 
     `rumours` maps a site to the firm that look-alikes name. `opening` begins the report. Statements of each of the
@@ -347,7 +301,7 @@ def _fill_sections(
     for number, statements in enumerate(planted, start=1):
         end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
         num_tokens += due[number - 1]
-        stretches: list[Sentences] = []
+        stretches: list[core.Sentences] = []
         while num_tokens < end - slack or not (stretches or statements):
             sentence = _distractor(draw, agenda, rumours, controls) or next(plain)
             stretches.append((sentence,))
@@ -359,7 +313,7 @@ def _fill_sections(
         yield tuple(chain(opening if number == 1 else (), *stretches))
 
 
-def _put_in_order(stretches: list[Sentences], order: Sequence[Sentences]) -> None:
+def _put_in_order(stretches: list[core.Sentences], order: Sequence[core.Sentences]) -> None:
     """Reorder the given statements among their places."""
     places = sorted(map(stretches.index, order))
     for place, statement in zip(places, order, strict=True):
@@ -388,7 +342,7 @@ def _plain_sentences(draw: language.Draw, controls: Controls) -> Iterator[str]:
         yield draw.fill(draw.one_of(language.PLAIN), site=draw.one_of(language.SITES))
 
 
-def _fact_positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
+def _fact_positions(facts: Sequence[Sequence[core.Sentences]], text: Iterator[str]) -> list[float]:
     """Return for each fact the share of the text before its first statement. No planted sentence occurs twice."""
     num_tokens, starts = 0, {}
     for sentence in text:
@@ -400,9 +354,7 @@ def _fact_positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -
 def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
     """Return split → the lengths of its reports. Training lengths grow from short to full.
 
-    Args:
-        document_length: tokens of a test report; None: 1,024.
-        train_length: tokens of a validation report and of the longest training reports; None: `document_length`.
+    A test report has `document_length` tokens (None: 1,024); other reports have at most `train_length` (None: as many).
     """
     tested = document_length or _DOCUMENT_LENGTH
     longest = train_length or tested
@@ -411,13 +363,13 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
     return {"train": (*shorter, longest), "validation": (longest,), "test": (tested,)}
 
 
-def _controls_of(settings: DatasetSettings) -> Controls:
+def _controls_of(settings: core.DatasetSettings) -> Controls:
     values: dict[str, Any] = {name: getattr(settings, name) for name in _CONTROLS}
     values["hard"] = _HARD_AMONG_PROSE if settings.filler else None
     return Controls(**{name: value for name, value in values.items() if value is not None})
 
 
-def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Read]]:
+def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core.Read]]:
     """Yield (split, report), at most `settings.limit` per split.
 
     With a filler, the first report of a split has the counts of the sentences that were left out of it.
@@ -428,10 +380,10 @@ def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Read]]:
         sentences, left_out = prose.get(split, NO_PROSE)
         limit, split_controls = min(number, settings.limit or number), replace(controls, prose=sentences)
         for index, example in enumerate(reports(lengths[split], seed, limit, split_controls)):
-            yield split, Thinned(example, left_out) if left_out and index == 0 else example
+            yield split, core.Thinned(example, left_out) if left_out and index == 0 else example
 
 
-def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
+def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
     """Return what decides the texts: generator version, options, and the number, seed and lengths of each split.
 
     Options with their default value are left out, so the keys of existing texts stay the same.
@@ -452,13 +404,13 @@ def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
     return {**inputs, **({"options": options} if options else {})}
 
 
-CORPUS = Corpus(
+CORPUS = core.Corpus(
     name="probe",
     title="Generated council reports with planted facts: built in, any length by dataset.document_length=TOKENS. "
     "9,000 to train on.",
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
     version=PROBE_VERSION,
-    built_in=BuiltIn(generate_reports, probe_inputs, settings=names_deciding(DatasetSettings, "texts")),
+    built_in=core.BuiltIn(generate_reports, probe_inputs, settings=core.names_deciding(core.DatasetSettings, "texts")),
     metrics=("fact_recall",),
 )

@@ -56,8 +56,7 @@ class Event(NamedTuple):
 def parse_docstring(docstring: str) -> Iterator[Event]:
     """Yield the pieces of a docstring in reading order.
 
-    Args:
-        docstring: without common indentation (`inspect.cleandoc`).
+    The docstring has no common indentation (`inspect.cleandoc`).
     """
     lines = _Lines(docstring.expandtabs().split("\n"))
     while lines.left():

@@ -16,6 +16,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +28,14 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 
 # Distribution → package: the suite's runtime dependencies, direct and indirect. No other package changes the dataset.
-PACKAGES = {
-    "accelerate": "accelerate",
-    "datasets": "datasets",
-    "evaluate": "evaluate",
-    "filelock": "filelock",
-    "fsspec": "fsspec",
+_SAME_NAMES = (
+    "accelerate datasets evaluate filelock fsspec jinja2 joblib mpmath networkx numpy omegaconf pandas "
+    "platformdirs psutil pyarrow safetensors scipy sympy tabulate tokenizers torch tqdm transformers"
+)
+PACKAGES = {name: name for name in _SAME_NAMES.split()} | {
     "huggingface-hub": "huggingface_hub",
     "hydra-core": "hydra",
-    "jinja2": "jinja2",
-    "joblib": "joblib",
-    "mpmath": "mpmath",
-    "networkx": "networkx",
-    "numpy": "numpy",
-    "omegaconf": "omegaconf",
-    "pandas": "pandas",
-    "platformdirs": "platformdirs",
-    "psutil": "psutil",
-    "pyarrow": "pyarrow",
-    "safetensors": "safetensors",
     "scikit-learn": "sklearn",
-    "scipy": "scipy",
-    "sympy": "sympy",
-    "tabulate": "tabulate",
-    "tokenizers": "tokenizers",
-    "torch": "torch",
-    "tqdm": "tqdm",
-    "transformers": "transformers",
 }
 _INPUT_WORDS = 100  # at least
 _REFERENCE_WORDS = range(10, 201)
@@ -91,10 +73,7 @@ def package_versions() -> dict[str, Any]:
     Raises:
         EnvironmentProblem: a package is not installed.
     """
-    return {
-        "python": platform.python_version(),
-        "packages": {name: _release_of(name) for name in sorted(PACKAGES)},
-    }
+    return {"python": platform.python_version(), "packages": {name: _release_of(name) for name in sorted(PACKAGES)}}
 
 
 def source_files() -> Iterator[tuple[str, Path]]:
@@ -129,10 +108,7 @@ def examples_in(module: str, source: bytes) -> Iterator[Example]:
         return
     holders: list[tuple[str, ast.Module | ast.ClassDef]] = [(module, tree)]
     holders += [(f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)]
-    for name, holder in holders:
-        example = _docstring_example(name, holder)
-        if example is not None:
-            yield example
+    yield from filter(None, (_docstring_example(name, holder) for name, holder in holders))
 
 
 def _docstring_example(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
@@ -148,21 +124,11 @@ def _docstring_example(name: str, holder: ast.Module | ast.ClassDef) -> Example 
 
 def _reference_in(docstring: str) -> Sentences:
     """Return the prose up to the first heading, list or prompt, without a last sentence that introduces it."""
-    prose: list[str] = []
-    for event in parse_docstring(docstring):
-        if event.kind != PARAGRAPH:
-            break
-        prose.append(event.text)
-    sentences = [sentence for paragraph in prose for sentence in split_sentences(paragraph)]
+    prose = takewhile(lambda event: event.kind == PARAGRAPH, parse_docstring(docstring))
+    sentences = [sentence for paragraph in prose for sentence in split_sentences(paragraph.text)]
     if sentences and sentences[-1].endswith(":"):
         sentences.pop()
     return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
-
-
-def _docstring_document(name: str, docstring: str) -> Document | None:
-    """Return a member's documentation, with its headings as sections; None if it has no prose."""
-    sections = tuple(_docstring_sections(parse_docstring(docstring)))
-    return Document(name, sections) if sections else None
 
 
 def _parse(source: bytes) -> ast.Module | None:
@@ -186,21 +152,21 @@ def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> It
         if not isinstance(member, Definition):
             continue
         qualified, docstring = f"{name}.{member.name}", ast.get_docstring(member)
-        if docstring and docstring not in seen and (document := _docstring_document(qualified, docstring)):
+        if docstring and docstring not in seen and (sections := _docstring_sections(parse_docstring(docstring))):
             seen.add(docstring)
-            yield document
+            yield Document(qualified, sections)
         if isinstance(member, ast.ClassDef):
             yield from _members(qualified, member, seen)
 
 
-def _docstring_sections(pieces: Iterable[Event]) -> Iterator[Section]:
+def _docstring_sections(pieces: Iterable[Event]) -> tuple[Section, ...]:
     headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
     for piece in pieces:
         if piece.kind == HEADING and piece.text != headed[-1][0]:
             headed.append((piece.text, []))
         elif piece.kind in (PARAGRAPH, ITEM) and (sentences := split_sentences(piece.text)):
             headed[-1][1].append(sentences)
-    return (Section(name, tuple(paragraphs)) for name, paragraphs in headed if paragraphs)
+    return tuple(Section(name, tuple(paragraphs)) for name, paragraphs in headed if paragraphs)
 
 
 def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:

@@ -1,4 +1,7 @@
-"""Checks of a row's fields while the row becomes an Example."""
+"""Checks of a row's fields while the row becomes an Example.
+
+They raise BadRow, and so do the readers of rows: a field is missing, is empty, or has the wrong type.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,11 +40,7 @@ def refuse_row(reason: str, detail: str) -> tuple[()]:
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
-    """Return a field that holds text; None if it is optional and absent.
-
-    Raises:
-        BadRow: the field is not text, or is required and missing.
-    """
+    """Return a field that holds text; None if it is optional and absent."""
     value = row.get(field)
     if value is None:
         if required:
@@ -53,11 +52,7 @@ def text_in(row: Row, field: str, required: bool = True) -> str | None:
 
 
 def words_in(row: Row, field: str) -> str:
-    """Return a field that holds text with words, without surrounding white space.
-
-    Raises:
-        BadRow: the field is missing, empty, or not text.
-    """
+    """Return a field that holds text with words, without surrounding white space."""
     text = (text_in(row, field) or "").strip()
     if not text:
         raise BadRow(f"the field '{field}' is empty")
@@ -65,21 +60,13 @@ def words_in(row: Row, field: str) -> str:
 
 
 def optional_in(row: Row, field: str) -> str | None:
-    """Return an optional text field as given; None if it is missing or blank.
-
-    Raises:
-        BadRow: the field is not text.
-    """
+    """Return an optional text field as given; None if it is missing or blank."""
     text = text_in(row, field, required=False)
     return text if text and text.strip() else None
 
 
 def id_in(row: Row, field: str) -> str:
-    """Return the row's id; a number becomes its digits.
-
-    Raises:
-        BadRow: the id is missing, empty, or neither text nor an integer.
-    """
+    """Return the row's id; a number becomes its digits."""
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -87,11 +74,7 @@ def id_in(row: Row, field: str) -> str:
 
 
 def sentences_in(value: Any, field: str) -> Sentences:
-    """Return a list of sentences as given, or split running text into sentences.
-
-    Raises:
-        BadRow: the value is neither.
-    """
+    """Return a list of sentences as given, or split running text into sentences."""
     if isinstance(value, str):
         return split_sentences(value)
     if not isinstance(value, Sequence) or not all(isinstance(sentence, str) for sentence in value):
@@ -106,13 +89,16 @@ def paragraphs_in(text: str) -> Paragraphs:
 
 
 def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
-    """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones.
-
-    Raises:
-        BadRow: the field holds something else, or is required and missing.
-    """
+    """Return a field that holds a list of paragraphs, each text or a list of sentences, without empty ones."""
     listed = list_in(row.get(field), field, required)
     return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
+
+
+def section_in(item: Row, name: str) -> Section:
+    """Return an object as a section: its text, or its list of paragraphs, under the optional field `name`."""
+    if given_field(item, "paragraphs", "text") == "paragraphs":
+        return Section(optional_in(item, name), listed_paragraphs(item, "paragraphs"))
+    return Section(optional_in(item, name), paragraphs_in(text_in(item, "text") or ""))
 
 
 def line_paragraphs(text: str) -> Paragraphs:
@@ -126,11 +112,7 @@ def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
 
 
 def texts_in(row: Row, field: str) -> list[str]:
-    """Return a field that holds a list of text.
-
-    Raises:
-        BadRow: the field is missing or something else.
-    """
+    """Return a field that holds a list of text."""
     texts = list_in(row.get(field), field)
     if odd := [text for text in texts if not isinstance(text, str)]:
         raise BadRow(f"the field '{field}' must be a list of text, not a list with {_json_kind(odd[0])} in it")
@@ -138,11 +120,7 @@ def texts_in(row: Row, field: str) -> list[str]:
 
 
 def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
-    """Return a field's value that is a list; an empty list if it is optional and absent.
-
-    Raises:
-        BadRow: the value is not a list, or is required and missing.
-    """
+    """Return a field's value that is a list; an empty list if it is optional and absent."""
     if value is None and not required:
         return []
     if value is None:
@@ -153,11 +131,7 @@ def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
 
 
 def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
-    """Return a field that holds a list of objects; an empty list if it is optional and absent.
-
-    Raises:
-        BadRow: the field holds something else, or is required and missing.
-    """
+    """Return a field that holds a list of objects; an empty list if it is optional and absent."""
     objects = list_in(row.get(field), field, required)
     if odd := [item for item in objects if not isinstance(item, dict)]:
         raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_json_kind(odd[0])} in it")
@@ -165,11 +139,7 @@ def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
 
 
 def given_field(row: Row, first: str, second: str) -> str:
-    """Return the name of the field that is given, of two that exclude each other.
-
-    Raises:
-        BadRow: both fields are given, or none.
-    """
+    """Return the name of the field that is given, of two that exclude each other."""
     names = [name for name in (first, second) if row.get(name) is not None]
     if len(names) != 1:
         problem = "both given" if names else "missing"

@@ -18,14 +18,7 @@ from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
-SPLITS = {
-    "train": "train",
-    "validation": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "valid": "validation",
-    "test": "test",
-}
+SPLITS = {"train": "train", **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"), "test": "test"}
 _MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.((jsonl|json|txt)(\.gz)?|csv|parquet)")
 _TABLE_ROWS = 1_000  # of a table, read together
@@ -35,10 +28,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     """Return the rows of one file, or of a folder with one file per split.
 
-    Args:
-        path: the folder or the file.
-        from_row: a JSON object → Example, or several.
-        split_by_hash: divide one file into the three splits by the examples' ids; otherwise it is `test`.
+    With `split_by_hash`, one file is divided into the three splits by the ids of examples; otherwise it is `test`.
 
     Raises:
         DataError: the path does not exist, has no split, or has two files for one split.
@@ -58,11 +48,7 @@ def local_source(
 ) -> Source:
     """Return the source of rows in local files. Its inputs change with the size or the time of any file.
 
-    Args:
-        path: the folder of the files, or the one file.
-        files: those that the record names.
-        entries: yields the rows.
-        extra_files: more files that are read.
+    The record names `files`; `extra_files` are read, too.
 
     Raises:
         DataError: a file cannot be read.
@@ -98,8 +84,7 @@ def _find_splits(path: Path) -> dict[str, Path]:
 def one_per_split(candidates: Iterable[tuple[str, Path]]) -> dict[str, Path]:
     """Return split → file or folder, in the order train, validation, test.
 
-    Args:
-        candidates: (name of a split, file or folder); other names are ignored.
+    Names of no split are ignored.
 
     Raises:
         DataError: a split has two.

@@ -20,18 +20,7 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
-from longsumbench.core import (
-    Corpus,
-    DatasetSettings,
-    Entry,
-    FromRow,
-    Hub,
-    Read,
-    Row,
-    Source,
-    names_deciding,
-    registry,
-)
+from longsumbench.core import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -115,23 +104,16 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
 
 
 def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
-    """Return the source that the settings name.
-
-    Raises:
-        UsageError: the settings do not fit the dataset.
-        DataError: a local file or folder cannot be used.
-    """
+    """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
         if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
             raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
     if settings.columns is not None:
-        renamed = [
-            from_row and partial(_from_columns, settings.columns, from_row)
-            for from_row in (corpus.from_file_row, corpus.from_hub_row)
-        ]
-        corpus = replace(corpus, from_file_row=renamed[0], from_hub_row=renamed[1])
+        rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
+        renamed: Any = {name: read and partial(_from_columns, settings.columns, read) for name, read in rows.items()}
+        corpus = replace(corpus, **renamed)
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
@@ -305,9 +287,7 @@ def warn_once(problem: str) -> None:
 def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Count the examples of a split that also occur in an earlier one.
 
-    Args:
-        hashes: the hashes "text" and "id" of each example of the split that is counted.
-        earlier_hashes: those of the split to search.
+    Both have the hashes "text" and "id" of each example.
 
     Returns:
         The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
@@ -323,12 +303,7 @@ def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[
 
 
 def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
-    """Describe in one line which splits overlap.
-
-    Args:
-        overlaps: "test in train" → the result of `compare_splits`, with the first example's id as "first".
-        counts: split → number of examples.
-    """
+    """Describe in one line which splits overlap."""
     lines = []
     for pair, overlap in overlaps.items():
         split, _, earlier_split = pair.partition(" in ")

@@ -67,9 +67,7 @@ def split_by_hash(identity: str) -> str:
 def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome:
     """Make a row's examples; all are in one split.
 
-    Args:
-        split: the split; None: decided by a hash of the first example's id.
-        load_row: makes the examples; may raise any exception.
+    Without a split, a hash of the first id decides it.
     """
     try:
         examples = thinned_examples(load_row())
@@ -82,9 +80,7 @@ def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome
 def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, RowOutcome], None, None]:
     """Yield every entry with its outcome. Close the generator if you stop early, so its processes end.
 
-    Args:
-        entries: the rows.
-        workers: the maximum number of processes; 1: this process only.
+    With one worker, this process reads all.
     """
     total_size = 0
     for number, entry in enumerate(entries, start=1):
@@ -116,11 +112,8 @@ def map_in_processes(
 ) -> Iterator[tuple[_Batch, _Result]]:
     """Yield every batch with `function(batch)`, in order; a few batches wait at a time, so memory stays bounded.
 
-    Args:
-        function: is sent to the processes, as the batches are.
-        batches: the arguments.
-        processes: their number, at most 8.
-        advice: what to do if a process was killed.
+    There are at most 8 processes, which are sent the function and the batches. `advice` is what to do if one was
+    killed.
 
     Raises:
         EnvironmentProblem: a process has ended.

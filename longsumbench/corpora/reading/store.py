@@ -4,6 +4,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -18,26 +19,16 @@ _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
 class StoredExample(NamedTuple):
-    """An example as it is stored, made without knowing the others.
-
-    Attributes:
-        id: the example's id.
-        source_words, reference_words: number of words of its source and of its first reference.
-        text: the example as JSON, in UTF-8; empty if there is a problem.
-        hashes: "text": hash of its source's sentences; "id": hash of its id.
-        multi_document: True if it has several documents.
-        queried: True if it has a query.
-        problem: why it cannot be used.
-    """
+    """An example as it is stored, made without knowing the others."""
 
     id: str
     source_words: int
-    reference_words: int
-    text: bytes
-    hashes: Mapping[str, int]
-    multi_document: bool
-    queried: bool
-    problem: BadRow | None = None
+    reference_words: int  # of its first reference
+    text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
+    hashes: Mapping[str, int]  # "text": hash of its source's sentences; "id": hash of its id
+    multi_document: bool  # True if it has several documents
+    queried: bool  # True if it has a query
+    problem: BadRow | None = None  # why it cannot be used
 
 
 def hash_of(texts: Iterable[str]) -> int:
@@ -68,13 +59,7 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
 
 
 class SplitWriter:
-    """Writes the examples of one split to a new Arrow file. Needs about 120 bytes of memory per example.
-
-    Attributes:
-        hashes: the "text" and "id" hashes of every example.
-        multi_document: True if any example has several documents.
-        queried: True if any example has a query.
-    """
+    """Writes the examples of one split to a new Arrow file. Needs about 120 bytes of memory per example."""
 
     def __init__(self, path: Path) -> None:
         pa = _arrow()
@@ -85,9 +70,9 @@ class SplitWriter:
         self._bytes = 0
         self._hash = hashlib.sha256()
         self._ids: set[int] = set()  # hashes
-        self.hashes = {"text": array("Q"), "id": array("Q")}
-        self.multi_document = False
-        self.queried = False
+        self.hashes = {"text": array("Q"), "id": array("Q")}  # of every example
+        self.multi_document = False  # True if any example has several documents
+        self.queried = False  # True if any example has a query
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -131,40 +116,21 @@ class SplitWriter:
         self._rows, self._bytes = [], 0
 
 
+@dataclass(eq=False, repr=False)
 class ReadSplit:
-    """A split in the normal form: a sequence of examples that are read from disk on access. It can be pickled.
+    """A split in the normal form: a sequence of examples that are read from disk on access. It can be pickled."""
 
-    Args:
-        name: `train`, `validation` or `test`.
-        path: the Arrow file of a `SplitWriter`.
-        fingerprint: hash of its examples.
-        multi_document: True if the dataset's examples can have several documents.
-        queried: True if any example of the dataset has a query.
-        places: indices of the examples to keep; None keeps all.
+    name: str  # `train`, `validation` or `test`
+    path: Path  # the Arrow file of a `SplitWriter`
+    fingerprint: str  # hash of its examples
+    multi_document: bool = False  # True if the dataset's examples can have several documents
+    queried: bool = False  # True if any example of the dataset has a query
+    places: Sequence[int] | None = None  # indices of the examples to keep; None keeps all
 
-    Attributes:
-        source_words: number of words of each example's source.
-        reference_words: number of words of each example's first reference.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        path: Path,
-        fingerprint: str,
-        multi_document: bool = False,
-        queried: bool = False,
-        places: Sequence[int] | None = None,
-    ) -> None:
-        self.name = name
-        self.path = path
-        self.fingerprint = fingerprint
-        self.multi_document = multi_document
-        self.queried = queried
-        self._places = places
+    def __post_init__(self) -> None:
         self._opened: Any = None
-        self.source_words: Sequence[int] = self._numbers("source_words")
-        self.reference_words: Sequence[int] = self._numbers("reference_words")
+        self.source_words: Sequence[int] = self._numbers("source_words")  # of each example's source
+        self.reference_words: Sequence[int] = self._numbers("reference_words")  # of each example's first reference
 
     @property
     def ids(self) -> list[str]:
@@ -174,8 +140,7 @@ class ReadSplit:
 
     def select(self, ids: Collection[str]) -> "ReadSplit":
         """Return a split of only the examples with these ids, in the order of this one."""
-        places = [place for place, name in enumerate(self.ids) if name in ids]
-        return ReadSplit(self.name, self.path, self.fingerprint, self.multi_document, self.queried, places)
+        return replace(self, places=[place for place, name in enumerate(self.ids) if name in ids])
 
     def __len__(self) -> int:
         return len(self.source_words)
@@ -208,7 +173,7 @@ class ReadSplit:
         if self._opened is None:
             pa = _arrow()
             table = pa.ipc.open_file(pa.memory_map(str(self.path))).read_all()
-            self._opened = table if self._places is None else table.take(self._places)
+            self._opened = table if self.places is None else table.take(self.places)
         return self._opened
 
     def _numbers(self, column: str) -> Sequence[int]:

@@ -44,14 +44,10 @@ def token_cross_entropy(
 
 
 class Decoded(NamedTuple):
-    """Output of a decoder.
+    """Output of a decoder."""
 
-    Attributes:
-        hidden: [Q, T, D].
-        unit_scores: what the network chose or weighted units by, for its loss and evidence; None if there is nothing.
-    """
-
-    hidden: Tensor
+    hidden: Tensor  # [Q, T, D]
+    # what the network chose or weighted units by, for its loss and evidence; None if there is nothing
     unit_scores: Tensor | None = None
 
 
@@ -60,10 +56,7 @@ def fold_cross_attention(
 ) -> None:
     """Replace the cross-attention of a decoder like BART's by folded attention with new weights.
 
-    Args:
-        decoder: a decoder of transformers.
-        config: its configuration.
-        kinds: layer, from 0 → another class for this layer.
+    `kinds` gives another class for some layers, counted from 0.
     """
     for index, layer in enumerate(decoder.layers):
         layer.encoder_attn = (kinds or {}).get(index, FoldedAttention)(

@@ -22,19 +22,12 @@ class FoldedAttention(PegasusAttention):
 
     `recorded_attention` records the weights. A subclass with another kind of attention returns its weights as the
     second output: [R, H, K·T, S], as the attention functions of transformers do.
-
-    Attributes:
-        recorded_weights: the weights of each call while they are recorded, else None.
     """
 
-    recorded_weights: list[Tensor] | None = None
+    recorded_weights: list[Tensor] | None = None  # of each call while they are recorded
 
     def forward(
-        self,
-        hidden_states: Tensor,
-        key_value_states: Tensor,
-        attention_mask: Tensor | None = None,
-        **kwargs: Any,
+        self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -61,11 +54,7 @@ class FoldedAttention(PegasusAttention):
         return output.view(queries, length, width), weights
 
     def weigh(
-        self,
-        folded: Tensor,
-        key_value_states: Tensor,
-        attention_mask: Tensor | None,
-        cache: EncoderDecoderCache | None,
+        self, folded: Tensor, key_value_states: Tensor, attention_mask: Tensor | None, cache: EncoderDecoderCache | None
     ) -> Tensor:
         """Compute the attention weights, which fused attention does not return.
 
@@ -118,13 +107,9 @@ def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
 
 
 class FoldedCache(EncoderDecoderCache):
-    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them.
+    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them."""
 
-    Attributes:
-        coverage: [Q, S], the sum of a beam's attention to each memory token so far; None if not used.
-    """
-
-    coverage: Tensor | None = None
+    coverage: Tensor | None = None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
 
     def cover(self, attention: Tensor) -> Tensor:
         """Add the attention of new steps [Q, S] to the coverage, and return the sum."""

@@ -22,21 +22,16 @@ _LEAST = 1e-9  # smallest attention sum under wu's logarithm: smaller sums count
 
 @dataclass(frozen=True)
 class Penalties:
-    """The penalties that rank hypotheses.
+    """The penalties that rank hypotheses."""
 
-    Attributes:
-        length_norm: lp. power: |Y|^length_penalty, as in transformers. wu: ((5 + |Y|) / 6)^length_penalty (Wu et al.
-            2016). |Y| counts the output tokens with the end token.
-        length_penalty: the exponent.
-        coverage: cp, from the attention sum Σ_t a_tj of each source token j. none: 0. summary: -β·Σ_j max(0, Σ_t a_tj
-            - 1), against repeated attention. wu: β·Σ_j log min(Σ_t a_tj, 1), against missing attention.
-        coverage_penalty: β, not negative.
-    """
-
+    # lp. power: |Y|^length_penalty, as in transformers. wu: ((5 + |Y|) / 6)^length_penalty (Wu et al. 2016). |Y| counts
+    # the output tokens with the end token.
     length_norm: str = "power"
-    length_penalty: float = 1.0
+    length_penalty: float = 1.0  # the exponent
+    # cp, from the attention sum Σ_t a_tj of each source token j. none: 0. summary: -β·Σ_j max(0, Σ_t a_tj - 1), against
+    # repeated attention. wu: β·Σ_j log min(Σ_t a_tj, 1), against missing attention.
     coverage: str = "none"
-    coverage_penalty: float = 5.0
+    coverage_penalty: float = 5.0  # β, not negative
 
     @property
     def covers(self) -> bool:
@@ -70,17 +65,12 @@ class Penalties:
 
 @dataclass
 class BeamRanking:
-    """State of a running search.
-
-    Attributes:
-        penalties: the penalties.
-        of_coverage: [Q], cp of every hypothesis that the last step extended, with that step; None before the first.
-        parents: [B, K], the row that each running hypothesis extends; None before the first step.
-    """
+    """State of a running search."""
 
     penalties: Penalties
+    # [Q], cp of every hypothesis that the last step extended, with that step; None before the first
     of_coverage: Tensor | None = None
-    parents: Tensor | None = None
+    parents: Tensor | None = None  # [B, K], the row that each running hypothesis extends; None before the first step
 
     def of(self, rows: Tensor) -> Tensor | float:
         """Return cp of hypotheses that extend some rows; any shape."""

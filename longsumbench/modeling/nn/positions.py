@@ -7,13 +7,9 @@ from torch import Tensor, nn
 def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor:
     """Return sinusoidal positions: sines of all frequencies in the first half, cosines in the second, as in Pegasus.
 
-    Args:
-        positions: any shape, from 0.
-        width: D, even.
-        interleaved: whether sines and cosines alternate instead (Hierarchical Transformer, Eqs. 7–8).
-
-    Returns:
-        [..., D] in torch's default precision; computed in float64, so that adjacent positions of long texts differ.
+    Positions have any shape, from 0; the width D is even. With `interleaved`, sines and cosines alternate (Hierarchical
+    Transformer, Eqs. 7–8). The output [..., D] is computed in float64, so that adjacent positions of long texts differ,
+    and has torch's default precision.
     """
     device = torch.device("cpu") if positions.device.type == "mps" else positions.device  # mps has no float64
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width

@@ -23,11 +23,6 @@ def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
 
     The mask of a large tensor on the CPU comes from a fast generator that PyTorch's generator seeds. So runs are
     repeatable, and gradient checkpointing draws the same mask twice. There the probability is rounded to 1/65,536.
-
-    Args:
-        states: any shape.
-        probability: 0 ≤ p < 1.
-        training: whether dropout applies.
     """
     if not training or not probability:
         return states

@@ -31,19 +31,12 @@ class Memory(NamedTuple):
 
 
 class TokenTable(NamedTuple):
-    """Encoded units: the concatenated states of all real tokens of a batch.
+    """Encoded units: the concatenated states of all real tokens of a batch."""
 
-    Attributes:
-        last_hidden_state: [N, D].
-        starts: [B, U], the row of a unit's first token; 0 for an absent unit.
-        lengths: [B, U], number of tokens of a unit; 0 for an absent unit.
-        pooled: [B, U, P], the output of `UnitEncoder.pool`; zero for an absent unit.
-    """
-
-    last_hidden_state: Tensor
-    starts: Tensor
-    lengths: Tensor
-    pooled: Tensor
+    last_hidden_state: Tensor  # [N, D]
+    starts: Tensor  # [B, U], the row of a unit's first token; 0 for an absent unit
+    lengths: Tensor  # [B, U], number of tokens of a unit; 0 for an absent unit
+    pooled: Tensor  # [B, U, P], the output of `UnitEncoder.pool`; zero for an absent unit
 
     @property
     def real(self) -> Tensor:
@@ -57,19 +50,12 @@ class TokenTable(NamedTuple):
 
 
 class SpreadUnits(NamedTuple):
-    """Concatenated tokens of an example's units.
+    """Concatenated tokens of an example's units."""
 
-    Attributes:
-        positions: [B, S], a token's row in a table; 0 for padding.
-        mask: [B, S], True where a token is real.
-        units: [B, S], the token's unit.
-        offsets: [B, S], the token's position in its unit, from 0.
-    """
-
-    positions: Tensor
-    mask: Tensor
-    units: Tensor
-    offsets: Tensor
+    positions: Tensor  # [B, S], a token's row in a table; 0 for padding
+    mask: Tensor  # [B, S], True where a token is real
+    units: Tensor  # [B, S], the token's unit
+    offsets: Tensor  # [B, S], the token's position in its unit, from 0
 
 
 class UnitEncoder(PegasusEncoder):

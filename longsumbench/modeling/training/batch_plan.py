@@ -93,10 +93,7 @@ def length_groups(words: Sequence[int]) -> list[list[int]]:
 def num_unlocked(share_done: float, unlock: float, num_groups: int) -> int:
     """Return the number of groups in use, the shortest first: it grows in equal intervals up to `unlock`.
 
-    Args:
-        share_done: share of the optimizer steps, 0–1.
-        unlock: share of the steps after which all groups are in use; 0: from the start.
-        num_groups: number of all groups.
+    With `unlock` 0, all are in use from the start.
     """
     if share_done >= unlock:
         return num_groups
@@ -107,12 +104,8 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
     """Split examples into batches of similar length, about the longest first.
 
     With `batch_words`, the longest example times the batch's size is at most `batch_words`, but the size is between 4
-    and 64; else it is `batch_size`. The last two batches have about equal sizes.
-
-    Args:
-        members: indices into `words`; about equal lengths stay in this order.
-        words: number of source words of every example.
-        recipe: has the batch size.
+    and 64; else it is `batch_size`. The last two batches have about equal sizes. `members` are indices into `words`;
+    about equal lengths stay in this order.
     """
     order = _about_longest_first(members, words)
     batches: list[list[int]] = []
@@ -132,10 +125,8 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
 def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Split examples into batches of similar length, about the longest first.
 
-    Args:
-        members: indices into `lengths`; about equal lengths stay in this order.
-        lengths: number of input tokens of every example.
-        batch_tokens: maximum tokens of a batch with padding; a longer example is a batch.
+    `members` are indices into `lengths`; about equal lengths stay in this order. A batch has at most `batch_tokens`
+    tokens with padding; a longer example is a batch.
     """
     batches: list[list[int]] = []
     longest = 0

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,29 +18,18 @@ from longsumbench.modeling.training.data_parallel import gather_over_processes
 
 @dataclass
 class TrainingState:
-    """The progress of a training. Losses are in nats per target token.
+    """The progress of a training in all processes. Losses are in nats per target token."""
 
-    Attributes:
-        step: optimizer steps.
-        examples, source_tokens, target_tokens: what the model was trained on, in all processes.
-        seconds: training and validation.
-        validation_seconds: validation alone.
-        interval_loss: sum of the losses of the steps since the last entry of `logged_losses`.
-        logged_losses: mean loss of each logging interval.
-        validation_losses: (step, loss) of every validation.
-        ended_by: the budget or rule that ended training; empty before.
-    """
-
-    step: int = 0
+    step: int = 0  # optimizer steps
     examples: int = 0
     source_tokens: int = 0
     target_tokens: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # training and validation
     validation_seconds: float = 0.0
-    interval_loss: float = 0.0
-    logged_losses: list[float] = field(default_factory=list)
-    validation_losses: list[tuple[int, float]] = field(default_factory=list)
-    ended_by: str = ""
+    interval_loss: float = 0.0  # sum of the losses of the steps since the last entry of `logged_losses`
+    logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
+    validation_losses: list[tuple[int, float]] = field(default_factory=list)  # (step, loss) of every validation
+    ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
         """Return the (step, loss) of the lowest validation losses, the lowest first; the earlier step wins a tie."""
@@ -65,7 +55,7 @@ class TrainingState:
 
 def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer) -> None:
     """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
-    random_states = [gather_over_processes(part) for part in _random_state()]
+    random_states = [gather_over_processes(part) for part in (generator.get_rng_state() for generator in _generators())]
     if process_index():
         return
     old_checkpoints = _checkpoints(folder)
@@ -99,7 +89,8 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
     if process_index() < len(content["random"]):  # else more processes continue than started
-        _set_random_state(content["random"][process_index()])
+        for generator, state in zip(_generators(), content["random"][process_index()], strict=False):
+            generator.set_rng_state(state)
     return TrainingState(**content["state"])
 
 
@@ -107,18 +98,10 @@ def _checkpoints(folder: Path) -> list[Path]:
     return list(folder.glob("checkpoint-*"))
 
 
-def _random_state() -> list[Tensor]:
-    """Return the states of torch's random numbers: of the CPU and, if there is one, of the GPU in use."""
+def _generators() -> list[Any]:
+    """Return what draws torch's random numbers: on the CPU and, if there is one, on the GPU in use."""
     gpu = torch.cuda if torch.cuda.is_available() else torch.mps if torch.backends.mps.is_available() else None
-    return [torch.get_rng_state(), *([gpu.get_rng_state()] if gpu else [])]
-
-
-def _set_random_state(states: Sequence[Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if torch.cuda.is_available() and states[1:]:
-        torch.cuda.set_rng_state(states[1])
-    elif torch.backends.mps.is_available() and states[1:]:
-        torch.mps.set_rng_state(states[1])
+    return [torch, gpu] if gpu else [torch]
 
 
 def weights_folder(folder: Path, step: int) -> Path:

@@ -60,17 +60,13 @@ Collate = Callable[[list[Any]], Batch]
 class Objective:
     """What a training minimizes.
 
-    Attributes:
-        output: takes a batch as keyword arguments. The `loss` of what it returns is a sum over the batch, divided by
-            the entry `mean_over`.
-        mean_over: the number of terms in the optimizer step: an entry `num_…` of a batch, or "num_items_in_batch", the
-            number of target tokens.
-        draw: called with every batch to train on, before its tokens are counted; returns the part that is read.
+    `output` takes a batch as keyword arguments. The `loss` of what it returns is a sum over the batch, divided by the
+    number of terms in the optimizer step: the entry `mean_over` of a batch (by default the number of target tokens).
     """
 
     output: Callable[..., Any]
     mean_over: str = "num_items_in_batch"
-    draw: Callable[[Batch], Batch] = lambda batch: batch
+    draw: Callable[[Batch], Batch] = lambda batch: batch  # returns the part of a batch to train on that is read
 
 
 def train(

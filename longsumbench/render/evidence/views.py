@@ -78,19 +78,12 @@ def step_ranges(units: Sequence[int]) -> list[StepRange]:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weight of each unit at each step.
-
-    Attributes:
-        name: name of the array.
-        text: the text whose tokens are the steps: "summary" or "reference".
-        values: [unit, step].
-        tokens: the text of each step; None if unknown.
-    """
+    """The weight of each unit at each step."""
 
     name: str
-    text: str
-    values: NDArray[np.float64]
-    tokens: tuple[str, ...] | None
+    text: str  # the text whose tokens are the steps: "summary" or "reference"
+    values: NDArray[np.float64]  # [unit, step]
+    tokens: tuple[str, ...] | None  # the text of each step; None if unknown
 
     @property
     def scale(self) -> Scale:
@@ -114,21 +107,13 @@ class Weights:
 
 @dataclass(frozen=True)
 class Selections:
-    """The units that were selected for each segment.
-
-    Attributes:
-        name: name of the array of selections.
-        counts: [segment, unit]; how much of the unit was selected, 0 for none.
-        scores_name: name of the array of scores; None without scores.
-        scores: [segment, unit]; None without scores.
-        texts: texts of the segments; None if unknown.
-    """
+    """The units that were selected for each segment."""
 
     name: str
-    counts: NDArray[np.int64]
-    scores_name: str | None
-    scores: NDArray[np.float64] | None
-    texts: tuple[str, ...] | None
+    counts: NDArray[np.int64]  # [segment, unit]; how much of the unit was selected, 0 for none
+    scores_name: str | None  # name of the array of scores; None without scores
+    scores: NDArray[np.float64] | None  # [segment, unit]; None without scores
+    texts: tuple[str, ...] | None  # texts of the segments; None if unknown
 
     def segments_of(self, unit: int) -> list[int]:
         """Return the segments for which a unit was selected, both from 0."""
@@ -138,19 +123,11 @@ class Selections:
 
 @dataclass(frozen=True)
 class Relations:
-    """The attention of each unit to each unit, in each head of each layer.
-
-    Attributes:
-        name: name of the array.
-        values: [layer, head, unit, attended unit], for `units` only.
-        units: indices, from 0, of units with a text and of the units they attend to; all units if none has a text.
-        texts: texts of all units.
-        layers: names of the layers.
-        heads: names of the heads.
-    """
+    """The attention of each unit to each unit, in each head of each layer."""
 
     name: str
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # [layer, head, unit, attended unit], for `units` only
+    # indices, from 0, of units with a text and of the units they attend to; all units if none has a text
     units: tuple[int, ...]
     texts: tuple[str, ...]
     layers: tuple[str, ...]
@@ -175,19 +152,12 @@ class Relations:
 
 @dataclass(frozen=True)
 class TokenMarks:
-    """The weight of each source token.
-
-    Attributes:
-        name: name of the array.
-        text: the text whose tokens are the steps: "summary" or "reference"; None without steps.
-        values: [step, source token]; one row without steps.
-        tokens: the text of each step; None if unknown.
-    """
+    """The weight of each source token."""
 
     name: str
-    text: str | None
-    values: NDArray[np.float64]
-    tokens: tuple[str, ...] | None
+    text: str | None  # the text whose tokens are the steps: "summary" or "reference"; None without steps
+    values: NDArray[np.float64]  # [step, source token]; one row without steps
+    tokens: tuple[str, ...] | None  # the text of each step; None if unknown
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -197,19 +167,12 @@ class TokenMarks:
 
 @dataclass(frozen=True)
 class TokenWindows:
-    """The window of source tokens that each one looks at: from `middles` − `widths` to `middles` + `widths`.
-
-    Attributes:
-        name: name of the array.
-        middles: [layer, head, source token], positions in source tokens, from 0; NaN without a window.
-        widths: [layer, head, source token], in source tokens; NaN without a window.
-        layers: names of the layers.
-        heads: names of the heads.
-    """
+    """The window of source tokens that each one looks at: from `middles` − `widths` to `middles` + `widths`."""
 
     name: str
+    # [layer, head, source token], positions in source tokens, from 0; NaN without a window
     middles: NDArray[np.float64]
-    widths: NDArray[np.float64]
+    widths: NDArray[np.float64]  # [layer, head, source token], in source tokens; NaN without a window
     layers: tuple[str, ...]
     heads: tuple[str, ...]
 
@@ -235,17 +198,11 @@ class TokenWindows:
 
 @dataclass(frozen=True)
 class SourceText:
-    """The source text with marks or windows of its tokens, or both.
+    """The source text with marks or windows of its tokens, or both."""
 
-    Attributes:
-        tokens: the text of each token; None if unknown.
-        marks: the weight of each token.
-        windows: the window of each token.
-    """
-
-    tokens: tuple[str, ...] | None
-    marks: TokenMarks | None
-    windows: TokenWindows | None
+    tokens: tuple[str, ...] | None  # the text of each token; None if unknown
+    marks: TokenMarks | None  # the weight of each token
+    windows: TokenWindows | None  # the window of each token
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -263,19 +220,12 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Plane:
-    """An array with any axes, as a plane.
-
-    Attributes:
-        name: name of the array.
-        axes: names of its axes.
-        shape: shape of the array.
-        values: means over all but the last two axes; always two-dimensional.
-    """
+    """An array with any axes, as a plane."""
 
     name: str
-    axes: tuple[str, ...]
-    shape: tuple[int, ...]
-    values: NDArray[np.float64]
+    axes: tuple[str, ...]  # names of its axes
+    shape: tuple[int, ...]  # shape of the array
+    values: NDArray[np.float64]  # means over all but the last two axes; always two-dimensional
 
     @property
     def averaged(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A dataset's page, table of numbers and Markdown: whole in themselves, safe whatever names there are."""
+"""A dataset's page, table of numbers and Markdown: whole in themselves, safe with any names."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def full(name: str = "a") -> DatasetStats:
 
 @pytest.mark.parametrize("name", ["a", HOSTILE], ids=["plain", "hostile"])
 def test_the_page_is_whole_in_itself(name: str) -> None:
-    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever the names."""
+    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, with any names."""
     stats = full(name)
     text = dataset_page(stats)
     reading = Reading(text)

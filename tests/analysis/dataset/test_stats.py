@@ -47,11 +47,7 @@ FIRST = one(
     (
         Document(
             "x",
-            (
-                Section("One", (("The cat sat.", "It slept."),)),
-                Section("Two", (("Then",), ())),
-                Section("Three", ()),
-            ),
+            (Section("One", (("The cat sat.", "It slept."),)), Section("Two", (("Then",), ())), Section("Three", ())),
         ),
         Document(None, (Section(None, (("A dog ran off.",),)),)),
     ),

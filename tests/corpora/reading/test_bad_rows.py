@@ -66,7 +66,6 @@ def story_row(name: str) -> Row:
 
 
 def chapter_row(name: str) -> Row:
-    """A chapter of two modules."""
     modules = [
         {"module_id": f"m{n}", "title": f"Part {n}", "paragraphs": ["One.", "# A", "Two."], "summary": ["In short."]}
         for n in (1, 2)
@@ -205,7 +204,6 @@ def places_in(value: Any, path: Place = ()) -> Iterator[Place]:
 
 
 def changed(row: Row, place: Place, value: Any) -> Row:
-    """Return the row with another value in one place, or without it."""
     row = copy.deepcopy(row)
     holder: Any = row
     for key in place[:-1]:
@@ -218,7 +216,6 @@ def changed(row: Row, place: Place, value: Any) -> Row:
 
 
 def value_at(row: Row, place: Place) -> Any:
-    """Return what is in a place of a row."""
     found: Any = row
     for key in place:
         found = found[key]

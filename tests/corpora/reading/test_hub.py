@@ -1,4 +1,4 @@
-"""The hub, without one: a stand-in server on this machine, and rows from a folder."""
+"""The hub, without one: a test server on this machine, and rows from a folder."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""Reading corpora: what comes out, what is kept, and one clear line for whatever is wrong."""
+"""Reading corpora: what comes out, what is kept, and one clear line for anything wrong."""
 
 import gzip
 import json
@@ -39,7 +39,6 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
@@ -109,7 +108,7 @@ def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: ArtifactCach
 
 
 def test_the_limit_holds_for_each_split(tmp_path: Path, stages: ArtifactCache) -> None:
-    """The first N examples of every split are read, and what stands behind them is not looked at."""
+    """The first N examples of every split are read, and what follows is not read."""
     write(tmp_path / "train.jsonl", [row(n) for n in range(5)])
     with write(tmp_path / "test.jsonl", [row(n) for n in range(5)]).open("a") as file:
         file.write("no JSON\n")

@@ -70,7 +70,7 @@ def test_overlaps_are_counted_and_told(
 
 
 def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: ArtifactCache) -> None:
-    """The error comes whether the texts were read before or not; not strict, rows are left out and overlaps told."""
+    """The error comes for texts read before, too; not strict, rows are left out and overlaps reported."""
     folder = written(tmp_path / "texts", SPLITS)
     with pytest.raises(DataError, match="splits of dataset 'jsonl' overlap"):
         read(folder, stages, strict=True)

@@ -59,13 +59,7 @@ BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": j
 
 @pytest.mark.parametrize(
     ("odd", "settings"),
-    [
-        ({}, {}),
-        (BROKEN, {}),
-        (BROKEN, {"strict": False}),
-        ({}, {"split_by_hash": True}),
-        ({}, {"limit": 12}),
-    ],
+    [({}, {}), (BROKEN, {}), (BROKEN, {"strict": False}), ({}, {"split_by_hash": True}), ({}, {"limit": 12})],
 )
 def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: dict[str, Any], tmp_path: Path) -> None:
     """Examples, order, counts, fingerprint, what was left out and why, or the first error with its place."""

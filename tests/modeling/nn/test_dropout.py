@@ -8,7 +8,6 @@ LARGE, SMALL = (4, SMALLEST), (4, 8)
 
 
 def dropped(shape: tuple[int, ...], probability: float = 0.1, seed: int = 0) -> torch.Tensor:
-    """Return ones after dropout."""
     torch.manual_seed(seed)
     return dropout(torch.ones(shape), probability, training=True)
 

@@ -12,15 +12,7 @@ from typing import Any
 import pytest
 import torch
 from support.toys import TINY, tiny_recipe
-from support.trainings import (
-    TRAIN,
-    assert_same_outcome,
-    calling_after_step,
-    calling_before,
-    die,
-    fit,
-    restless,
-)
+from support.trainings import TRAIN, assert_same_outcome, calling_after_step, calling_before, die, fit, restless
 from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache

@@ -59,7 +59,7 @@ def test_counts_by_hand(stages: ArtifactCache) -> None:
 
 
 def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
-    """One pass of eight and four passes of two are the same step, whatever the targets' lengths.
+    """One pass of eight and four passes of two are the same step, with any targets' lengths.
 
     With Adam's ε at 1 a step is proportional to the gradient, so the weights compare as gradients do.
     """

@@ -24,7 +24,6 @@ GREEDY = Decoding(max_length=8, device="cpu")
 
 
 def fitted(folder: Path, steps: int = 3, **settings: Any) -> Etads:
-    """Return the system, trained for a few steps."""
     system = Etads(EtadsConfig(**{**SMALL, **settings}))
     system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
     return system
@@ -36,7 +35,6 @@ def words(sentences: list[str]) -> list[EncodedSentence]:
 
 
 def text(*documents: str, title: str | None = None) -> Example:
-    """Return an example of documents of one sentence each."""
     made = tuple(Document(None, (Section(None, ((document,),)),)) for document in documents)
     return Example("x", title, None, made, (("a",),))
 

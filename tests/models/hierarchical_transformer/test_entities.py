@@ -99,7 +99,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_spacys_entities_of_the_papers_types(spacy: Any, folder: str) -> None:
-    """What spaCy finds counts if its type is one of the nine, as it stands; a pipeline is loaded once."""
+    """What spaCy finds counts if its type is one of the nine, as it is; a pipeline is loaded once."""
     assert available(folder)
     texts = ["Acme Corp on Monday", "", "Paris, Acme Corp"]
     expected = [{"Acme Corp"}, set(), {"Acme Corp", "Paris"}]

@@ -25,10 +25,7 @@ from longsumbench.models.hierarchical_transformer.model import (
 )
 
 FOLDER = SHARED / "parity" / "hierarchical_transformer"
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
-    pytest.mark.usefixtures("float64"),
-]
+pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
 
 HIERARCHICAL = ["ragged_b2", "full_b1"]
 CASES = [*HIERARCHICAL, "flat_full_b1"]
@@ -277,7 +274,6 @@ def test_positions_are_those_of_the_release(case: str) -> None:
 
 
 def loss(model: Any, case: str) -> Tensor:
-    """Return the loss summed over the target."""
     fed, gold = targets(case)
     labels = gold.masked_fill(gold.eq(PAD), -100)
     summed: Tensor = model(**read(case), decoder_input_ids=fed, labels=labels, num_items_in_batch=1).loss

@@ -64,7 +64,7 @@ def test_the_others_read_them_as_one_text(name: str) -> None:
 
 
 def test_the_release_ends_what_it_joins(tmp_path: Path) -> None:
-    """With fidelity=official an end token stands behind the title and each paragraph that is there."""
+    """With fidelity=official an end token follows the title and each paragraph that is there."""
     system = fitted("flat_transformer", tmp_path, fidelity="official", decoder_layers=1)
     end, system.reader.encode = system.tokenizer.eos_token_id, words
     assert system.reader.units(CLUSTER).ids == ([1, end, 2, 3, 4, end, 2, end, 5, 1, 2, end],)

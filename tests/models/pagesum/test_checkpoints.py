@@ -18,7 +18,6 @@ from transformers import BartForConditionalGeneration, BartModel, T5Config, T5Fo
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.errors import SuiteError, UsageError
-from longsumbench.modeling import checkpoints as pretrained
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
@@ -194,39 +193,11 @@ def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: P
     assert num_trainings(stages) == 2
 
 
-def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is no folder is fetched from the hub, once, and is then as the folder is."""
-    asked: list[tuple[str, bool]] = []
-
-    def snapshot(name: str, local_files_only: bool, **_: Any) -> str:
-        asked.append((name, local_files_only))
-        return str(checkpoint)
-
-    monkeypatch.setattr(pretrained, "unreachable", lambda: None)
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    system = fitted("somebody/bart-of-these-tests", stages)
-    assert asked == [("somebody/bart-of-these-tests", False)]
-    assert system.identity() == fitted(checkpoint, stages).identity()
-
-
 def t5(folder: Path) -> Path:
     """Write a tiny T5."""
     sizes = {"vocab_size": 30, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
     T5ForConditionalGeneration(T5Config(**sizes)).save_pretrained(folder)
     return folder
-
-
-def spoilt(name: str, content: bytes | None) -> Callable[[Path], Path]:
-    """Return what writes a BART of which one file is another's, or gone."""
-
-    def write(folder: Path) -> Path:
-        write_bart(folder)
-        (folder / name).unlink()
-        if content is not None:
-            (folder / name).write_bytes(content)
-        return folder
-
-    return write
 
 
 def without_start(folder: Path, start: str | None = None) -> Path:
@@ -261,12 +232,6 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
         (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"add model\.d_model=null model\.d_ff=null$"),
         (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
         (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
-        (spoilt("model.safetensors", None), {}, r"no \*\.safetensors"),
-        (spoilt("model.safetensors", b"none"), {}, r"cannot be read"),
-        (spoilt("config.json", None), {}, r"no config\.json"),
-        (spoilt("config.json", b"{"), {}, r"config\.json: not a JSON object"),
-        (spoilt("config.json", b'{"model_type": "bart"}'), {}, r"model\.init="),
-        (spoilt("tokenizer.json", None), {}, r"tokenizer"),
         (told_otherwise(decoder_layers=3), {}, r"not those of a BART: .*decoder\.layers\.2"),
         (told_otherwise(encoder_ffn_dim=48), {}, r"not those of a BART: .*encoder\.layers\.0\.fc1"),
     ],

@@ -1,4 +1,4 @@
-"""PageSum's settings: what they settle to, and which cannot be meant."""
+"""PageSum's settings: what they settle to, and which are invalid."""
 
 from dataclasses import asdict
 from typing import Any

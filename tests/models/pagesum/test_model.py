@@ -25,7 +25,6 @@ def weighed(model: Any, inputs: dict[str, Tensor], ids: Tensor) -> Tensor:
 
 
 def gradients(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the gradients of one training step."""
     model.train()(**inputs, labels=targets(*LENGTHS)).loss.backward()
     return {name: weight.grad.to_dense() for name, weight in model.named_parameters()}
 

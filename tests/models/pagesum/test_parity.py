@@ -20,10 +20,7 @@ from torch import Tensor
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig, page_memory
 
 FOLDER = SHARED / "parity" / "pagesum"
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
-    pytest.mark.usefixtures("float64"),
-]
+pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
 
 CASES = ["full_b1_p3", "dotpages_b2_p4", "twopages_alone_b1_p2", "single_page_b1_p1"]
 TRUE_PAGES = ["twopages_alone_b1_p2", "single_page_b1_p1"]  # without "." pages or padding: the default's, too

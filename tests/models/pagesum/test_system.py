@@ -29,7 +29,6 @@ TEXTS = ToySplit.of("test", 4, start=40).examples
 
 
 def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
-    """Return a PageSum after a few steps on a split."""
     return fit_tiny("pagesum", stages.root, split, steps, **changes)
 
 
@@ -239,7 +238,6 @@ def test_the_texts_of_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerB
 
 
 def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
-    """Return a training split."""
     return ToySplit("train", list(examples), multi_document)
 
 

@@ -47,7 +47,6 @@ def error_of(base_url: str, **settings: Any) -> SuiteError:
 
 
 def failing(status: int, body: str) -> SuiteError:
-    """Return the error after a server has answered with a status."""
     with api_server(fault=lambda number: (status, body)) as server:
         error = error_of(server.base_url)
         assert len(server.bodies) == 1, "asked again"

@@ -51,7 +51,6 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 
 def predictions(folder: Path) -> list[str]:
-    """Return the summaries of the only run in a folder."""
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
     return [json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -200,24 +199,6 @@ def test_no_file_and_no_output_has_the_key(
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == REQUESTS for path in files)
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "code", "said"),
-    [
-        ((401, "who are you?"), 4, KEY_VARIABLE),
-        ((404, "no such model"), 2, "model.checkpoint=tiny"),
-        ((200, "<html>"), 4, "a web page"),
-        ("cut", 4, "failed 2 times"),
-    ],
-)
-def test_a_server_that_fails_ends_the_run_with_one_line(
-    fault: object, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The exit code says whether to correct the command (2) or the server (4)."""
-    with api_server(fault=lambda number: fault) as server:
-        assert main(run_words(tmp_path, server.base_url, "model.retries=1")) == code
-    assert said in capsys.readouterr().err.strip().splitlines()[-1]
 
 
 def write_llama(folder: Path) -> Path:

@@ -35,7 +35,6 @@ def summarize(system: PromptSystem, *examples: Example, decoding: Decoding = KEE
 
 
 def fitted(system: PromptSystem, folder: Path, **changes: object) -> PromptSystem:
-    """Return the system, fitted on toys."""
     train = ToySplit.of("train", 24)
     system.fit(FitContext(train, None, tiny_recipe(**changes), ArtifactCache(folder)))
     return system
@@ -227,13 +226,6 @@ def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path
     assert kept_text(summary.text, name, examples[0].query) == "kadan."
     assert system.facts()["prompt"] == name
     assert system.facts()["prompt_hash"] == read_prompt(name).hash
-
-
-def test_the_context_is_what_is_read() -> None:
-    """As of encoder-decoders, `context` is the longest input with the settings, not the positions of the model."""
-    engine = EchoEngine(context=512)
-    assert prompted(engine, decode_length=100).facts()["context"] == 412
-    assert prompted(engine, decode_length=100, input_length=300).facts()["context"] == 300
 
 
 @pytest.mark.parametrize("queried", [False, True])

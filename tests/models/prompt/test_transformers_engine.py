@@ -30,7 +30,6 @@ REQUESTS = [Request(({"role": "user", "content": text},), seed, 12) for seed, te
 
 
 def engine(folder: Path | str, **settings: Any) -> TransformersEngine:
-    """Return the engine of a checkpoint."""
     return TransformersEngine(build_settings(PromptConfig, {"checkpoint": str(folder), **settings}, "model."))
 
 

@@ -21,12 +21,10 @@ BEFORE, AFTER = "Read this:\n", "\nSummarize it."
 
 
 def prompt_counter(tokenizer: Any) -> Callable[[str], int]:
-    """Return what counts the tokens of a prompt with a text in it."""
     return lambda text: len(tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"])
 
 
 def long_text(paragraphs: list[list[str]], kind: str, room: int) -> LongText:
-    """Return a text whose prompt has `room` tokens for it."""
     count = prompt_counter(chat_tokenizer(kind))
     return LongText(Passage.of(paragraphs), chat_tokenizer(kind), count, count("") + room)
 

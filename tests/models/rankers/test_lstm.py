@@ -17,11 +17,7 @@ from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.models.rankers.lstm import ROW_LENGTH, TEXT_LENGTH, Labeller, LstmRanker, training_rows
-from longsumbench.models.rankers.lstm_network import (
-    LstmRankerConfig,
-    LstmRankerModel,
-    ParagraphCollator,
-)
+from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -86,7 +82,7 @@ def by_hand(model: LstmRankerModel, title: list[int], paragraph: list[int]) -> t
 
 
 def test_the_network_is_the_papers_equations() -> None:
-    """Logits equal Eqs. 1–6 written down a token at a time, with a title and without one, whatever the lengths."""
+    """Logits equal Eqs. 1–6 written down a token at a time, with a title and without one, with any lengths."""
     model, draw = network(), random.Random(1)
     rows = [[[draw.randrange(50) for _ in range(n)] for n in lengths] for lengths in ((3, 1, 9, 4, 17), (0, 5, 2))]
     found = scores(model, **batch(*rows))
@@ -101,8 +97,8 @@ def test_padding_neighbours_and_order_change_no_score() -> None:
     model = network()
     row = [[5, 6], [7, 8, 9], [3], [4, 4, 4, 4, 4]]
     alone = scores(model, **batch(row))[0, 1:]
-    beside = scores(model, **batch(row, [[1] * 9, *[[2] * 30] * 6], pad=49))[0]
-    torch.testing.assert_close(beside[1:4], alone)
+    in_batch = scores(model, **batch(row, [[1] * 9, *[[2] * 30] * 6], pad=49))[0]
+    torch.testing.assert_close(in_batch[1:4], alone)
     turned = scores(model, **batch([row[0], *row[:0:-1]]))[0, 1:]
     torch.testing.assert_close(turned.flip(0), alone)
 
@@ -171,7 +167,7 @@ def test_a_killed_training_continues(tmp_path: Path) -> None:
 
 
 def test_the_finished_stage_is_found(tmp_path: Path) -> None:
-    """The same texts and settings train once, on whatever device; another width, seed or unit is another ranker."""
+    """The same texts and settings train once, on any device; another width, seed or unit is another ranker."""
     train, stages = split_of("train", 12), ArtifactCache(tmp_path)
     first = LstmRanker.fitted(train, None, QUICK, stages)
     assert LstmRanker.fitted(train, None, replace(QUICK, device="auto"), stages).identity == first.identity

@@ -86,7 +86,7 @@ def test_equals_rouge_score(n: int) -> None:
 
 
 def test_hand_worked_clipping() -> None:
-    """5 5 stands three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
+    """5 5 occurs three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
     snippet, segment = [5, 5, 5, 5], [5, 5, 6]
     labels = {measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0]) for measure in PAIR_MEASURES}
     assert labels == pytest.approx({"f1": 2 / 5, "precision": 1 / 3, "recall": 1 / 2})

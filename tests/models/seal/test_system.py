@@ -35,7 +35,6 @@ def hand(reader: UnitReader, multi_document: bool = False) -> Any:
 
 
 def text_of(*documents: tuple[str, ...], summary: str = "a b") -> Example:
-    """Return an example of some documents of one paragraph each."""
     read = tuple(Document(None, (Section(None, (one,)),)) for one in documents)
     return Example("x", None, None, read, ((summary,),))
 
@@ -181,7 +180,7 @@ def test_evidence_is_what_the_search_selected(
     ],
 )
 def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], message: str) -> None:
-    """A value that cannot be meant is refused with its full key, the reason, and what is allowed."""
+    """An invalid value is refused with its full key, the reason, and what is allowed."""
     with pytest.raises(UsageError, match=message):
         config(**settings)
 

@@ -28,7 +28,6 @@ def bart(tmp_path: Path) -> Path:
 
 
 def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
-    """Write a LoRA adapter of random weights; return its folder."""
     peft = pytest.importorskip("peft")
     config = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM")
     model = peft.get_peft_model(AutoModelForSeq2SeqLM.from_pretrained(base), config)
@@ -41,7 +40,6 @@ def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
 
 
 def opened(checkpoint: Path, adapter: Path | None) -> Seq2Seq:
-    """Return the system with a checkpoint and an adapter."""
     settings: dict[str, Any] = {"adapter": str(adapter)} if adapter else {}
     system: Seq2Seq = build_tiny("seq2seq", checkpoint=str(checkpoint), init="checkpoint", **settings)
     system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))

@@ -38,7 +38,6 @@ def bart(tmp_path: Path) -> Path:
 
 
 def opened(checkpoint: Path | str, **settings: Any) -> Seq2Seq:
-    """Return the system with a checkpoint as it is."""
     system: Seq2Seq = build_tiny("seq2seq", **{"checkpoint": str(checkpoint), "init": "checkpoint", **settings})
     system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
     return system

@@ -35,7 +35,6 @@ def build(folder: Path, **settings: Any) -> Seq2Seq:
 
 
 def fit(system: Seq2Seq, stages: Path, steps: int = 0) -> Seq2Seq:
-    """Load or train the system."""
     train = ToySplit.of("train", 4) if steps else None
     system.fit(FitContext(train, None, tiny_recipe(max_steps=steps), ArtifactCache(stages)))
     return system

@@ -44,7 +44,6 @@ def folder(architecture: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(folder: Path, **settings: Any) -> Seq2Seq:
-    """Return the system with a checkpoint as it is."""
     settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": LENGTH, **settings}
     system: Seq2Seq = build_tiny("seq2seq", **settings)
     system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
@@ -140,7 +139,6 @@ def test_leds_global_tokens(folder: Path) -> None:
 
 
 def reports(*texts: str) -> Example:
-    """Return an example of several documents."""
     documents = tuple(Document(None, (Section(None, ((text,),)),)) for text in texts)
     return Example("several", None, None, documents, (("kadan",),))
 

@@ -31,7 +31,6 @@ def reader_of(folder: Path, **settings: Any) -> TextReader:
 
 
 def example(query: str | None = None) -> Example:
-    """Return an example of two documents."""
     documents = tuple(Document(None, (Section(None, (sentences,)),)) for sentences in SENTENCES)
     return Example("x", "a title", query, documents, (("kadan nuhit.",),))
 

@@ -31,7 +31,6 @@ def related(values: NDArray[Any] = HEADS, **texts: tuple[str, ...]) -> Evidence:
 
 
 def only(looked_at: Evidence) -> Relations:
-    """Return the view of evidence that has but one."""
     (view,) = views(looked_at)
     assert isinstance(view, Relations)
     return view
@@ -134,7 +133,7 @@ def test_names_and_texts_are_escaped(text: str) -> None:
     ids=["one", "many", "layers", "scripts"],
 )
 def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[str, ...]]) -> None:
-    """From one unit to fifty, in one layer or five, whatever the names: a picture and a page without a warning."""
+    """From one unit to fifty, in one layer or five, with any names: a picture and a page without a warning."""
     for fill in (1 / shape[-1], np.nan):
         looked_at = related(np.full(shape, fill), unit=tuple(f"unit {unit}" for unit in range(shape[-1])), **texts)
         with warnings.catch_warnings():

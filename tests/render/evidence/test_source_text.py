@@ -36,7 +36,6 @@ def alone(name: str, values: NDArray[Any], **texts: tuple[str, ...]) -> Evidence
 
 
 def only(looked_at: Evidence) -> SourceText:
-    """Return the view of evidence that has but one."""
     (view,) = views(looked_at)
     assert isinstance(view, SourceText)
     return view
