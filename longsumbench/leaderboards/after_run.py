@@ -27,7 +27,7 @@ from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
 
 _SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
@@ -252,7 +252,7 @@ def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _Done:
 
 def _describe_best(done: _Done) -> str:
     """Describe the best of the runs just done on a dataset: its score and its place."""
-    row, name = done.best, ranking_score(done.best.first)
+    row, name = done.best, done.best.first.ranked_by
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
     ranked = [entry.key for entry in done.block.rows if entry.ranked]
     place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else row.learned.word or "oracle"
@@ -288,7 +288,7 @@ def _nearby_rows(done: _Done) -> Block:
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
     all_columns = columns_of(run for row in rows for run in row.runs)
-    names = ("system", "settings", seeds_column(rows), ranking_score(rows[0].first), "length", "run")
+    names = ("system", "settings", seeds_column(rows), rows[0].first.ranked_by, "length", "run")
     columns = [all_columns[name] for name in names]
     cells = row_cells(done.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
@@ -313,7 +313,7 @@ def _describe_differences(done: _Done) -> str:
     """
     own_rows = [done.block.rows[place] for place in done.places]
     row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
-    name = ranking_score(done.block.rows[0].first)
+    name = done.block.rows[0].first.ranked_by
     ranked = [entry for entry in done.block.rows if row.ranked and entry.ranked and entry is not row]
     leads = [entry for entry in ranked if entry.first.model == LEAD]
     best = next((entry for entry in done.block.rows if entry.ranked), None)

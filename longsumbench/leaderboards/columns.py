@@ -149,8 +149,21 @@ def _prompt(record: RunRecord) -> str | None:
     return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
 
 
-def _released(record: RunRecord) -> str | None:
-    return ", ".join(text for text in (record.facts.released, record.release_order) if text)
+def trained_here(record: RunRecord) -> str:
+    """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
+    return "here" if record.trained else "no" if record.zero_shot else ""
+
+
+def release_order(record: RunRecord) -> str:
+    """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
+    months = [(when or "")[: len("2018-04")] for when in (record.facts.released, record.texts.published)]
+    if not all(months) or months[0] == months[1]:
+        return ""
+    return "before the dataset" if months[0] < months[1] else "after the dataset"
+
+
+def _released(record: RunRecord) -> str:
+    return ", ".join(text for text in (record.facts.released, release_order(record)) if text)
 
 
 def _format_price(dollars: float) -> str:
@@ -243,7 +256,7 @@ _FACT_COLUMNS = (
     _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _training_fact("examples")),
     _fact("source_tokens", "source\ntokens", "source tokens trained on", _training_fact("source_tokens")),
     _fact("target_tokens", "target\ntokens", "target tokens trained on", _training_fact("target_tokens")),
-    _text_fact("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
+    _text_fact("trained", "trained", "here, or no: a checkpoint as it is", trained_here),
     _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
     _fact(
         "context",

@@ -7,7 +7,7 @@ from typing import Any
 from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, defaults_of, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, ranking_score
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -63,7 +63,7 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
 
     Only the CSV has metrics that were requested in addition to the dataset's own.
     """
-    first = ranking_score(members[0])
+    first = members[0].ranked_by
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}

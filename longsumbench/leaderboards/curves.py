@@ -25,7 +25,7 @@ from longsumbench.leaderboards.comparability import (
 )
 from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord
 
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
@@ -118,7 +118,7 @@ class SweepCurves:
 
     def ranked_by(self) -> str:
         """Return the number by which most runs of the first group are ranked."""
-        names = [ranking_score(record) for record in self.groups[0].records()]
+        names = [record.ranked_by for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
     def values(self, index: int, group: Group | None = None) -> list[str]:

@@ -27,7 +27,7 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
-from longsumbench.runs.record import RunRecord, ranking_score
+from longsumbench.runs.record import RunRecord
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
@@ -65,7 +65,7 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
 def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
     """Return what a run gains by its sources; None if its floor is unknown, or examples are too few for a test."""
-    name, table = ranking_score(run), scores.get(run.run_id)
+    name, table = run.ranked_by, scores.get(run.run_id)
     if table is None:
         return None
     chance, measured = f"{name}_chance", floor_column(name)

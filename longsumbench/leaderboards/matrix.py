@@ -26,7 +26,6 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
 from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
-from longsumbench.runs.record import ranking_score
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def _column(
     With `zero_shot`, only blocks of checkpoints that were not trained here count; else only other blocks.
     """
     for block in (block for block in comparable if block.zero_shot == zero_shot):
-        name = number or ranking_score(block.rows[0].first)
+        name = number or block.rows[0].first.ranked_by
         rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
         if not rows:
             continue

@@ -12,7 +12,7 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, U
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -71,7 +71,7 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Describe what the tests against the best can detect, and which rows were not tested."""
     sentences = []
-    ranked_by = ranking_score(rows[0].first)
+    ranked_by = rows[0].first.ranked_by
     smallest = [
         difference for key, difference in tests.detectable.items() if key[1] == ranked_by and key not in tests.too_few
     ]
@@ -95,7 +95,7 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 
 def describe_too_few(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows that cannot be tested against the best in what ranks them; empty if all can."""
-    ranked_by = ranking_score(rows[0].first)
+    ranked_by = rows[0].first.ranked_by
     labels = [row.label for row in rows if (row.key, ranked_by) in tests.too_few]
     return f"Too few examples for a test against the best: {shorten_list(labels)}." if labels else ""
 
@@ -146,7 +146,7 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
 
 def caution(rows: Sequence[SeedGroup]) -> str:
     """Return a line if no trained system's 95 % interval lies above Lead's; empty otherwise."""
-    name = ranking_score(rows[0].first)
+    name = rows[0].first.ranked_by
     leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
     trained = _estimates([row for row in rows if row.first.trained], name)
     if not leads or not trained or max(number.low for number in trained) > max(number.high for number in leads):
@@ -172,7 +172,7 @@ def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:
 
 def _about_ranking(members: Sequence[RunRecord]) -> str:
     """Describe the measure by which runs are ranked, and its value at chance; empty if ranked by ROUGE."""
-    name = ranking_score(members[0])
+    name = members[0].ranked_by
     chance = next((run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures), None)
     chance_note = f"; chance reaches {chance.mean:.1f}" if chance else ""
     return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{chance_note}."

@@ -25,7 +25,7 @@ from longsumbench.metrics.statistics import (
     interval_over_seeds,
     mean_over_seeds,
 )
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score, split_variant
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
 
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
@@ -142,9 +142,7 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
     groups = groups if by_run else _with_differing_settings(groups)
-    return tuple(
-        sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(ranking_score(group.first))))
-    )
+    return tuple(sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(group.first.ranked_by))))
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:

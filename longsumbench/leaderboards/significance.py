@@ -39,7 +39,7 @@ from longsumbench.metrics.statistics import (
     randomization_bound,
     smallest_detectable_difference,
 )
-from longsumbench.runs.record import RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -201,7 +201,7 @@ class ComparableRows:
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
         runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
-        return sorted(runs, key=lambda run: ranking_key(run, measured_mean(run, ranking_score(run))))
+        return sorted(runs, key=lambda run: ranking_key(run, measured_mean(run, run.ranked_by)))
 
 
 def comparable_rows(
@@ -251,5 +251,7 @@ def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int
     So a trial on few examples displaces no result, however many runs it has.
     """
     first = members[0]
+    limited = first.settings.dataset.limit is not None
+    whole = not limited and first.num_outputs >= first.texts.examples.get(first.split, 0)  # or an unknown number
     split = SPLIT_ORDER.index(first.split)
-    return not first.whole_split, split if first.whole_split else 0, -first.n, split, -len(members)
+    return not whole, split if whole else 0, -first.n, split, -len(members)

@@ -17,7 +17,16 @@ import pandas as pd
 
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.columns import PREFIX, Column, columns_of, cut_shares, ledger_block, ledger_columns
+from longsumbench.leaderboards.columns import (
+    PREFIX,
+    Column,
+    columns_of,
+    cut_shares,
+    ledger_block,
+    ledger_columns,
+    release_order,
+    trained_here,
+)
 from longsumbench.leaderboards.comparability import (
     ROUGE_HEADINGS,
     ROUGE_PARTS,
@@ -46,7 +55,6 @@ from longsumbench.runs.record import (
     SHORT_ID,
     RunRecord,
     length_ratio,
-    ranking_score,
     source_copied,
     source_seen,
 )
@@ -143,7 +151,7 @@ def _columns(rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]) 
     if column_names:
         columns = [all_columns[name] for name in dict.fromkeys((*_WHO, *column_names)) if name in all_columns]
         return columns, columns[:1:-1]
-    ranked_by, seeds = ranking_score(rows[0].first), seeds_column(rows)
+    ranked_by, seeds = rows[0].first.ranked_by, seeds_column(rows)
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
     names = [*_WHO, seeds, *numbers, *facts, *_COST]
@@ -232,8 +240,8 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
-    facts = {**asdict(record.facts), "release_order": record.release_order}
-    facts |= {"trained": record.trained_here, "length_ratio": length_ratio(record)}
+    facts = {**asdict(record.facts), "release_order": release_order(record)}
+    facts |= {"trained": trained_here(record), "length_ratio": length_ratio(record)}
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
     values |= record.counts
     if record.imported:  # how it was trained and decoded is unknown
@@ -294,7 +302,7 @@ class Table:
 
     def figure(self) -> "Figure":
         """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-        rows, number = self.comparable[0].rows, ranking_score(self.comparable[0].rows[0].first)
+        rows, number = self.comparable[0].rows, self.comparable[0].rows[0].first.ranked_by
 
         def draw(figure: "Figure") -> None:
             figure.set_layout_engine("constrained")

@@ -35,7 +35,7 @@ from longsumbench.metrics.statistics import (
 from longsumbench.render.figures import COLOURS, GREY, draw_figure, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
 from longsumbench.runs.results import Results, split_read_by
 
 if TYPE_CHECKING:
@@ -526,7 +526,7 @@ def compare_pair(
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     row_of = {row.measure: row for row in rows}
-    main = row_of.get(ranking_score(baseline.record), row_of[DEFAULT_RANKING_SCORE])
+    main = row_of.get(baseline.record.ranked_by, row_of[DEFAULT_RANKING_SCORE])
     scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
     numbers = zip(ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True)
     moved = [change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)]

@@ -1,6 +1,6 @@
 """Imports outputs that were written outside the suite: they become a run, and tables are rebuilt.
 
-    names and settings --plan_import--> Planned --run_import--> its record, those of its baselines, tables
+    names and settings --plan_import--> Point --run_import--> its record, those of its baselines, tables
     file or folder --match_outputs--> a Summary for each example --> ImportedSystem, which knows nothing else
 
 The run is made as any other.
@@ -37,8 +37,8 @@ from longsumbench.formatting import format_count
 from longsumbench.outputs.files import first_ids, read_outputs
 from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import Point, run_point, score_baselines
-from longsumbench.runs.plan import Planned, plan
+from longsumbench.runs.pipeline import run_point, score_baselines
+from longsumbench.runs.plan import Point, plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
@@ -220,7 +220,7 @@ def import_outputs(
     return run_import(request, plan_import(request, names[0], split, words), command)
 
 
-def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
+def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Point:
     """Check the names and settings of an import.
 
     Raises:
@@ -246,12 +246,12 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         raise DataError("no such file or folder", outputs.path)
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
-    (planned,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
-    return replace(planned, config=replace(planned.config, model=ImportedConfig(outputs.model)))
+    (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
+    return replace(point, config=replace(point.config, model=ImportedConfig(outputs.model)))
 
 
 def run_import(
-    outputs: OutputsToImport, planned: Planned, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
+    outputs: OutputsToImport, point: Point, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
 ) -> RunRecord:
     """Import outputs, rebuild the tables of the dataset, and show them by `show`, as after a run; return the record.
 
@@ -260,7 +260,8 @@ def run_import(
     Raises:
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    launch, point = Launch([planned], command), Point(planned.config, outputs.variant, command)
+    point = replace(point, variant=outputs.variant, command=command)
+    launch = Launch([point], command)
     left_out = False
 
     def prepare(config: RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:

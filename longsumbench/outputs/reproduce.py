@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -22,7 +23,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.environment import environment, patch as code_changes
 from longsumbench.runs.overrides import add_config_file
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
@@ -171,13 +172,13 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
     if record.config["device"] == "auto" and not record.environment.gpu:
         settings += ["device=cpu", *(f"{section}.device=cpu" for section in ("train", "decode", "score"))]
     words = add_config_file(folder / "config.yaml", settings)
-    (planned,) = plan(words)
+    (point,) = plan(words)
     if (torch := sys.modules.get("torch")) and record.environment.threads:
         torch.set_num_threads(record.environment.threads)
     with patch.dict(os.environ, {CACHE_VARIABLE: str(root / "cache")}):
-        texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
+        texts = load_texts(point.config.dataset, ArtifactCache(cache_folder()))
         check_same_texts(texts, record)
-        repeated = run_point(Point(planned.config, record.variant, ("longsumbench", "run", *words)))
+        repeated = run_point(replace(point, variant=record.variant, command=("longsumbench", "run", *words)))
     if repeated.run_id != record.run_id:
         _log.info(f"run id {repeated.run_id} here: settings or the outcome of a step have changed since the run")
     return root / "results" / "runs" / repeated.dataset / repeated.model / repeated.run_id

@@ -24,7 +24,7 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
 from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
-from longsumbench.runs.plan import Planned
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -53,7 +53,7 @@ class RowRuns(NamedTuple):
     label: str
     row: PaperRow
     dataset: str
-    points: tuple[Planned, ...]
+    points: tuple[Point, ...]
     records: tuple[RunRecord | None, ...]
 
     @property
@@ -89,7 +89,7 @@ class Job:
     words: tuple[str, ...] = ()
 
     @property
-    def missing(self) -> tuple[Planned, ...]:
+    def missing(self) -> tuple[Point, ...]:
         """Points without a finished run."""
         pairs = [pair for row in self.rows for pair in zip(row.points, row.records, strict=True)]
         return tuple(point for point, record in pairs if record is None)

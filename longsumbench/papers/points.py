@@ -23,7 +23,7 @@ from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
-from longsumbench.runs.plan import Planned, plan_lines
+from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import config_identity, current_versions
@@ -37,7 +37,7 @@ class _FinishedRuns:
         self._records = cache(lambda dataset: [run for run in results.records(dataset) if not run.imported])
         self._identities: dict[tuple[str, str | None], str | None] = {}  # run id, folder of the texts → identity
 
-    def find(self, point: Planned) -> RunRecord | None:
+    def find(self, point: Point) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
         config = point.config
         identity, metrics = _outcome_identity(config), set(config.score.metrics)
@@ -301,7 +301,7 @@ def _row_lines(paper_table: PaperTable, typed: TypedWords, results: Results) -> 
             yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
 
 
-def _check_one_per_seed(points: Sequence[Planned]) -> None:
+def _check_one_per_seed(points: Sequence[Point]) -> None:
     """Check that the points of a row are one run for each seed: a row shows their mean."""
     runs = {point.identity: point for point in points}
     if len({point.config.seed for point in runs.values()}) < len(runs):
@@ -311,7 +311,7 @@ def _check_one_per_seed(points: Sequence[Planned]) -> None:
 
 def _plan_available(
     lines: Mapping[_RowKey, list[str]],
-) -> tuple[dict[_RowKey, list[Planned]], dict[_RowKey, EnvironmentProblem]]:
+) -> tuple[dict[_RowKey, list[Point]], dict[_RowKey, EnvironmentProblem]]:
     """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
     try:
         return dict(zip(lines, plan_lines(list(lines.values())), strict=True)), {}

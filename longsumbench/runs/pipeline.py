@@ -5,11 +5,10 @@ requested later: evidence, inputs, metrics. The first run on some texts also sco
 """
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,9 @@ from longsumbench.modeling.processes import process_index, share_run, started_pr
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.known_systems import loaded_system, make_system
+from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
-from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files, ranking_score
+from longsumbench.runs.record import RunRecord, StepSeconds, output_files
 from longsumbench.runs.results import (
     Results,
     delete_run_files,
@@ -51,7 +51,7 @@ from longsumbench.runs.results import (
     report_torn_record,
     write_run_config,
 )
-from longsumbench.runs.run_id import config_identity, run_spec
+from longsumbench.runs.run_id import config_identity, current_versions, id_of_run
 from longsumbench.runs.scoring import (
     asked_metrics,
     check_summarized,
@@ -61,43 +61,6 @@ from longsumbench.runs.scoring import (
 )
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class Point:
-    """One run in progress.
-
-    Attributes:
-        config: the resolved configuration.
-        variant: the overrides that differ from the recipe, as the table shows them.
-        command: the command line as typed.
-        timings: step → seconds so far.
-        started: start time on the monotonic clock.
-        carried_out: False if the run was already finished.
-        quiet: True to print no line about a run that is already finished.
-        since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
-            rebuild a shared stage once, and a restarted point continues.
-        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
-    """
-
-    config: RunConfig
-    variant: str = ""
-    command: tuple[str, ...] = ()
-    timings: dict[str, float] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
-    carried_out: bool = False
-    quiet: bool = False
-    since: float = math.inf
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Add the elapsed time to a step."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
 def system_and_texts(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
@@ -117,13 +80,13 @@ def run_point(
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
-    config, quiet = point.config, point.quiet
+    config, quiet, started = point.config, point.quiet, time.monotonic()
     results = Results.writable(config.results_dir)
     with _stages_of(point) as stages:
         with point.timed("read"):
             system, texts = prepare(config, stages)
-        spec = run_spec(config, system, texts)
-        folder = results.run_folder(spec)
+        run_id = id_of_run(config, system, texts)
+        folder = results.folder(config.dataset.name, config.model.name, run_id)
         if config.overwrite or not is_finished(folder) or is_incomplete(config, system, texts, folder):
             results.check_not_packed(folder)
             (folder / "work").mkdir(parents=True, exist_ok=True)
@@ -132,7 +95,7 @@ def run_point(
                     delete_run_files(folder)
                 if not is_finished(folder):  # another process may have finished it
                     report_torn_record(folder)
-                    return _carry_out(point, loaded_system(system), spec, texts, stages, folder)
+                    return _carry_out(point, loaded_system(system), texts, stages, folder, started)
                 if is_incomplete(config, system, texts, folder):
                     add_missing(config, system, texts, stages, folder)
                     quiet = True
@@ -153,7 +116,7 @@ def needs_no_work(config: RunConfig) -> bool:
         runs = results.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             system, texts = system_and_texts(config, user_cache())
-            folder = results.run_folder(run_spec(config, system, texts))
+            folder = results.folder(config.dataset.name, config.model.name, id_of_run(config, system, texts))
             return is_finished(folder) and not is_incomplete(config, system, texts, folder)
     return False
 
@@ -168,7 +131,7 @@ def _stages_of(point: Point) -> Iterator[ArtifactCache]:
 
 
 def _carry_out(
-    point: Point, system: System, spec: RunSpec, texts: Texts, stages: ArtifactCache, folder: Path
+    point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path, started: float
 ) -> RunRecord:
     """Fit and summarize, with all processes if the system can; score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
@@ -191,8 +154,9 @@ def _carry_out(
     with point.timed("score"):
         scores = score_run(config, texts, report, outputs, folder)
     speed = _tokens_per_second(outputs[0], seconds_of_decoding(workdir / "decoding.jsonl"))
-    record = _build_record(point, spec, system, texts, started_in, report, outputs[0], speed, scores)
-    record = replace(record, **point.facts)
+    record = _build_record(point, folder.name, system, texts, started_in, report, outputs[0], speed, scores)
+    seconds = StepSeconds(**point.timings, total=round(time.monotonic() - started, 3))
+    record = replace(record, **{"timings": seconds, **point.facts})
     record.write(folder)
     return record
 
@@ -220,7 +184,7 @@ def take_part(folder: Path) -> None:
 
 def _build_record(
     point: Point,
-    spec: RunSpec,
+    run_id: str,
     system: System,
     texts: Texts,
     started_in: Environment,
@@ -238,9 +202,9 @@ def _build_record(
     num_words = sum(len(summary.text.split()) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
-        run_id=spec.run_id,
-        model=spec.model,
-        dataset=spec.dataset,
+        run_id=run_id,
+        model=config.model.name,
+        dataset=config.dataset.name,
         split=config.dataset.split,
         variant=point.variant,
         scale=config.scale,
@@ -253,7 +217,7 @@ def _build_record(
         outputs_cut=sum(not summary.complete for summary in summaries),
         fit=report,
         decode_tokens_per_second=speed,
-        timings=StepSeconds(**point.timings, total=round(time.monotonic() - point.started, 3)),
+        timings=StepSeconds(),
         peak_memory_gb=peak_memory_gb(),
         config=asdict(config),
         environment=started_in,
@@ -263,7 +227,7 @@ def _build_record(
         imported=None,
         system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
-        versions=spec.versions,
+        versions=current_versions(system, texts.metrics),
         **scores,
     )
 
@@ -421,6 +385,5 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, fo
         measures={**measures, **added.measures},
         checkpoints=tuple(checkpoints),
         units={**record.units, **added.units},
-        ranked_by=ranking_score(record),
         measured_by={**record.measured_by, **added.measured_by},
     ).write(folder)

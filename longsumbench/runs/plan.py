@@ -6,10 +6,13 @@ All points of a sweep are checked before the first one runs, so that a misspelt 
 """
 
 import logging
+import math
 import shlex
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -126,28 +129,48 @@ def format_setting(value: Any) -> str:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A checked point that has not started.
+@dataclass
+class Point:
+    """A checked run: planned, then in progress.
 
     Attributes:
-        name: the overrides that differ from other points of the sweep; empty for a single point.
         config: the resolved configuration.
         variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
+        command: the command line as typed.
+        name: the overrides that differ from other points of the sweep; empty for a single point.
         identity: a hash; points with the same identity are the same run.
         scale_typed: True if the user typed `scale=`.
+        quiet: True to print no line about a run that is already finished.
+        since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
+            rebuild a shared stage once, and a restarted point continues.
+        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
+        timings: step → seconds so far.
+        carried_out: False if the run was already finished, or has not run.
     """
 
-    name: str
     config: RunConfig
-    variant: str
-    identity: str
+    variant: str = ""
+    command: tuple[str, ...] = ()
+    name: str = ""
+    identity: str = ""
     scale_typed: bool = False
+    quiet: bool = False
+    since: float = math.inf
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict, init=False)
+    carried_out: bool = field(default=False, init=False)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the elapsed time to a step."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
-def plan(
-    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
-) -> list[Planned]:
+def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False) -> list[Point]:
     """Compose and check the points of a command line.
 
     Args:
@@ -165,7 +188,7 @@ def plan(
 
 def plan_lines(
     lines: Sequence[Sequence[str]], sweep: bool = True, config_dir: str | None = None, probe: bool = False
-) -> list[list[Planned]]:
+) -> list[list[Point]]:
     """Compose and check the points of several command lines, those of a sweep together; arguments as of `plan`.
 
     Raises:
@@ -194,7 +217,7 @@ def plan_lines(
         warnings = [describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
-        planned_lines: list[list[Planned]] = [[] for _ in lines]
+        planned_lines: list[list[Point]] = [[] for _ in lines]
         for (number, _, _), point in zip(point_overrides, points, strict=True):
             planned_lines[number].append(point)
         return planned_lines
@@ -270,7 +293,7 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
         raise problems[0]
 
 
-def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
+def _check_metrics(points: Sequence[Point], probe: bool) -> None:
     """Load the metrics of all points; with `probe`, check that their packages and models are available."""
     checked = []
     for config in (planned.config for planned in points):
@@ -302,9 +325,7 @@ def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
-def _settle_point(
-    name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool
-) -> Planned:
+def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
     config = resolve_config(composed, registry.config_of(composed.model.name))
     check_lengths(config.model, config.decode)
@@ -320,10 +341,10 @@ def _settle_point(
         same = digest(asdict(config))
     scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     variant = variants.name(overrides, config, system.decided_by)
-    return Planned(name, config, variant, same, scale_typed)
+    return Point(config, variant, name=name, identity=same, scale_typed=scale_typed)
 
 
-def _check_steps(points: Sequence[Planned], typed_keys: Set[str]) -> None:
+def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
     """Check that `train.max_steps`, if it is typed, is of use: a system that is prompted is never trained.
 
     Raises:
@@ -339,7 +360,7 @@ def _check_steps(points: Sequence[Planned], typed_keys: Set[str]) -> None:
         raise UsageError(f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}")
 
 
-def check_scale(points: Sequence[Planned]) -> None:
+def check_scale(points: Sequence[Point]) -> None:
     """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
 
     Raises:
@@ -372,7 +393,7 @@ def check_evidence(system: System, decode: Decoding) -> None:
         raise UsageError(f"decode.reference_evidence=true: {reason}")
 
 
-def show_config(points: Sequence[Planned]) -> str:
+def show_config(points: Sequence[Point]) -> str:
     """Return the resolved configurations as YAML; equal runs appear once."""
     texts: dict[str, str] = {}
     for planned in points:

@@ -28,7 +28,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json, writable_folder, write_atomically
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.runs.bundles import ENDING, index_of, unpack_bundle, write_bundle
-from longsumbench.runs.record import RunRecord, RunSpec, TornRecord, output_files
+from longsumbench.runs.record import RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +49,9 @@ class Results:
         """Create a results folder, if needed; raise EnvironmentProblem, which names the setting, if it cannot."""
         return cls(writable_folder(Path(results_dir).expanduser(), setting))
 
-    def run_folder(self, run: RunSpec | RunRecord) -> Path:
-        """Return the folder of a run, which may not exist yet; of a packed run, its copy in the cache."""
-        return self._folder(run.dataset, run.model, run.run_id)
+    def run_folder(self, run: RunRecord) -> Path:
+        """Return the folder of a run; of a packed run, its copy in the cache."""
+        return self.folder(run.dataset, run.model, run.run_id)
 
     def run_folders(self, dataset: str = "*", pattern: str = "*/*") -> list[Path]:
         """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id.
@@ -64,10 +64,10 @@ class Results:
         roots = [self.root, *filter(None, map(self._unpack, names))]
         runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
         places = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
-        return [self._folder(*parts) for parts in sorted(places)]
+        return [self.folder(*parts) for parts in sorted(places)]
 
-    def _folder(self, dataset: str, model: str, run_id: str) -> Path:
-        """Return the folder of a run. A packed run is used unless a finished one has its place."""
+    def folder(self, dataset: str, model: str, run_id: str) -> Path:
+        """Return the folder of a run, which may not exist. A packed run is used unless a finished one has its place."""
         parts = ("runs", dataset, model, run_id)
         folder, copy = self.root.joinpath(*parts), self._unpack(dataset)
         if copy and copy.joinpath(*parts).is_dir() and not (folder / "record.json").is_file():

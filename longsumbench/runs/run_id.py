@@ -22,7 +22,6 @@ from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.rouge.scorer import SCORING_VERSION
-from longsumbench.runs.record import RunSpec
 
 # A version rises when the outcome of its step changes.
 STEP_VERSIONS = {
@@ -63,14 +62,21 @@ def _outcome(config: RunConfig, system: System) -> dict[str, Any]:
     return settings
 
 
-def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
-    """Return all that decides the outcome; its hash is the run id.
+def id_of_run(config: RunConfig, system: System, texts: Texts) -> str:
+    """Return the id of a run: twelve hexadecimal digits.
 
     Raises:
         DataError: the dataset lacks the split to summarize.
     """
     check_split(config.dataset, texts)
-    return run_spec_on(config, system, texts.fingerprint, texts.metrics)
+    deciding = {
+        "model": config.model.name,
+        "dataset": config.dataset.name,
+        "settings": _outcome(config, system),
+        "fingerprint": texts.fingerprint,
+        "versions": current_versions(system, texts.metrics),
+    }
+    return digest(deciding)[:12]
 
 
 def check_split(settings: DatasetSettings, texts: Texts) -> None:
@@ -84,12 +90,6 @@ def check_split(settings: DatasetSettings, texts: Texts) -> None:
         raise DataError(
             f"{settings.name} has no {settings.split} split; choose dataset.split={has}{texts.way_to_splits}"
         )
-
-
-def run_spec_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str]) -> RunSpec:
-    """Return all that decides the outcome, for texts that may be on another machine."""
-    versions = current_versions(system, metrics)
-    return RunSpec(config.model.name, config.dataset.name, _outcome(config, system), fingerprint, versions)
 
 
 def current_versions(system: System, metrics: Collection[str]) -> dict[str, int]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 from support.paths import ROOT
 from support.run_records import measured, record
 
@@ -18,13 +17,12 @@ from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import CheckpointMeans, RunRecord, RunSpec
+from longsumbench.runs.record import CheckpointMeans, RunRecord
 from longsumbench.runs.results import Results
 
-SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
 RECORD = replace(
     record("lead", 30, source=Truncation(10, 8, (Cut("length", 2, 1),)), measures=measured({"recall": 50.0})),
-    run_id=SPEC.run_id,
+    run_id="7825224a5014",
     dataset="pydoc",
     outputs=OutputFacts(3, 3, 3, 0),
     checkpoints=(CheckpointMeans(2, 0.5, {"rouge1_f": 30.0}),),
@@ -36,37 +34,6 @@ def finished(results: Results, run_id: str, dataset: str = "pydoc", model: str =
     folder = results.root / "runs" / dataset / model / run_id
     replace(RECORD, run_id=run_id, dataset=dataset, model=model).write(folder)
     return folder
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"model": "random"},
-        {"dataset": "arxiv"},
-        {"settings": {"seed": 2, "model": {"length": "50", "name": "lead"}}},
-        {"settings": {"seed": 1, "model": {"length": "51", "name": "lead"}}},
-        {"settings": {"seed": 1}},
-        {"fingerprint": "f01"},
-        {"versions": {"score": 2, "fit": 2}},
-        {"versions": {"score": 1}},
-    ],
-)
-def test_each_part_decides_the_id(change: dict[str, Any]) -> None:
-    """A run that differs in anything that decides its outcome is another run."""
-    assert replace(SPEC, **change).run_id != SPEC.run_id
-
-
-def test_the_id_does_not_depend_on_key_order() -> None:
-    """The same settings in another order are the same run; the id is twelve hexadecimal digits, fixed for good."""
-    other = {"model": {"name": "lead", "length": "50"}, "seed": 1}
-    assert replace(SPEC, settings=other, versions={"fit": 2, "score": 1}).run_id == SPEC.run_id == "7825224a5014"
-
-
-@given(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.floats(allow_nan=False)))
-def test_an_id_survives_json(settings: dict[str, Any]) -> None:
-    """Settings written to a file and read again give the same id."""
-    spec = replace(SPEC, settings=settings)
-    assert replace(spec, settings=json.loads(json.dumps(settings))).run_id == spec.run_id
 
 
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
@@ -198,8 +165,3 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
     assert [one.run_id for one in results.records("pydoc")] == ["c", "a", "b"]
     assert results.datasets() == ["pydoc"]
-
-
-def test_a_run_has_one_folder(tmp_path: Path) -> None:
-    """A run's folder is its dataset, its model and its id."""
-    assert Results(tmp_path).run_folder(SPEC) == tmp_path / "runs" / "pydoc" / "lead" / SPEC.run_id

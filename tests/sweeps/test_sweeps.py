@@ -112,7 +112,7 @@ def test_a_bug_fails_its_point_alone(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reason is one line; the traceback is in a log."""
-    monkeypatch.setattr("longsumbench.models.baselines.system.leading_sentences", lambda *_: 1 / 0)
+    monkeypatch.setattr("longsumbench.modeling.extraction.leading_sentences", lambda *_: 1 / 0)
     launch = started([*words, "model=lead,oracle"])
     assert [one.model for one in launch.finished] == ["oracle"]
     reason = next(iter(launch.states.values())).reason
