@@ -16,13 +16,7 @@ import numpy as np
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import (
-    ROUGE_HEADINGS,
-    SPLIT_ORDER,
-    comparison_key,
-    describe_difference,
-    settings_of,
-)
+from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.runs.record import SHORT_ID, RunRecord
@@ -114,7 +108,7 @@ class SweepCurves:
     def kinds(self) -> list[str]:
         """Return the names of all numbers: types of ROUGE, then measures."""
         measured = {name: None for group in self.groups for record in group.records() for name in record.measures}
-        return [*ROUGE_HEADINGS, *measured]
+        return [*comparability.ROUGE_HEADINGS, *measured]
 
     def ranked_by(self) -> str:
         """Return the number by which most runs of the first group are ranked."""
@@ -162,7 +156,10 @@ def sweep_of(
     """
     if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
-    settled = [_Settled(record, settings_of(record)) for record in sorted(records, key=lambda record: record.run_id)]
+    settled = [
+        _Settled(record, comparability.settings_of(record))
+        for record in sorted(records, key=lambda record: record.run_id)
+    ]
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
@@ -228,7 +225,7 @@ def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collect
     """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first."""
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
     for run in settled:
-        conditions.setdefault(comparison_key(run.record), []).append(run)
+        conditions.setdefault(comparability.comparison_key(run.record), []).append(run)
     pairs = []
     for members in conditions.values():
         curves = [curve for model in _by_model(members) for curve in _curves(model, keys)]
@@ -269,7 +266,7 @@ def _first(
         all(record.run_id not in run_ids for curve in main for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*main, *references) for _ in curve.records()),
-        SPLIT_ORDER.index(first.split),
+        comparability.SPLIT_ORDER.index(first.split),
         -first.n,
         first.run_id,
     )
@@ -283,7 +280,7 @@ def _group(place: int, main: list[Curve], references: list[Curve], first: RunRec
     labelled_references = sorted(labelled[len(main) :], key=lambda curve: curve.label)
     run = main[0].first
     lines = [f"{run.split} split, {format_count(run.n, 'example')}"]
-    lines += [unlike] if first is not None and (unlike := describe_difference(run, first)) else []
+    lines += [unlike] if first is not None and (unlike := comparability.describe_difference(run, first)) else []
     lines += [describe_budget([record for curve in labelled for record in curve.records()]).rstrip(".")]
     return Group(place, tuple(curves), tuple(labelled_references), tuple(lines))
 

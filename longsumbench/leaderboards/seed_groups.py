@@ -15,16 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
+from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.metrics.statistics import (
-    MeanOverSeeds,
-    approximate_randomization,
-    bootstrap_interval,
-    interval_of_shares,
-    interval_over_seeds,
-    mean_over_seeds,
-)
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
 
 NO_INTERVAL = (math.nan, math.nan)
@@ -182,7 +175,7 @@ def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], sc
     if values is None:
         return Estimate(mean, *NO_INTERVAL)
     scale = unit_factor(group.first, name)
-    low, high = interval_over_seeds(values, is_share=scale == PERCENT)
+    low, high = statistics.interval_over_seeds(values, is_share=scale == PERCENT)
     return Estimate(mean, scale * low, scale * high)
 
 
@@ -198,9 +191,9 @@ def estimate_share(
     if values is None:
         return None
     if values.shape[1] == 1:
-        low, high = interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
+        low, high = statistics.interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
     else:
-        low, high = interval_over_seeds(values, is_share=True)
+        low, high = statistics.interval_over_seeds(values, is_share=True)
     return Estimate(PERCENT * float(values.mean()), PERCENT * low, PERCENT * high)
 
 
@@ -251,9 +244,13 @@ class PairedScores(NamedTuple):
         """True if a single run of each system is compared."""
         return (self.first.shape[1], self.second.shape[1]) == (1, 1)
 
-    def effect(self) -> MeanOverSeeds:
+    def effect(self) -> statistics.MeanOverSeeds:
         """Return the mean difference and its error over seeds and examples; not for single runs."""
-        return mean_over_seeds(self.differences) if self.seeds else mean_over_seeds(self.first, self.second)
+        return (
+            statistics.mean_over_seeds(self.differences)
+            if self.seeds
+            else statistics.mean_over_seeds(self.first, self.second)
+        )
 
 
 def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
@@ -290,8 +287,8 @@ def difference(
     differences = paired.differences
     mean = float(differences.mean())
     if paired.single:
-        low, high = bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
-        p = float(approximate_randomization(differences[:, 0], resamples))
+        low, high = statistics.bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
+        p = float(statistics.approximate_randomization(differences[:, 0], resamples))
     else:
         effect = paired.effect()
         half, p = effect.half_width() if differences.any() else 0.0, effect.p_value()  # 0 as of single runs

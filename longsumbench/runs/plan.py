@@ -20,22 +20,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.core import (
-    SAME_SYSTEM,
-    DatasetSettings,
-    Decoding,
-    RunConfig,
-    System,
-    check_lengths,
-    check_search,
-    check_trained_part,
-    describe_card,
-    names_deciding,
-    registry,
-    resolve_config,
-    settings_without_effect,
-)
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
@@ -54,9 +40,9 @@ class Variants:
 
     def __init__(self, config_dir: str | None) -> None:
         self._config_dir = config_dir
-        self._usual: dict[tuple[tuple[str, ...], type], RunConfig] = {}  # many points differ in the same settings
+        self._usual: dict[tuple[tuple[str, ...], type], core.RunConfig] = {}  # many points differ in the same settings
 
-    def name(self, overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str]) -> str:
+    def name(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> str:
         """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
         A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
@@ -73,7 +59,7 @@ class Variants:
             parts.add(f"only={config.train.only}")
         return ",".join(sorted({*parts, *self._changed(overrides, config, decided_by)}))
 
-    def _changed(self, overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
+    def _changed(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
         """Yield the typed settings with other values than the recipe gives, as "key=value"."""
         keys = {word: override_key(word) for word in overrides}
         chooses_card = {f"model.{key}" for key in _CHECKPOINT}  # a checkpoint's card has usual settings, too
@@ -84,10 +70,13 @@ class Variants:
         }
         if len(recipe_words) == len(keys):
             return
-        recipe, idle = self._usual_settings(tuple(recipe_words), type(config.model)), settings_without_effect(config)
+        recipe, idle = (
+            self._usual_settings(tuple(recipe_words), type(config.model)),
+            core.settings_without_effect(config),
+        )
         for section in ("model", *({"decode"} & decided_by)):
             settings = getattr(config, section)
-            for key in {item.name for item in fields(settings)} - names_deciding(settings, *SAME_SYSTEM):
+            for key in {item.name for item in fields(settings)} - core.names_deciding(settings, *core.SAME_SYSTEM):
                 name, value, usual = f"{section}.{key}", getattr(settings, key), recipe
                 is_typed = name in keys.values() or (section == "decode" and section in keys.values())
                 if name in idle or not is_typed:
@@ -99,7 +88,7 @@ class Variants:
                 if value != getattr(getattr(usual, section), key):
                     yield f"{key}={format_setting(value)}"
 
-    def _usual_settings(self, overrides: tuple[str, ...], model_config: type) -> RunConfig:
+    def _usual_settings(self, overrides: tuple[str, ...], model_config: type) -> core.RunConfig:
         """Return the configuration of some of a point's overrides.
 
         Mandatory values without default are removed, and settings that an experiment's file has for other models.
@@ -111,7 +100,7 @@ class Variants:
             for section in ("model", "decode"):
                 for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
                     del composed[section][key]
-            self._usual[overrides, model_config] = resolve_config(composed, model_config)
+            self._usual[overrides, model_config] = core.resolve_config(composed, model_config)
         return self._usual[overrides, model_config]
 
 
@@ -148,7 +137,7 @@ class Point:
         carried_out: False if the run was already finished, or has not run.
     """
 
-    config: RunConfig
+    config: core.RunConfig
     variant: str = ""
     command: tuple[str, ...] = ()
     name: str = ""
@@ -214,7 +203,7 @@ def plan_lines(
         points = [_settle_point(name, overrides, node, variants, probe) for (_, name, overrides), node in pairs]
         _check_steps(points, typed_keys)
         _check_metrics(points, probe)
-        warnings = [describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
+        warnings = [core.describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
         planned_lines: list[list[Point]] = [[] for _ in lines]
@@ -223,7 +212,7 @@ def plan_lines(
         return planned_lines
 
 
-def plan_dataset(words: Sequence[str]) -> DatasetSettings:
+def plan_dataset(words: Sequence[str]) -> core.DatasetSettings:
     """Compose and check the settings of a dataset from `dataset=NAME` and `dataset.*`, as `plan` does.
 
     Raises:
@@ -280,10 +269,10 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
     keys = ("filler", "name", "path", "reader")
     choices = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
     sources = dict.fromkeys(
-        (filler or DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
+        (filler or core.DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
     )
     for reader, path in sources:
-        corpus = registry.corpora.load(str(reader))
+        corpus = core.registry.corpora.load(str(reader))
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
                 check_copy_or_network(corpus, stages)
@@ -297,11 +286,11 @@ def _check_metrics(points: Sequence[Point], probe: bool) -> None:
     """Load the metrics of all points; with `probe`, check that their packages and models are available."""
     checked = []
     for config in (planned.config for planned in points):
-        names = dict.fromkeys([*registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
+        names = dict.fromkeys([*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
         if probe:
             names["rouge"] = None  # perl mode with stems needs WordNet's lists
         for name in names:
-            metric = registry.metrics.load(name)(config.score)
+            metric = core.registry.metrics.load(name)(config.score)
             if probe and (name, config.score) not in checked:
                 checked.append((name, config.score))
                 metric.check()
@@ -310,7 +299,7 @@ def _check_metrics(points: Sequence[Point], probe: bool) -> None:
 def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
     model_settings = {
-        name: {item.name for item in fields(registry.config_of(name))}
+        name: {item.name for item in fields(core.registry.config_of(name))}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
     all_settings, left_out = set().union(*model_settings.values()), defaultdict[str, dict[str, None]](dict)
@@ -327,12 +316,12 @@ def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -
 
 def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
-    config = resolve_config(composed, registry.config_of(composed.model.name))
-    check_lengths(config.model, config.decode)
+    config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
+    core.check_lengths(config.model, config.decode)
     system = make_system(config.model)
     check_evidence(system, config.decode)
-    check_search(system, config.decode)
-    check_trained_part(system, config.train, config.decode)
+    core.check_search(system, config.decode)
+    core.check_trained_part(system, config.train, config.decode)
     try:
         same = config_identity(config, system)
     except EnvironmentProblem:
@@ -381,7 +370,7 @@ def _is_cpu(device: str) -> bool:
     return device == "cpu" or choose_device(device).type == "cpu"
 
 
-def check_evidence(system: System, decode: Decoding) -> None:
+def check_evidence(system: core.System, decode: core.Decoding) -> None:
     """Check that a system supports `decode.reference_evidence`, if that is set.
 
     Raises:
