@@ -121,7 +121,6 @@ def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str
 
 
 def _describe_inputs(folder: Path) -> str:
-    """Describe a stage by its inputs: the dataset, or the system and its ranker."""
     try:
         names = _NAMES_IN_INPUTS.findall((folder / INPUTS).read_text(encoding="utf-8", errors="replace"))
     except OSError:

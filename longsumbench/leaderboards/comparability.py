@@ -90,7 +90,6 @@ def describe_difference(first: RunRecord, second: RunRecord) -> str:
 
 
 def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
-    """Describe the `dataset` settings that differ between two runs; empty if none does."""
     if first.dataset != second.dataset:
         return ""
     new, old, parts = _dataset_settings(first), _dataset_settings(second), []
@@ -102,10 +101,7 @@ def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
 
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
-    """Return the `dataset` settings that determine the texts, without those that are null (their default).
-
-    Paths are reduced to their last name.
-    """
+    """Return the `dataset` settings that determine the texts and are not null; paths by their last name."""
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
     path = settings.get("path")

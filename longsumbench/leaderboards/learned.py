@@ -57,7 +57,6 @@ def judge_learning(
 
 
 def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | None:
-    """Return what a run gains by its sources; None if its floor is unknown, or examples are too few for a test."""
     name, table = run.ranked_by, scores.get(run.run_id)
     if table is None:
         return None
@@ -88,7 +87,10 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
     floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
     lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
     lift = sum(lifts) / len(lifts) if lifts else None
-    judged = [_judge_run(run, gains[run.run_id], possible) for run in row.runs if _learns(run)]
+    trained_runs = (  # here or elsewhere
+        run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine
+    )
+    judged = [_judge_run(run, gains[run.run_id], possible) for run in trained_runs]
     for word in (seed_groups.NOT_LEARNED, seed_groups.UNKNOWN, seed_groups.STILL_LEARNING):
         if reasons := [reason for verdict, reason in judged if verdict == word]:
             part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
@@ -96,13 +98,7 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
     return seed_groups.Learned(seed_groups.LEARNED if judged else "", "", floor, lift)
 
 
-def _learns(run: RunRecord) -> bool:
-    """Return True if the outputs come from a system that was trained, here or elsewhere."""
-    return run.trained or run.zero_shot or run.imported is not None or bool(run.facts.engine)
-
-
 def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
-    """Return the word for a run, and the reason why it is not `LEARNED`."""
     if problems := output_warnings(run.outputs):
         return seed_groups.NOT_LEARNED, problems[0]
     lift = None
@@ -126,10 +122,8 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
 def last_fall(report: FitReport) -> float | None:
     """Return the share of the fall of the loss that was in the last quarter of the steps.
 
-    Between validations the loss is interpolated. It begins with the first training loss.
-
-    Returns:
-        0–1, negative if the loss rose; None with fewer than two validations.
+    Between validations the loss is interpolated. It begins with the first training loss. The share is 0–1, negative if
+    the loss rose; None with fewer than two validations.
     """
     losses = [*([(0, report.first_loss)] if report.first_loss else []), *report.validation_losses]
     if len(report.validation_losses) < _FEWEST_LOSSES:

@@ -169,7 +169,6 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
 
 
 def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
-    """Average a number over several seeds."""
     mean = sum(number.mean for number in numbers) / len(numbers)
     values = _aligned_scores(group.runs, name, scores)
     if values is None:
@@ -203,10 +202,7 @@ def unit_factor(record: RunRecord, name: str) -> float:
 
 
 def _aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
-    """Return a number's per-example scores, [examples, runs], of the examples to which it applies in all runs.
-
-    None if the scores of a run are missing, or it applies to no example.
-    """
+    """Return a number's scores, [examples, runs], of the examples to which it applies in all runs; None without any."""
     column = score_column(name)
     tables = [scores.get(run.run_id) for run in runs]
     columns = [table[column] for table in tables if table is not None and column in table]
@@ -328,7 +324,11 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
     scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
-    keys = [key for key in dict.fromkeys(key for row in settings for key in row) if _varies(key, settings)]
+    keys = [
+        key
+        for key in dict.fromkeys(key for row in settings for key in row)
+        if len({values.get(key) for values in settings}) > 1
+    ]
     short = [key.partition(".")[2] for key in keys]
     names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
     parts = [tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for row in settings]
@@ -337,7 +337,3 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):
         parts = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
     return [replace(group, differs=differs) for group, differs in zip(groups, parts, strict=True)]
-
-
-def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:
-    return len({values.get(key) for values in settings}) > 1

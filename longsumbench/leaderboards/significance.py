@@ -121,7 +121,6 @@ def against_best(
 
 
 def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], untested: tuple[str, ...]) -> AgainstBest:
-    """Test each pair, and correct the p-values of each column."""
     num_tests = Counter(name for _, name in pairs)
     p_values, detectable, unclear, too_few = {}, {}, {}, set()
     for key, paired in pairs.items():
@@ -206,7 +205,6 @@ def comparable_rows(
 def _tested_rows(
     rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Sequence[str] | None
 ) -> ComparableRows:
-    """Return a block with its tests: first whether each system learned, then against the best of those that did."""
     learning = judge_learning(rows, scores)
     rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
     return ComparableRows(rows, against_best(rows, scores, names))
@@ -224,7 +222,6 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
-    """Group comparable runs, in the order of `_block_order`."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(comparability.comparison_key(record), []).append(record)

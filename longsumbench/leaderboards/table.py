@@ -51,22 +51,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
-_CHECKPOINT_COLUMNS = (
-    "price",
-    "parameters",
-    "context",
-    "released",
-    "prompt",
-    "length_ratio",
-)  # shown if facts about any system are known
-_FIRST_LEFT_OUT = (
-    "seconds",
-    "source_copied",
-    "source_seen",
-    "seeds",
-    "seed",
-    "length",
-)  # after scores that do not rank
+# Shown if facts about any system are known
+_CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
+# Left out after scores that do not rank
+_FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _CSV_COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
@@ -125,9 +113,8 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     run, texts = comparable.rows[0].first, ""
     if path := run.settings.dataset.path:
         several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
-        texts = f", texts of {PurePath(path).name or path}" + (
-            f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
-        )
+        texts = f", texts of {PurePath(path).name or path}"
+        texts += f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
     return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 

@@ -512,7 +512,6 @@ def compare_measure(
 
 
 def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[ComparisonRow, ...]]:
-    """Correct the p-values of all pairs' rows together."""
     p_values = holm([row.p for rows in tested for row in rows]).tolist()
     level, corrected = LEVEL / max(1, len(p_values)), iter(p_values)
     return [
@@ -534,7 +533,6 @@ def compare_pair(
 
 
 def _find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
-    """Return the references of examples; empty if no run's texts are on this machine."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:
             return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}

@@ -52,23 +52,20 @@ def write_comparison(comparison: compare.Comparison, folder: Path) -> list[Path]
 
 
 def _moved_blocks(comparison: compare.Comparison) -> list[Block]:
-    """Return blocks of the largest changes, and one of the ids if some examples were left out."""
     blocks = []
     for pair in comparison.pairs if comparison.num_shown else ():
         view = ("example", "baseline", "run", "difference", *(run.label for run in (pair.baseline, pair.run)))
         for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            rows = [_moved_cells(pair, change) for change in side]
+            rows = []
+            for change in side:
+                numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
+                texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
+                rows.append([change.id, *numbers, *texts])
             heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
             blocks.append(Block(heading, () if rows else ("None.",), view, "lrrrll", rows))
     if not comparison.all_examples:
         blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
     return blocks
-
-
-def _moved_cells(pair: compare.RunPair, change: compare.ScoreChange) -> list[str]:
-    numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
-    texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
-    return [change.id, *numbers, *texts]
 
 
 def comparison_page(comparison: compare.Comparison) -> str:
@@ -141,7 +138,6 @@ def verdict(pair: compare.RunPair) -> str:
 
 
 def _card(pair: compare.RunPair, change: compare.ScoreChange, references: Sequence[Sentences]) -> str:
-    """Return an example: its scores, both outputs, and its references."""
     baseline_output, output = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
     shared = shared_by(" ".join(headed_references(references).values()), output, baseline_output)
     texts = [(pair.baseline.label, baseline_output, "baseline"), (pair.run.label, output, "run")]

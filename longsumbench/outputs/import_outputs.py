@@ -152,7 +152,6 @@ def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
 
 
 def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
-    """Return the advice for ids that are all in another split; empty if there is none."""
     for name, examples in texts.splits.items():
         if unknown and name != split and set(unknown) <= set(examples.ids):
             return f"these are ids of the {name} split: add --split {name}"
@@ -217,9 +216,7 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
     """
     core.check_folder_name("--model", outputs.model)
     if outputs.model in core.registry.systems.targets():
-        raise UsageError(
-            f"--model {outputs.model} is a system of the suite: choose another name, {outputs.model}-released"
-        )
+        raise UsageError(f"--model {outputs.model} is a system of the suite: choose another, {outputs.model}-released")
     bounds = core.bounds_of(OutputsToImport)
     core.check_value("--variant", outputs.variant, bounds["variant"])
     core.check_value("--from", outputs.origin, bounds["origin"])

@@ -123,7 +123,6 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
 
 
 def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
-    """Return the index of the example with the id or, if there is none, with the index `name`."""
     if name in ids:
         return ids.index(name)
     if name.isdecimal() and int(name) < len(ids):
@@ -134,7 +133,6 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
 
 
 def _why_none(number: int, places: set[int], record: RunRecord) -> str:
-    """Return the message for an example without evidence."""
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
@@ -148,7 +146,6 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
 
 
 def _scores_of(path: Path, name: str) -> dict[str, float]:
-    """Return the ROUGE F1 of an example, 0–100; empty if it was not scored."""
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}
@@ -174,9 +171,8 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
     """Return the HTML page of an inspection with views of its evidence."""
     assert inspection.evidence is not None
-    script = html_views.HEAT_MAP_SCRIPT + (
-        html_views.SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in pictures) else ""
-    )
+    has_source = any(isinstance(view, SourceText) for view in pictures)
+    script = html_views.HEAT_MAP_SCRIPT + (html_views.SOURCE_TEXT_SCRIPT if has_source else "")
     nothing = "" if pictures else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, pictures), nothing, _html_texts(inspection)])
     style = html_views.HEAT_MAP_STYLE + html_views.SOURCE_TEXT_STYLE + INSPECTION_STYLE
@@ -201,7 +197,6 @@ def _content_policy(script: str) -> str:
 
 
 def _inspection_facts(inspection: Inspection) -> str:
-    """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     words, tokens = len(summary.text.split()), summary.tokens
@@ -251,7 +246,6 @@ def _view(view: View) -> str:
 
 
 def _html_plane(view: Plane) -> str:
-    """Return the figure of a view that has no HTML form."""
     caption, heading = about_plane(view), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
     image = html.html_image(caption, draw_plane(view)) if view.values.size else ""
     figure = f'<figure class="plane">{image}</figure>'
@@ -259,7 +253,6 @@ def _html_plane(view: Plane) -> str:
 
 
 def _html_texts(inspection: Inspection) -> str:
-    """Return the summary and its references in columns."""
     references = inspection.example.references if inspection.example else ()
     texts = {"summary": inspection.summary.text, **html.headed_references(references)}
     columns = "".join(html.html_text(heading, escape(text)) for heading, text in texts.items())
@@ -268,7 +261,6 @@ def _html_texts(inspection: Inspection) -> str:
 
 
 def _units(texts: Sequence[str], pictures: Iterable[View]) -> str:
-    """Return the units' texts; selected units are open."""
     selected = next((view for view in pictures if isinstance(view, Selections)), None)
     boxes = []
     for unit, text in enumerate(texts):
@@ -337,16 +329,13 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
 
 
 def _shared_texts(output: str, example: Example) -> str:
-    """Return the output, then the source, with marks on what they share."""
     source, references = list(example.sentences()), html.headed_references(example.references)
     sentences = split_summary(output)
     nearest = nearest_sentences(sentences, source)
     shared = shared_by(output, " ".join(source), " ".join(references.values()))
     marked = [mark_words(text, shared) for text in source]
     numbered = list(enumerate(zip(sentences, nearest, strict=True), start=1))
-    rows = "".join(
-        _html_row(number, mark_words(sentence, shared), *best, marked) for number, (sentence, best) in numbered
-    )
+    rows = "".join(_html_row(n, mark_words(sentence, shared), *best, marked) for n, (sentence, best) in numbered)
     spans = (
         _html_sentence(place, text, [number for number, (_, (nearest_place, _)) in numbered if nearest_place == place])
         for place, text in enumerate(marked)
@@ -364,7 +353,6 @@ def _shared_texts(output: str, example: Example) -> str:
 
 
 def _html_row(number: int, sentence: str, place: int | None, score: float, source: Sequence[str]) -> str:
-    """Return a row of the table: an output sentence, the nearest source sentence, their ROUGE."""
     cell = '<em class="soft">no source sentence shares a word</em>'
     if place is not None:
         link = f'<a href="#s{place + 1}">source sentence {place + 1}</a>'
@@ -374,14 +362,12 @@ def _html_row(number: int, sentence: str, place: int | None, score: float, sourc
 
 
 def _html_sentence(place: int, marked: str, numbers: Sequence[int]) -> str:
-    """Return a source sentence with links to the output sentences that it is nearest to."""
     links = " ".join(f'<a href="#o{number}">{number}</a>' for number in numbers)
     kind, note = (' class="found"', f"<sup>{links}</sup>") if links else ("", "")
     return f'<span id="s{place + 1}"{kind}>{marked}{note}</span>'
 
 
 def _html_source(example: Example, spans: Iterator[str]) -> Iterator[str]:
-    """Yield the headings and paragraphs of the source; `spans` are its sentences."""
     several = len(example.documents) > 1
     for place, document in enumerate(example.documents, start=1):
         if several or document.source:

@@ -83,7 +83,6 @@ def describe_differences(folder: Path, record: RunRecord) -> Iterator[str]:
 
 
 def _commands(folder: Path, record: RunRecord) -> Iterator[str]:
-    """Yield the commands, quoted for a shell."""
     machine, work = record.environment, folder.absolute() / "work"
     if commit := machine.commit:
         yield f"git checkout {shlex.quote(commit)}"
@@ -133,13 +132,8 @@ class RepeatComparison(NamedTuple):
 def check_repeat(folder: Path, record: RunRecord, repeat: Repeat | None = None) -> RepeatComparison:
     """Repeat a run in a temporary folder, and compare.
 
-    Args:
-        folder: the run's folder.
-        record: its record.
-        repeat: repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
-
-    Returns:
-        The comparison; all outputs are the same.
+    `repeat` repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
+    Return the comparison; all outputs are the same.
 
     Raises:
         UsageError: the run is not repeatable, or its settings are refused.
@@ -222,7 +216,6 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
 
 
 def _read_texts(path: Path) -> dict[str, str]:
-    """Return id → prediction."""
     return {summary.id: summary.text for summary in read_summaries(path)}
 
 

@@ -39,17 +39,10 @@ _SHARES_FOOTNOTE = (
 
 
 class _Case(NamedTuple):
-    """The pairs of a dataset.
+    """The pairs of a dataset, and the one that is shown."""
 
-    Attributes:
-        dataset: the paper's name of the dataset.
-        labels: run id → label of its row.
-        analysis: all pairs.
-        pair: the pair that is shown; None if there is none.
-    """
-
-    dataset: str
-    labels: dict[str, str]
+    dataset: str  # the paper's name
+    labels: dict[str, str]  # run id → label of its row
     analysis: fusion.FusionsFound
     pair: fusion.Fusion | None
 
@@ -63,9 +56,8 @@ def case_study_page(job: Job) -> Page:
         runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
         cases += [_find_case(job, dataset, runs)] if runs else []
     texts = [fusion.html_pair(case.pair, case.analysis) for case in cases if case.pair]
-    style = (
-        f"<style>{MARK_STYLE}{fusion.PAIR_STYLE}</style>\n{marks_legend('the fusion sentence', fusion.SOURCE_MARKS)}\n"
-    )
+    legend = marks_legend("the fusion sentence", fusion.SOURCE_MARKS)
+    style = f"<style>{MARK_STYLE}{fusion.PAIR_STYLE}</style>\n{legend}\n"
     return Page(
         blocks=(
             *([Block("", tuple(notes), (), "", [])] if notes else []),
@@ -98,7 +90,6 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
 
 
 def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
-    """Find all pairs of a dataset, and choose one."""
     example = job.options["example"]
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
     settings: fusion.FusionSettings = build_settings(fusion.FusionSettings, values, "")
@@ -111,7 +102,6 @@ def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
 
 
 def _case_blocks(case: _Case) -> list[Block]:
-    """Return the pair that is shown, and how often outputs state both sentences of all pairs."""
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
     table = case.analysis.by_run()
     rows = [
@@ -124,7 +114,6 @@ def _case_blocks(case: _Case) -> list[Block]:
 
 
 def _shown_block(pair: fusion.Fusion, case: _Case) -> Block:
-    """Return the fusion sentence, its two source sentences, and the nearest sentence of each output."""
     rows = [["fusion sentence", pair.summary]]
     rows += [[fusion.name_source(pair, place), text] for place, text in enumerate(pair.sources)]
     for stated in pair.outputs:
@@ -148,7 +137,6 @@ def _both(row: Any) -> str:
 
 
 def _share_numbers(case: _Case) -> Iterator[TableNumber]:
-    """Yield each share, for near, far and all pairs."""
     for _, row in case.analysis.by_run().iterrows():
         for share in _SHARE_NAMES:
             measure = f"{share}, distance {_describe_distance(str(row['bar']))}"

@@ -192,12 +192,7 @@ def _module_of(job: Job) -> ModuleType:
 
 
 def picture_name(paper_table: PaperTable, subject: str) -> str:
-    """Return the file name of a picture: "seal-figure5-seal.png".
-
-    Args:
-        paper_table: the figure.
-        subject: the dataset or the row that the picture shows.
-    """
+    """Return the file name of a picture, whose subject is a dataset or a row: "seal-figure5-seal.png"."""
     name = re.sub("[^a-z0-9]+", "-", subject.lower()).strip("-")
     return f"{paper_table.name}-{name}.png"
 

@@ -32,7 +32,6 @@ from longsumbench.papers.page import Job, Page
 from longsumbench.progress import track
 from longsumbench.render.tables import Block
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord
 
 _LONGEST_ANSWER = 30  # tokens
 _LONGEST_INPUT = 512  # tokens, of models that do not say it
@@ -158,8 +157,7 @@ QA = "qa"
 def answer_questions(job: Job, means: printed.RowMeans) -> tuple[printed.RowMeans, list[str]]:
     """Answer the questions of the option `questions` from the summaries of all runs with the model `qa_model`.
 
-    Returns:
-        The numbers of the runs with `qa`, and sentences about the questions and about runs without summaries.
+    Return the numbers of the runs with `qa`, and sentences about the questions and about runs without summaries.
 
     Raises:
         UsageError: it is not a model for question answering.
@@ -172,10 +170,12 @@ def answer_questions(job: Job, means: printed.RowMeans) -> tuple[printed.RowMean
     runs = [record for row in job.rows for record in row.finished]
     for record in track(runs, "answering questions", len(runs), "runs"):
         try:
-            summaries = _read_outputs(job, record)
+            folder = job.results.run_folder(record)
+            record.check_written(folder, ["predictions.jsonl"])
         except DataError as error:
             notes.append(f"{record.label}: {describe_problem(error)}.")
             continue
+        summaries = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
         answers = score_summaries(questions, summaries, finder)
         if answers.empty:
             raise DataError(f"no question is about an example that {record.label} summarized; correct the ids", path)
@@ -193,13 +193,6 @@ def answer_questions(job: Job, means: printed.RowMeans) -> tuple[printed.RowMean
         if share := estimate_share(group.runs, QA, scores):
             groups[key] = replace(group, numbers={**group.numbers, QA: share})
     return printed.RowMeans(groups, scores), [note, *notes]
-
-
-def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
-    """Return id → summary of a run."""
-    folder = job.results.run_folder(record)
-    record.check_written(folder, ["predictions.jsonl"])
-    return {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
 
 
 def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str], finder: AnswerFinder) -> pd.DataFrame:
@@ -264,7 +257,6 @@ def questions_page(job: Job) -> Page:
 
 
 def _qa_block(job: Job, means: printed.RowMeans, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
-    """Return the table of a dataset: printed numbers, ours, and whether systems learned."""
     rows = []
     for label in job.paper_table.rows:
         row = printed.find_printed_row(job.paper_table, label, dataset)
@@ -277,7 +269,6 @@ def _qa_block(job: Job, means: printed.RowMeans, measure: str, dataset: str, not
 
 
 def _qa_numbers(job: Job, means: printed.RowMeans, measure: str, dataset: str) -> Iterator[TableNumber]:
-    """Yield the printed numbers of each row, then ours."""
     for label in job.paper_table.rows:
         if row := printed.find_printed_row(job.paper_table, label, dataset):
             for name in (QA, _RATING):

@@ -61,7 +61,6 @@ def rank_recall_page(job: Job) -> Page:
 
 
 def _printed_recalls() -> dict[str, dict[int, str]]:
-    """Return ranker → number of paragraphs → printed recall, 0–100."""
     by_system = {name.partition(" (liu2019hiersumm")[0]: recalls for name, recalls in read_rank_recalls(_PRINTED_ON)}
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
@@ -72,14 +71,7 @@ def _measure_name(num_best: int) -> str:
 
 @dataclass(frozen=True)
 class _Recalls:
-    """The recalls on one dataset.
-
-    Attributes:
-        dataset: the dataset.
-        result: our recalls of each example.
-        printed: ranker → number of paragraphs → recall, 0–100; empty on a dataset that the paper does not name.
-        source: the table with the printed recalls.
-    """
+    """The recalls on one dataset: ours of each example; printed ones by ranker and number of paragraphs, 0–100."""
 
     dataset: ReadableDataset
     result: RankRecall

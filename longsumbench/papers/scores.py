@@ -85,11 +85,7 @@ _LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that
 
 
 class _Line(NamedTuple):
-    """A row of a table: what the paper prints, and our numbers by the same columns.
-
-    Attributes:
-        same: True if ours are on the paper's texts, so that numbers can be compared.
-    """
+    """A row of a table: what the paper prints, and our numbers; `same`: ours are on the paper's texts."""
 
     label: str
     dataset: str
@@ -129,7 +125,6 @@ def scores_page(job: Job) -> Page:
 
 
 def _table_lines(job: Job, means: RowMeans, dataset: str) -> list[_Line]:
-    """Return the paper table's rows on a dataset, with the measures that are shown or that the paper prints."""
     rows = [label for label, row in job.paper_table.rows.items() if not row.datasets or dataset in row.datasets]
     printed = {label: find_printed_row(job.paper_table, label, dataset) for label in rows}
     columns = [column_of(measure) for measure in measures_shown(job, means)]
@@ -145,7 +140,6 @@ def _table_lines(job: Job, means: RowMeans, dataset: str) -> list[_Line]:
 
 
 def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
-    """Return the rows on a dataset: printed, ours and, on the same texts, the difference of each measure."""
     unlike = compare_texts(job, dataset)
     texts = {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
     numbered = [column for row in lines for column in [*(row.printed.numbers if row.printed else ()), *row.estimates]]
@@ -173,7 +167,6 @@ def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line
 
 
 def _column_place(column: str) -> int:
-    """Return the place of a column: first those of ROUGE."""
     return [*_ROUGE_COLUMNS, column].index(column)
 
 
@@ -201,7 +194,6 @@ def _footnotes(paper_table: PaperTable, lines: Sequence[_Line]) -> Iterator[str]
 
 
 def _line_numbers(job: Job, means: RowMeans, row: _Line) -> Iterator[TableNumber]:
-    """Yield the printed numbers of a row, ours, and on the same texts their differences."""
     if row.printed:
         yield from _printed_row_numbers(job.paper_table, row.label, row.printed)
     for kind in (OURS, DIFFERENCE):
@@ -245,11 +237,7 @@ def dimensions_page(job: Job) -> Page:
 
 
 def planned_dimensions(model: Any) -> tuple[str, ...]:
-    """Return the dimensions of a system of the SEAL family, in the order of Table 4; empty where it has none.
-
-    Args:
-        model: the settings of `ca`, `ea` or `seal`.
-    """
+    """Return the dimensions of the settings of `ca`, `ea` or `seal`, in the order of Table 4; empty where absent."""
     segment = getattr(model, "segment_length", None)
     numbers = (
         model.snippet_length * model.num_snippets,
@@ -268,7 +256,6 @@ def _printed_dimensions(job: Job) -> dict[str, tuple[str, ...]]:
 
 
 def _differences(job: Job) -> list[str]:
-    """Return a sentence for each planned setting that differs from the printed one, at the scale `paper`."""
     if job.scale != PAPER:
         return [f"The planned settings are those of scale={job.scale}; scale=paper has the printed ones."]
     printed, sentences = _printed_dimensions(job), []

@@ -195,7 +195,6 @@ def count_text(settings: Any, sizes: TextSizes, multi_document: bool) -> "Forwar
 
 @lru_cache(maxsize=256)
 def _count_once(settings: str, sizes: TextSizes, multi_document: bool) -> "ForwardCount":
-    """Count a forward pass; `settings` are the system's as JSON."""
     from longsumbench.modeling.flops import count_forward
 
     values = json.loads(settings)

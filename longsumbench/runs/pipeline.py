@@ -43,40 +43,38 @@ def run_point(
 ) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
 
-    Args:
-        point: the run.
-        prepare: makes the system and the texts; an import has its own.
+    `prepare` makes the system and the texts; an import has its own.
 
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
     config, quiet, started = point.config, point.quiet, time.monotonic()
     root = results.Results.writable(config.results_dir)
-    with _stages_of(point) as stages:
-        with point.timed("read"):
-            system, texts = prepare(config, stages)
-        run_id = id_of_run(config, system, texts)
-        folder = root.folder(config.dataset.name, config.model.name, run_id)
-        if config.overwrite or not results.is_finished(folder) or is_incomplete(config, system, texts, folder):
-            root.check_not_packed(folder)
-            (folder / "work").mkdir(parents=True, exist_ok=True)
-            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
-                if config.overwrite and is_older(folder / "config.yaml", point.since):
-                    results.delete_run_files(folder)
-                if not results.is_finished(folder):  # another process may have finished it
-                    results.report_torn_record(folder)
-                    return _carry_out(point, loaded_system(system), texts, stages, folder, started)
-                if is_incomplete(config, system, texts, folder):
-                    add_missing(config, system, texts, stages, folder)
-                    quiet = True
-        record = RunRecord.read(folder)
-        if config.name not in (None, record.settings.name):
-            root.check_not_packed(folder)
-            record = replace(record, config={**record.config, "name": config.name})
-            record.write(folder)
-        if not quiet:
-            _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-        return record
+    stages = _stages_of(point)
+    with point.timed("read"):
+        system, texts = prepare(config, stages)
+    run_id = id_of_run(config, system, texts)
+    folder = root.folder(config.dataset.name, config.model.name, run_id)
+    if config.overwrite or not results.is_finished(folder) or is_incomplete(config, system, texts, folder):
+        root.check_not_packed(folder)
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
+            if config.overwrite and is_older(folder / "config.yaml", point.since):
+                results.delete_run_files(folder)
+            if not results.is_finished(folder):  # another process may have finished it
+                results.report_torn_record(folder)
+                return _carry_out(point, loaded_system(system), texts, stages, folder, started)
+            if is_incomplete(config, system, texts, folder):
+                add_missing(config, system, texts, stages, folder)
+                quiet = True
+    record = RunRecord.read(folder)
+    if config.name not in (None, record.settings.name):
+        root.check_not_packed(folder)
+        record = replace(record, config={**record.config, "name": config.name})
+        record.write(folder)
+    if not quiet:
+        _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+    return record
 
 
 def needs_no_work(config: core.RunConfig) -> bool:
@@ -91,19 +89,14 @@ def needs_no_work(config: core.RunConfig) -> bool:
     return False
 
 
-@contextmanager
-def _stages_of(point: Point) -> Iterator[ArtifactCache]:
-    """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
+def _stages_of(point: Point) -> ArtifactCache:
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
-    stages = user_cache(rebuild=rebuild, cutoff=point.since)
-    with stages.blaming_damage():
-        yield stages
+    return user_cache(rebuild=rebuild, cutoff=point.since)
 
 
 def _carry_out(
     point: Point, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path, started: float
 ) -> RunRecord:
-    """Fit and summarize, with all processes if the system can; score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
@@ -123,10 +116,12 @@ def _carry_out(
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
         scores = scoring.score_run(config, texts, report, outputs, folder)
-    speed = _tokens_per_second(outputs[0], seconds_of_decoding(workdir / "decoding.jsonl"))
+    # words of a system without tokens
+    num_tokens = sum(len(item.text.split()) if item.tokens is None else item.tokens for item in outputs[0])
+    speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
+    point.timings["total"] = round(time.monotonic() - started, 3)
     record = _build_record(point, folder.name, system, texts, started_in, report, outputs[0], speed, scores)
-    seconds = StepSeconds(**point.timings, total=round(time.monotonic() - started, 3))
-    record = replace(record, **{"timings": seconds, **point.facts})
+    record = replace(record, **point.facts)
     record.write(folder)
     return record
 
@@ -145,11 +140,11 @@ def _forgetting_refused(folder: Path) -> Iterator[None]:
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = results.read_run_config(folder)
-    with _stages_of(Point(config)) as stages:
-        system, texts = system_and_texts(config, stages)
-        splits = texts.splits
-        report = system.fit(core.FitContext.of(splits, config.train, stages))
-        _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
+    stages = _stages_of(Point(config))
+    system, texts = system_and_texts(config, stages)
+    splits = texts.splits
+    report = system.fit(core.FitContext.of(splits, config.train, stages))
+    _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
 def _build_record(
@@ -163,7 +158,6 @@ def _build_record(
     speed: float,
     scores: Mapping[str, Any],
 ) -> RunRecord:
-    """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
     source, facts = core.total_truncation(ledgers) if ledgers else None, system.facts()
@@ -187,7 +181,7 @@ def _build_record(
         outputs_cut=sum(not summary.complete for summary in summaries),
         fit=report,
         decode_tokens_per_second=speed,
-        timings=StepSeconds(),
+        timings=StepSeconds(**point.timings),
         peak_memory_gb=peak_memory_gb(),
         config=asdict(config),
         environment=started_in,
@@ -200,12 +194,6 @@ def _build_record(
         versions=current_versions(system, texts.metrics),
         **scores,
     )
-
-
-def _tokens_per_second(summaries: Sequence[core.Summary], seconds: float) -> float:
-    """Return the speed of decoding in tokens, or in words of a system without tokens."""
-    num_tokens = sum(len(summary.text.split()) if summary.tokens is None else summary.tokens for summary in summaries)
-    return round(num_tokens / max(seconds, 1e-3), 1)
 
 
 def _summarize_each(
@@ -234,10 +222,8 @@ BASELINES = ("lead", "random", "oracle")
 def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
-    Args:
-        point: the run.
-        baseline_ids: identities of baselines that need not be scored; those that are scored here are added.
-        failed: a baseline that fails is added here with its reason; without it, the error is raised.
+    Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. A baseline that
+    fails is added to `failed` with its reason; without it, the error is raised.
     """
     records: list[RunRecord] = []
     for name in BASELINES if point.config.baselines else ():
@@ -306,10 +292,7 @@ def _describe_parts(missing: Mapping[str, int]) -> str:
 def _add_parts(config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
-    This needs the weights that wrote the summaries.
-
-    Returns:
-        What is still missing, and why; empty if nothing is.
+    This needs the weights that wrote the summaries. Return what is still missing, and why; empty if nothing is.
     """
     names = " and ".join(_missing_parts(config, system, texts, folder))
     if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
@@ -324,7 +307,6 @@ def _add_parts(config: core.RunConfig, system: core.System, texts: Texts, stages
 
 
 def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list[core.Metric]:
-    """Return the configured metrics without scores under their present settings."""
     record, metrics = RunRecord.read(folder), scoring.asked_metrics(config, texts)
     return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
 

@@ -46,11 +46,7 @@ class Variants:
         """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
         A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
-
-        Args:
-            overrides: of the point, in Hydra's form.
-            config: of the point.
-            decided_by: the sections that decide its summaries.
+        `overrides` are in Hydra's form, and `decided_by` are the sections that decide summaries.
         """
         parts = {f"{key}={format_setting(value)}" for key in _CHECKPOINT if (value := getattr(config.model, key, None))}
         if config.decode.mode != "write" and "decode" in decided_by:
@@ -162,11 +158,8 @@ class Point:
 def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False) -> list[Point]:
     """Compose and check the points of a command line.
 
-    Args:
-        words: the overrides as typed.
-        sweep: True to sweep over comma-separated values.
-        config_dir: a folder with more YAML files.
-        probe: True to check that the texts, and the requirements of the metrics, are available.
+    With `probe`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more YAML
+    files.
 
     Raises:
         UsageError: an override is invalid.
@@ -283,7 +276,6 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
 
 
 def _check_metrics(points: Sequence[Point], probe: bool) -> None:
-    """Load the metrics of all points; with `probe`, check that their packages and models are available."""
     checked = []
     for config in (planned.config for planned in points):
         names = dict.fromkeys([*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
@@ -319,7 +311,7 @@ def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, var
     config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
     core.check_lengths(config.model, config.decode)
     system = make_system(config.model)
-    check_evidence(system, config.decode)
+    _check_evidence(system, config.decode)
     core.check_search(system, config.decode)
     core.check_trained_part(system, config.train, config.decode)
     try:
@@ -334,11 +326,7 @@ def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, var
 
 
 def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
-    """Check that `train.max_steps`, if it is typed, is of use: a system that is prompted is never trained.
-
-    Raises:
-        UsageError: no point trains, and one is prompted.
-    """
+    """Raise UsageError if `train.max_steps` is typed, no point trains, and one is prompted."""
     if "train.max_steps" not in typed_keys:
         return
     configs = {planned.config.model.name: planned.config for planned in points if planned.config.train.max_steps}
@@ -358,24 +346,15 @@ def check_scale(points: Sequence[Point]) -> None:
     for config in (planned.config for planned in points if not planned.scale_typed):
         if config.scale != "paper" or not config.train.max_steps:
             continue
-        if "train" in make_system(config.model).decided_by and _is_cpu(config.train.device):
+        from longsumbench.modeling.nn.device import choose_device  # imports torch
+
+        if "train" in make_system(config.model).decided_by and choose_device(config.train.device).type == "cpu":
             problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
             advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
-def _is_cpu(device: str) -> bool:
-    from longsumbench.modeling.nn.device import choose_device  # imports torch
-
-    return device == "cpu" or choose_device(device).type == "cpu"
-
-
-def check_evidence(system: core.System, decode: core.Decoding) -> None:
-    """Check that a system supports `decode.reference_evidence`, if that is set.
-
-    Raises:
-        UsageError: the system does not support it.
-    """
+def _check_evidence(system: core.System, decode: core.Decoding) -> None:
     able = system.capabilities
     if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
         reason = f"model={system.config.name}, at least with these settings, keeps no evidence of the reference"

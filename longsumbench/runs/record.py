@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import msgspec
 
-from longsumbench.core import FitReport, Truncation
+from longsumbench.core import DatasetSettings, Decoding, FitReport, Recipe, Scoring, Truncation
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import percent
@@ -113,38 +113,6 @@ class RecordedSystem:
 
 
 @dataclass(frozen=True)
-class RecordedTraining:
-    """Settings of `train`: the examples, source words or source tokens of an optimizer step, and the seed."""
-
-    batch_size: int
-    accumulation: int
-    batch_words: int | None
-    batch_tokens: int | None
-    seed: int
-
-
-@dataclass(frozen=True)
-class _Dataset:
-    name: str
-    path: str | None  # None if the texts did not come from local files
-    limit: int | None  # most examples of a split
-
-
-@dataclass(frozen=True)
-class _Decoding:
-    evidence: str
-    seed: int
-    mode: str
-    failed: str
-
-
-@dataclass(frozen=True)
-class _Scoring:
-    resamples: int
-    resampling: str
-
-
-@dataclass(frozen=True)
 class RecordedSettings:
     """Settings that tables and analyses use, a part of `RunRecord.config`.
 
@@ -152,12 +120,12 @@ class RecordedSettings:
     """
 
     model: Mapping[str, Any]
-    dataset: _Dataset
-    train: RecordedTraining
-    decode: _Decoding
-    score: _Scoring
+    dataset: DatasetSettings
+    train: Recipe
+    decode: Decoding
+    score: Scoring
     scale: str
-    name: str | None  # that the user gave the run
+    name: str | None  # which the user gave the run
     results_dir: str
 
 

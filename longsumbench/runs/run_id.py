@@ -73,10 +73,8 @@ def check_split(settings: core.DatasetSettings, texts: Texts) -> None:
         DataError: it does not.
     """
     if settings.split not in texts.splits:
-        has = ", ".join(texts.splits)
-        raise DataError(
-            f"{settings.name} has no {settings.split} split; choose dataset.split={has}{texts.way_to_splits}"
-        )
+        choices = f"choose dataset.split={', '.join(texts.splits)}{texts.way_to_splits}"
+        raise DataError(f"{settings.name} has no {settings.split} split; {choices}")
 
 
 def current_versions(system: core.System, metrics: Collection[str]) -> dict[str, int]:

@@ -64,11 +64,7 @@ def list_runs(
 ) -> list[ListedRun]:
     """Return the runs in a results folder, the newest first; damaged ones are left out with a line.
 
-    Args:
-        results: the results folder.
-        dataset: only runs on this dataset.
-        model: only runs of this system.
-        state: only runs in this state: finished, running or interrupted.
+    `dataset`, `model` and `state` (finished, running or interrupted) select some of them.
 
     Raises:
         UsageError: there are no runs, or none on the dataset or of the model.

@@ -204,11 +204,7 @@ def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
 def _find_checkpoint(
     run: str | Path | RunRecord, results: Results
 ) -> tuple[Path, Mapping[str, Any], Callable[[], core.System]]:
-    """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id.
-
-    Returns:
-        Its folder, or that of a run that trained nothing; the decode settings of the run; what loads the system.
-    """
+    """Return a checkpoint's folder, or that of a run without training; the run's decode settings; what loads it."""
     folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
         return folder, {}, partial(open_system, folder)
@@ -224,12 +220,12 @@ def _find_checkpoint(
     record, weights = RunRecord.read(run), run / "work" / "checkpoint"
     if record.imported:
         raise UsageError(
-            f"{run} has imported outputs of {record.model}, and no system: name a run that was trained here"
+            f"{run} has imported outputs of {record.model} and no system: name a run that was trained here"
         )
     decode_keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
     decode = {key: value for key, value in record.config["decode"].items() if key in decode_keys}
     if not (weights / "system.json").is_file():
-        if not was_trained(run):
+        if not _needs_training(read_run_config(run)):
             return run, decode, partial(system_of_run, run)
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"
@@ -243,7 +239,7 @@ def _find_checkpoint(
         raise DataError(torn, weights / "fit.json") from error
     if seconds != record.fit.seconds:
         raise UsageError(
-            f"{run} was written by other weights, which were trained again since; to use the new ones, name {weights}"
+            f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
     return weights, decode, partial(open_system, weights, record.config["model"])
 
@@ -387,11 +383,6 @@ def system_by_name(config: core.RunConfig) -> core.System:
     system: core.System = core.registry.systems.load(config.model.name)(config.model)
     system.fit(core.FitContext(None, None, config.train, user_cache()))
     return system
-
-
-def was_trained(folder: Path) -> bool:
-    """Return True if the system of a run was trained in it."""
-    return _needs_training(read_run_config(folder))
 
 
 def system_of_run(folder: Path) -> core.System:

@@ -85,7 +85,6 @@ class Launch:
         _log.info(f"{format_count(len(states), 'run')}: {counts}")
 
     def _search(self, sweep: Sweep) -> None:
-        """Run the points that the sweeper asks for, one after the other."""
         errors: list[SuiteError] = []
         if self.points.pop().config.dataset.split == "test":
             _log.info("the search goes by the test split; to choose settings, use dataset.split=validation")
@@ -106,7 +105,6 @@ class Launch:
             raise errors[0]
 
     def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
-        """Run points of a sweep; keep their states and records."""
         tasks, times = [], Counter(point.identity for point in points)
         baseline_ids = {point.identity for point in points if point.config.model.name in BASELINES}
         for point in points:

@@ -63,8 +63,7 @@ class PointTask:
     def run(self, alone: bool = False) -> PointState:
         """Run the point in this process; write and return its state. A point that fails raises no error.
 
-        Args:
-            alone: True if the process may be ended when the point hangs outside Python.
+        With `alone`, the process may be ended when the point hangs outside Python.
         """
         attempts = 1 + self.sweep.state(self.number).attempts
         state = PointState(self.point.name, RUNNING, attempts=attempts, started=time.time(), process=_this_process())
@@ -108,7 +107,6 @@ class PointTask:
         )
 
     def _noting(self, state: PointState) -> Callable[[Progress], None]:
-        """Return a function that writes now and then what the point is doing."""
         noted = 0.0
 
         def note(progress: Progress) -> None:

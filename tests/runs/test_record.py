@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,16 +89,6 @@ def test_every_committed_record_is_read() -> None:
     assert [RunRecord.read(folder).run_id for folder in committed] == [folder.name for folder in committed]
 
 
-def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A copied run folder does not count twice: it is named once on stderr, and only runs in their own folder count."""
-    results = Results(tmp_path)
-    finished(results, "a")
-    shutil.copytree(finished(results, "b"), tmp_path / "runs" / "pydoc" / "lead" / "copy")
-    assert [one.run_id for _ in range(2) for one in results.records("pydoc")] == ["a", "b", "a", "b"]
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"left out: {tmp_path}/runs/pydoc/lead/copy/record.json: the record of lead b on pydoc; ")
-
-
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When writing fails half-way the old file stands and nothing else is left next to it."""
@@ -147,14 +136,6 @@ def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp
     finished(results, "abd222")
     with pytest.raises(UsageError, match=re.escape(message)):
         results.find(run)
-
-
-def test_the_record_of_another_run_is_not_found_by_an_id(tmp_path: Path) -> None:
-    """An id means the run whose record is in the folder of that name, and no record that was copied there."""
-    folder = Results(tmp_path).run_folder(replace(RECORD, run_id="another"))
-    RECORD.write(folder)
-    with pytest.raises(DataError, match=f"the record of the run {RECORD.run_id}; move it"):
-        Results(tmp_path).find("ano")
 
 
 def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
