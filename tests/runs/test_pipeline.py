@@ -235,16 +235,6 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     assert not again.carried_out
 
 
-def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
-    config = configured(toy)
-    record = run_point(Point(config))
-    (folder_of(config, record) / "record.json").unlink()
-    system = registry.systems.load("lead")
-    monkeypatch.setattr(system, "summarize", lambda *_: pytest.fail("summarized again"))
-    assert run_point(Point(config)).scores == record.scores
-
-
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
     """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
     config = configured(toy)

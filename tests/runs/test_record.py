@@ -74,14 +74,6 @@ def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None
     assert (found.settings.model["depth"], found.settings.train.batch_size) == (3, 16)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "\x00"])
-def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
-    """A damaged record is named with its path."""
-    (tmp_path / "record.json").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"record\.json: not a run's record"):
-        RunRecord.read(tmp_path)
-
-
 def test_every_committed_record_is_read() -> None:
     """The committed records, the oldest included, have the shape that is checked."""
     committed = Results(ROOT / "results/reference").run_folders()
