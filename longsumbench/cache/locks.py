@@ -30,7 +30,6 @@ class Holder:
 
     Attributes:
         pid: 0 if unknown.
-        host: its machine.
         since: when it took the lock, in seconds since 1970.
     """
 

@@ -32,7 +32,6 @@ class CachedArtifact:
     """A folder of a stage.
 
     Attributes:
-        folder: its path.
         kind: name of the stage: "corpus", "checkpoint", ….
         key: hash of the inputs.
         state: "finished", "left over" or "being built by …".

@@ -247,7 +247,7 @@ _FACT_COLUMNS = (
     _fact(
         "context",
         "context",
-        "most tokens of an input with these settings, its prompt included",
+        "most tokens of an input, its prompt included",
         lambda run: run.facts.context,
     ),
     _text_fact("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
