@@ -48,6 +48,7 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     process.stdin.close()
     assert process.stdout.read().strip() == "0"
     process.stdout.close()
+    process.wait()
     table = (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines()
     column = table[0].split(",").index("run_id")
     assert {line.split(",")[column] for line in table[1:]} == {f"{n:02d}{turn}" for n in range(8) for turn in range(2)}
