@@ -48,7 +48,7 @@ from longsumbench.files import digest
 from longsumbench.modeling.neural_system import FIT_VERSION
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.runs.environment import environment
-from longsumbench.runs.pipeline import Point, run_point, system_and_texts
+from longsumbench.runs.pipeline import run_point, system_and_texts
 from longsumbench.runs.plan import plan_lines
 from longsumbench.runs.run_id import STEP_VERSIONS
 
@@ -202,7 +202,7 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
     try:
         (point,) = plan_lines([case_words(name, folder, dtype)])[0]
         with contextlib.redirect_stderr(io.StringIO()):
-            record = run_point(Point(point.config), system_and_texts if dtype == "float32" else in_double_precision)
+            record = run_point(point, system_and_texts if dtype == "float32" else in_double_precision)
     finally:
         torch.set_default_dtype(torch.float32)
     path = folder / dtype / "runs/probe" / record.model / record.run_id / "predictions.jsonl"

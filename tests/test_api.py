@@ -251,7 +251,7 @@ def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "score_run", interrupt)
+        patched.setattr(pipeline.scoring, "score_run", interrupt)
         with pytest.raises(KeyboardInterrupt):
             longsumbench.run(model="lead", **toy)
         with pytest.raises(KeyboardInterrupt):

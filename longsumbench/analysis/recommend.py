@@ -15,7 +15,7 @@ from longsumbench.leaderboards.significance import ComparableRows, against_best,
 from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.record import RunRecord, ranking_score, source_seen
+from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch, updating_tables
 
@@ -85,7 +85,7 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     learned = judge_learning(groups, scores)
     rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
     columns_by_name = columns_of(same)
-    columns = [columns_by_name[name] for name in ("system", "settings", ranking_score(first), *_COST_COLUMNS)]
+    columns = [columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)]
     table = table_block(columns, row_cells(ComparableRows(rows, against_best(rows, scores)), columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
     lines = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
@@ -100,7 +100,7 @@ def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str
     ranked = [row for row in rows if row.ranked and row.first.model != "random"]
     if not ranked:
         return ["No system can be recommended: none of them learned."]
-    score, n = ranking_score(rows[0].first), rows[0].first.n
+    score, n = rows[0].first.ranked_by, rows[0].first.n
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
     models = [row.first.model for row in ranked]
     name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}

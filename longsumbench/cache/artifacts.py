@@ -15,7 +15,7 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,20 +93,11 @@ class ArtifactCache:
         self.folders[name if name not in self.folders or self.folders[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
-    @contextmanager
-    def blaming_damage(self) -> Iterator[None]:
-        """After a bug, raise DataError if a damaged stage may have caused it."""
-        try:
-            yield
-        except Exception as error:
-            if as_suite_error(error) is None:
-                refuse_damaged(self.folders.values(), error)
-            raise
-
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
         if not (folder / CHECKSUMS).is_file() or (rebuild and is_older(folder / INPUTS, self.cutoff)):
             return False
-        _refuse(folder, find_damage(folder))
+        if problems := find_damage(folder):
+            raise DataError(f"this stage is damaged ({problems[0]}); {_advice(folder)}", folder)
         return True
 
     @contextmanager
@@ -122,7 +113,6 @@ class ArtifactCache:
             yield partial
             (partial / INPUTS).write_text(text, encoding="utf-8")  # a builder may clear the folder
             write_checksums(partial)
-            _flush(partial)
         delete_folder(folder, successor=partial)
 
 
@@ -142,17 +132,6 @@ def is_older(path: Path, moment: float) -> bool:
         return path.stat().st_mtime < moment
     except FileNotFoundError:
         return True
-
-
-def _flush(folder: Path) -> None:
-    """Wait until the files of a folder are on the disk, so that a finished stage survives a power cut."""
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 def delete_folder(folder: Path, successor: Path | None = None) -> None:
@@ -189,27 +168,13 @@ def reading_artifact(folder: Path) -> Iterator[None]:
             raise DataError(f"this {folder.parent.name} was deleted from the cache; {advice}", folder) from error
         if isinstance(as_suite_error(error), EnvironmentProblem):
             raise
-        refuse_damaged([folder], error)
         reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
-        advice = f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
-        raise DataError(f"this finished {folder.parent.name} cannot be read ({reason}); {advice}", folder) from error
+        problem = f"this finished {folder.parent.name} cannot be read ({reason})"
+        raise DataError(f"{problem}; {_advice(folder)}", folder) from error
 
 
-def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
-    """Read stages in full after an error that a damaged one may have caused.
-
-    Raises:
-        DataError: a stage is damaged.
-    """
-    for folder in folders:
-        if (folder / CHECKSUMS).is_file():
-            _refuse(folder, find_damage(folder, in_full=True), cause)
-
-
-def _refuse(folder: Path, problems: Sequence[str], cause: Exception | None = None) -> None:
-    if problems:
-        advice = f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
-        raise DataError(f"this stage is damaged ({problems[0]}); {advice}", folder) from cause
+def _advice(folder: Path) -> str:
+    return f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
 
 
 def write_checksums(folder: Path) -> None:

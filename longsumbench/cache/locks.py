@@ -30,7 +30,6 @@ class Holder:
 
     Attributes:
         pid: 0 if unknown.
-        host: its machine.
         since: when it took the lock, in seconds since 1970.
     """
 
@@ -47,17 +46,11 @@ class Holder:
         return f"{self.name}, for {format_rough_time(time.time() - self.since)}" if self.pid else self.name
 
 
-def _ignore(holder: Holder) -> None:
-    """Default callback: does nothing."""
-
-
 @contextmanager
-def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = _ignore) -> Iterator[None]:
-    """Hold a lock that no other process and no other thread holds.
+def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = lambda _: None) -> Iterator[None]:
+    """Hold a lock that no other process and no other thread holds; its file is created if needed, and stays.
 
-    Args:
-        path: the lock file; it is created if needed, and stays.
-        waiting: called once with the holder if this process must wait; it may raise to give up.
+    `waiting` is called once with the holder if this process must wait; it may raise to give up.
 
     Raises:
         EnvironmentProblem: the file system does not support locks.

@@ -32,7 +32,6 @@ class CachedArtifact:
     """A folder of a stage.
 
     Attributes:
-        folder: its path.
         kind: name of the stage: "corpus", "checkpoint", ….
         key: hash of the inputs.
         state: "finished", "left over" or "being built by …".
@@ -121,7 +120,6 @@ def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str
 
 
 def _describe_inputs(folder: Path) -> str:
-    """Describe a stage by its inputs: the dataset, or the system and its ranker."""
     try:
         names = _NAMES_IN_INPUTS.findall((folder / INPUTS).read_text(encoding="utf-8", errors="replace"))
     except OSError:

@@ -174,7 +174,6 @@ def bounds_of(schema: type) -> dict[str, Bound | None]:
 
 
 def _bound_in(hint: Any) -> Bound | None:
-    """Return the first bound in a type; looks into lists and optional types."""
     parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
     inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
     return next((bound for bound in inner if bound is not None), None)

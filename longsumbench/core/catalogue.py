@@ -34,11 +34,8 @@ _TABLES = {
 }
 
 
-_FOLDERS = {
-    "scales": "scale",
-    "experiments": "experiment",
-    "recipes": "model/recipe",
-}  # kinds that exist as YAML files only
+# Kinds that exist as YAML files only
+_FOLDERS = {"scales": "scale", "experiments": "experiment", "recipes": "model/recipe"}
 
 
 def name_rows(kind: str) -> list[list[str]]:

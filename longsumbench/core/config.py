@@ -79,9 +79,7 @@ class DatasetSettings:
     """Which dataset, and which of its examples."""
 
     name: Text = setting("pydoc", "name of the dataset in records, tables and folders; any name for own texts")
-    path: Text | None = setting(
-        None, "file or folder of the original release, of JSON lines, CSV or Parquet; null: download or built-in"
-    )
+    path: Text | None = setting(None, "original release, JSON lines, CSV or Parquet; null: download or built-in")
     reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
     columns: dict[Text, Text] | None = setting(
@@ -126,7 +124,7 @@ class Recipe:
     optimizer: Optimizer = setting("adafactor", "adafactor (with parameter scaling, as in its paper) | adam | adagrad")
     learning_rate: Positive = setting(0.01, "peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum")
     schedule: ScheduleName = setting(
-        "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)"
+        "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (late decay)"
     )
     warmup_steps: NonNegative = setting(10_000, "length of the warm-up; sqrt_decay decays after it", "optimizer steps")
     adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
@@ -140,13 +138,9 @@ class Recipe:
     batch_tokens: Count | None = setting(None, "tokens of a batch, with padding; replaces batch_size", decides="budget")
     unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
     accumulation: Count = setting(16, "forward passes of an optimizer step", decides="budget")
-    max_steps: NonNegative = setting(
-        200_000, "most optimizer steps; training ends at the first of the three budgets", decides="budget"
-    )
+    max_steps: NonNegative = setting(200_000, "most optimizer steps; the first budget ends training", decides="budget")
     max_tokens: _Budget | None = setting(None, "most tokens of sources and targets", decides="budget")
-    max_minutes: Minutes | None = setting(
-        None, "minutes of training without validation; not reproducible", decides="budget"
-    )
+    max_minutes: Minutes | None = setting(None, "minutes of training alone; not reproducible", decides="budget")
     only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)")
     scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer")
     eval_steps: Count = setting(1_000, "optimizer steps between validations (and checkpoints)")
@@ -194,27 +188,19 @@ class Decoding:
     max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
     no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
     encoder_no_repeat_ngram: TokenLimit = setting(
-        0, "n-grams of this size are not copied from the source; 0: no limit", "tokens"
+        0, "size of n-grams that are not copied from the source; 0: no limit", "tokens"
     )
     repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none")
     early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete")
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token")
-    temperature: Weight = setting(
-        0.0, "temperature of sampling, one example at a time, each with its own seed; 0: no sampling"
-    )
+    temperature: Weight = setting(0.0, "temperature of sampling, each example with its own seed; 0: no sampling")
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together")
-    failed: _Failed = setting(
-        "stop", "an example without an answer of model=prompt: stop | empty (scores 0) | leave_out"
-    )
+    failed: _Failed = setting("stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out")
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
     evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
-    reference_evidence: bool = setting(
-        False, "also the reference's evidence", source="PageSum, Figure 3", decides="evidence"
-    )
-    keep_inputs: _Kept = setting(
-        "none", "examples whose input is stored as the system read it: all | a number | none", decides="evidence"
-    )
+    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    keep_inputs: _Kept = setting("none", "inputs that are stored as read: all | a number | none", decides="evidence")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
@@ -222,7 +208,7 @@ class Decoding:
         if self.mode == "write" and (self.extract_length != "train" or self.redundancy):
             name = "extract_length" if self.extract_length != "train" else "redundancy"
             raise UsageError(
-                f"decode.{name}={getattr(self, name)} is a setting of extracts: add decode.mode=extract or leave it out"
+                f"decode.{name}={getattr(self, name)} is for extracts: add decode.mode=extract or leave it out"
             )
         if self.coverage != "none" and self.num_beams == 1:
             advice = "choose decode.num_beams=4 or so, or decode.coverage=none"
@@ -343,9 +329,7 @@ def usual_decoding(model: Settings) -> Mapping[str, Any] | None:
 def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     """Return a warning if a checkpoint's card lacks settings or has longer outputs than the system; else an empty text.
 
-    Args:
-        config: the resolved configuration.
-        overrides: the names of the settings of `decode` that YAML files or the command line set.
+    `overrides` are the names of the settings of `decode` that YAML files or the command line set.
     """
     model, usual, notes = config.model, usual_decoding(config.model), []
     if usual is None:

@@ -90,6 +90,11 @@ systems = Registry(
     ),
 )
 
+_CORPORA = (  # names of modules, each with a `CORPUS`
+    *("arxiv", "pubmed", "cnn_dailymail", "elife", "peer_reviews", "cnndm_sample", "newts", "wiki_sections", "wikisum"),
+    *("multi_news", "gov_report", "search2wiki", "qmsum", "squality", "openstax", "openstax_modules", "opinosis"),
+    *("fewsum", "proposals", "sumpubmed", "jsonl"),
+)
 corpora = Registry(
     "dataset",
     "longsumbench.corpora",
@@ -97,28 +102,8 @@ corpora = Registry(
         {
             "pydoc": "longsumbench.corpora.pydoc.pydoc:CORPUS",
             "probe": "longsumbench.corpora.probe.probe:CORPUS",
-            "arxiv": "longsumbench.corpora.arxiv:CORPUS",
-            "pubmed": "longsumbench.corpora.pubmed:CORPUS",
-            "cnn_dailymail": "longsumbench.corpora.cnn_dailymail:CORPUS",
-            "elife": "longsumbench.corpora.elife:CORPUS",
-            "peer_reviews": "longsumbench.corpora.peer_reviews:CORPUS",
-            "cnndm_sample": "longsumbench.corpora.cnndm_sample:CORPUS",
-            "newts": "longsumbench.corpora.newts:CORPUS",
-            "wiki_sections": "longsumbench.corpora.wiki_sections:CORPUS",
-            "wikisum": "longsumbench.corpora.wikisum:CORPUS",
-            "multi_news": "longsumbench.corpora.multi_news:CORPUS",
-            "gov_report": "longsumbench.corpora.gov_report:CORPUS",
-            "search2wiki": "longsumbench.corpora.search2wiki:CORPUS",
-            "qmsum": "longsumbench.corpora.qmsum:CORPUS",
-            "squality": "longsumbench.corpora.squality:CORPUS",
-            "openstax": "longsumbench.corpora.openstax:CORPUS",
-            "openstax_modules": "longsumbench.corpora.openstax_modules:CORPUS",
-            "opinosis": "longsumbench.corpora.opinosis:CORPUS",
-            "fewsum": "longsumbench.corpora.fewsum:CORPUS",
-            "proposals": "longsumbench.corpora.proposals:CORPUS",
-            "sumpubmed": "longsumbench.corpora.sumpubmed:CORPUS",
+            **{name: f"longsumbench.corpora.{name}:CORPUS" for name in _CORPORA},
             "hub": "longsumbench.corpora.any_hub:CORPUS",
-            "jsonl": "longsumbench.corpora.jsonl:CORPUS",
         }
     ),
 )

@@ -27,7 +27,7 @@ from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score, run_label
+from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
 
 _SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
@@ -93,7 +93,6 @@ def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> lis
 
 
 def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
-    """Return label → the best row of each model; the label has the settings if the model has other rows."""
     valid = [row for row in rows if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)]
     models = [row.first.model for row in valid]
     best = [row for place, row in enumerate(valid) if row.first.model not in models[:place]]
@@ -105,10 +104,7 @@ def _has_interval(row: SeedGroup, name: str) -> bool:
 
 
 def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns) -> Estimate | None:
-    """Return the share of right facts of some tenths of the source, the mean of those an example has.
-
-    None without per-example scores.
-    """
+    """Return the share of right facts of some tenths of the source; None without per-example scores."""
     tables = {run.run_id: scores[run.run_id] for run in row.runs if run.run_id in scores}
     shares = {run: table.reindex(columns=list(tenths)).mean(axis=1) for run, table in tables.items()}
     means = {run: table.assign(**{_SINGLE: shares[run]}) for run, table in tables.items()}
@@ -116,7 +112,6 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
 
 
 def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns, measure: str, facts: str) -> str:
-    """Describe which systems state some facts right, the best first; empty without intervals."""
     numbers = {name: row.numbers[measure] for name, row in systems.items() if _has_interval(row, measure)}
     ranked = sorted(((number, name) for name, number in numbers.items()), key=lambda pair: -pair[0].mean)
     if not ranked:
@@ -137,10 +132,7 @@ def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns, measure: 
 
 
 def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float = 0.0) -> str:
-    """Describe the systems that state more facts right in one of two places; empty without systems.
-
-    Systems whose intervals do not lie above `guess` percent in either place are only named.
-    """
+    """Compare two places by system; those whose intervals do not lie above `guess` percent in either are only named."""
     if not contrasts:
         return ""
     clear = [pair for pair in contrasts if not guess or max(pair.first.low, pair.second.low) > guess]
@@ -158,7 +150,6 @@ def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float
 
 
 def _alike(first_row: SeedGroup, second_row: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
-    """Return True if two systems are not distinguished in a measure."""
     paired = difference(first_row, second_row, measure, scores, resamples=MEAN_RESAMPLES)
     if paired is None:
         return _intervals_overlap(first_row.numbers[measure], second_row.numbers[measure])
@@ -179,7 +170,6 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _enumerated(names: Sequence[str]) -> str:
-    """Return "a, b and c"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
@@ -197,12 +187,7 @@ class UpdatedTable:
 
 
 class _Done(NamedTuple):
-    """The runs just done on a dataset, and where they are in its table.
-
-    Attributes:
-        block: the block that has most of them.
-        places: their rows in it, the best first.
-    """
+    """The runs just done on a dataset, the block that has most of them, and their rows in it, the best first."""
 
     updated: UpdatedTable
     runs: Sequence[RunRecord]
@@ -222,9 +207,7 @@ class _Done(NamedTuple):
 def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) -> str:
     """Describe the runs just done: on one or two datasets in detail, on more with a line for each.
 
-    Args:
-        updated: the tables that have the runs.
-        runs: those just done, without their baselines; points of a sweep that are the same run may be repeated.
+    `runs` are without their baselines; points of a sweep that are the same run may be repeated.
     """
     runs = list({run.run_id: run for run in runs}.values())
     datasets = [_locate_runs(item, [run for run in runs if run.dataset == item.table.dataset]) for item in updated]
@@ -241,7 +224,6 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
 
 
 def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _Done:
-    """Find the block that has most of the runs, and the places of their rows in it."""
     ids, matches = {run.run_id for run in runs}, []
     for block in updated.table.comparable:
         runs_of_rows = [{run.run_id for run in (*row.runs, *row.repeated)} for row in block.rows]
@@ -251,8 +233,7 @@ def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _Done:
 
 
 def _describe_best(done: _Done) -> str:
-    """Describe the best of the runs just done on a dataset: its score and its place."""
-    row, name = done.best, ranking_score(done.best.first)
+    row, name = done.best, done.best.first.ranked_by
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
     ranked = [entry.key for entry in done.block.rows if entry.ranked]
     place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else row.learned.word or "oracle"
@@ -282,13 +263,12 @@ def _detailed_lines(done: _Done) -> Iterator[str]:
 
 
 def _nearby_rows(done: _Done) -> Block:
-    """Return the rows of the runs just done, with the best row and those next to the first of them."""
     rows, places = done.block.rows, done.places
     nearby = {0, *places[:_ROWS_OWN], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
     all_columns = columns_of(run for row in rows for run in row.runs)
-    names = ("system", "settings", seeds_column(rows), ranking_score(rows[0].first), "length", "run")
+    names = ("system", "settings", seeds_column(rows), rows[0].first.ranked_by, "length", "run")
     columns = [all_columns[name] for name in names]
     cells = row_cells(done.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
@@ -307,13 +287,10 @@ def _nearby_rows(done: _Done) -> Block:
 
 
 def _describe_differences(done: _Done) -> str:
-    """Describe how far a row of the runs just done is from Lead, and from the best or the next row.
-
-    It is their best row of a trained system, or their best row.
-    """
+    """Describe how far the best row of the runs just done, if any of a trained system, is from Lead and the best."""
     own_rows = [done.block.rows[place] for place in done.places]
     row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
-    name = ranking_score(done.block.rows[0].first)
+    name = done.block.rows[0].first.ranked_by
     ranked = [entry for entry in done.block.rows if row.ranked and entry.ranked and entry is not row]
     leads = [entry for entry in ranked if entry.first.model == LEAD]
     best = next((entry for entry in done.block.rows if entry.ranked), None)
@@ -349,7 +326,6 @@ def _run_ids(block: ComparableRows) -> set[str]:
 
 
 def _next_commands(done: _Done) -> Iterator[str]:
-    """Yield the commands that are useful after runs, for the best of them."""
     row, results, ids = done.best, done.updated.results, {run.run_id for run in done.runs}
     run_id = next((run for run in row.runs if run.run_id in ids), row.first).run_id[:SHORT_ID]
     rivals = [entry.key for entry in done.block.rows if entry is not row]
@@ -369,5 +345,4 @@ def _command(*words: str, results: Results) -> str:
 
 
 def _wrapped(text: str, lines: int) -> list[str]:
-    """Break a text into at most so many lines that fit the terminal; the rest is left out."""
     return textwrap.wrap(escape_line(text), terminal_width(), max_lines=lines, placeholder=" …", break_on_hyphens=False)

@@ -74,7 +74,6 @@ def _ledger_row(record: RunRecord) -> list[str]:
 
 
 def _format_targets(record: RunRecord) -> str:
-    """Describe how many training targets were cut, and the share of their tokens."""
     targets = record.fit.targets
     if targets is None or not record.trained:
         return _NO_VALUE
@@ -116,7 +115,6 @@ def _fact(
     value: Callable[[RunRecord], float | None],
     show: Callable[[float], str] = "{:,.0f}".format,
 ) -> Column:
-    """Return the column of a fact about single runs; a row has its mean over the runs."""
 
     def cell(row: SeedGroup) -> str:
         numbers = [number for run in row.runs if (number := value(run)) is not None]
@@ -126,7 +124,6 @@ def _fact(
 
 
 def _text_fact(name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]) -> Column:
-    """Return the column of a text about single runs; a row has the different ones."""
 
     def cell(row: SeedGroup) -> str:
         return ", ".join(dict.fromkeys(text for run in row.runs if (text := value(run))))
@@ -135,12 +132,10 @@ def _text_fact(name: str, heading: str, meaning: str, value: Callable[[RunRecord
 
 
 def _count_fact(name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format) -> Column:
-    """Return the column of a sum over the outputs."""
     return _fact(name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show)
 
 
 def _learning(name: str, heading: str, meaning: str, show: Callable[[Learned], str]) -> Column:
-    """Return the column of a fact about learning."""
     return Column(name, heading, meaning, lambda row: show(row.learned))
 
 
@@ -149,8 +144,21 @@ def _prompt(record: RunRecord) -> str | None:
     return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
 
 
-def _released(record: RunRecord) -> str | None:
-    return ", ".join(text for text in (record.facts.released, record.release_order) if text)
+def trained_here(record: RunRecord) -> str:
+    """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
+    return "here" if record.trained else "no" if record.zero_shot else ""
+
+
+def release_order(record: RunRecord) -> str:
+    """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
+    months = [(when or "")[: len("2018-04")] for when in (record.facts.released, record.texts.published)]
+    if not all(months) or months[0] == months[1]:
+        return ""
+    return "before the dataset" if months[0] < months[1] else "after the dataset"
+
+
+def _released(record: RunRecord) -> str:
+    return ", ".join(text for text in (record.facts.released, release_order(record)) if text)
 
 
 def _format_price(dollars: float) -> str:
@@ -165,22 +173,16 @@ def _training_fact(name: str) -> Callable[[RunRecord], float | None]:
     return lambda run: getattr(run.fit, name) if run.trained else None
 
 
-def _format_seeds(row: SeedGroup) -> str:
-    return "" if row.first.seed is None else str(len(row.runs))
-
-
 def _seed(row: SeedGroup) -> str:
     return ", ".join(str(run.seed) for run in row.runs if run.seed is not None)
 
 
 def _system_cell(row: SeedGroup) -> str:
-    """Return the name of a row's system; oracles other than `oracle` are marked."""
     run = row.first
     return f"{run.model} (oracle)" if run.oracle and run.model != "oracle" else run.model
 
 
 def _settings_cell(row: SeedGroup) -> str:
-    """Return the name and settings of a row, and remarks on its runs."""
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     if row.learned.word in (NOT_LEARNED, STILL_LEARNING):
         noted[row.learned.word] = None
@@ -201,7 +203,6 @@ def remarks(record: RunRecord) -> list[str]:
 
 
 def _run_cell(row: SeedGroup) -> str:
-    """Return the short id of a row's run, or the number of its runs."""
     return row.key[:SHORT_ID] if len(row.runs) == 1 else f"{len(row.runs)} runs"
 
 
@@ -216,10 +217,8 @@ def _length(row: SeedGroup) -> str:
 
 _FACT_COLUMNS = (
     Column("system", "system", "the model", _system_cell, "l"),
-    Column(
-        "settings", "settings", "its name, and settings that differ from other rows or defaults", _settings_cell, "l"
-    ),
-    Column("seeds", "seeds", "number of seeds", _format_seeds),
+    Column("settings", "settings", "its name, and settings unlike other rows or defaults", _settings_cell, "l"),
+    Column("seeds", "seeds", "number of seeds", lambda row: "" if row.first.seed is None else str(len(row.runs))),
     Column("seed", "seed", "the seeds", _seed),
     Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
     _fact("source_seen", "source\nread", "share of the source that was read", source_seen, _PERCENT),
@@ -243,14 +242,9 @@ _FACT_COLUMNS = (
     _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _training_fact("examples")),
     _fact("source_tokens", "source\ntokens", "source tokens trained on", _training_fact("source_tokens")),
     _fact("target_tokens", "target\ntokens", "target tokens trained on", _training_fact("target_tokens")),
-    _text_fact("trained", "trained", "here, or no: a checkpoint as it is", lambda run: run.trained_here),
+    _text_fact("trained", "trained", "here, or no: a checkpoint as it is", trained_here),
     _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
-    _fact(
-        "context",
-        "context",
-        "most tokens of an input with these settings, its prompt included",
-        lambda run: run.facts.context,
-    ),
+    _fact("context", "context", "most tokens of an input, its prompt included", lambda run: run.facts.context),
     _text_fact("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
     _text_fact("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
     _text_fact("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
@@ -331,7 +325,6 @@ def _number_column(name: str, part: str = "f") -> Column:
 
 
 def _setting_column(key: str) -> Column:
-    """Return the column of a setting, "train.learning_rate"."""
 
     def cell(row: SeedGroup) -> str:
         values = dict.fromkeys(format_plain_value(_settings(run)[key]) for run in row.runs if key in _settings(run))
@@ -353,7 +346,6 @@ def _settings(run: RunRecord) -> dict[str, Any]:
 
 
 def _share_column(cause: str) -> Column:
-    """Return the column of the share of the source that one setting cut."""
     meaning = f"share of the source that {cause} cut"
     return _fact(f"{PREFIX}{cause}", f"cut by\n{cause}", meaning, lambda run: cut_shares(run).get(cause), _PERCENT)
 
@@ -365,9 +357,8 @@ def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Colum
     causes = dict.fromkeys(cause for run in records for cause in cut_shares(run))
     keys = dict.fromkeys(key for run in records for key in _settings(run))
     settings = {key: _setting_column(key) for key in sorted(keys)}
-    numbers = {
-        name: _number_column(name, part) for name in measures if any(measured_mean(run, name) for run in records)
-    }
+    measured = [name for name in measures if any(measured_mean(run, name) for run in records)]
+    numbers = {name: _number_column(name, part) for name in measured}
     shares = {f"{PREFIX}{cause}": _share_column(cause) for cause in sorted(causes)}
     facts = {column.name: column for column in _FACT_COLUMNS}
     return {**facts, **numbers, **shares, **{key: column for key, column in settings.items() if key not in facts}}

@@ -7,7 +7,7 @@ from typing import Any
 from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, defaults_of, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, ranking_score
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -63,7 +63,7 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
 
     Only the CSV has metrics that were requested in addition to the dataset's own.
     """
-    first = ranking_score(members[0])
+    first = members[0].ranked_by
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
@@ -90,7 +90,6 @@ def describe_difference(first: RunRecord, second: RunRecord) -> str:
 
 
 def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
-    """Describe the `dataset` settings that differ between two runs; empty if none does."""
     if first.dataset != second.dataset:
         return ""
     new, old, parts = _dataset_settings(first), _dataset_settings(second), []
@@ -102,10 +101,7 @@ def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
 
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
-    """Return the `dataset` settings that determine the texts, without those that are null (their default).
-
-    Paths are reduced to their last name.
-    """
+    """Return the `dataset` settings that determine the texts and are not null; paths by their last name."""
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
     path = settings.get("path")

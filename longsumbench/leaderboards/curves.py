@@ -9,6 +9,7 @@ line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,10 @@ import numpy as np
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import (
-    ROUGE_HEADINGS,
-    SPLIT_ORDER,
-    comparison_key,
-    describe_difference,
-    settings_of,
-)
+from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord
 
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
@@ -114,11 +109,11 @@ class SweepCurves:
     def kinds(self) -> list[str]:
         """Return the names of all numbers: types of ROUGE, then measures."""
         measured = {name: None for group in self.groups for record in group.records() for name in record.measures}
-        return [*ROUGE_HEADINGS, *measured]
+        return [*comparability.ROUGE_HEADINGS, *measured]
 
     def ranked_by(self) -> str:
         """Return the number by which most runs of the first group are ranked."""
-        names = [ranking_score(record) for record in self.groups[0].records()]
+        names = [record.ranked_by for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
     def values(self, index: int, group: Group | None = None) -> list[str]:
@@ -150,19 +145,18 @@ def sweep_of(
 ) -> SweepCurves:
     """Return the curves of all finished runs on a dataset against one or two settings.
 
-    Args:
-        dataset: its name.
-        records: of its runs, in any order.
-        words: the settings, as "model.page_size", "decode.num_beams"; "model." may be left out.
-        scores: run id → per-example scores, 0–1, of the runs that have them.
-        run_ids: ids of runs whose group comes first, even if others are larger.
+    `words` are the settings, as "model.page_size"; "model." may be left out. The group of the runs in `run_ids` comes
+    first, even if others are larger.
 
     Raises:
         UsageError: there are more than two settings, no run has a setting, or no two runs differ in it alone.
     """
     if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
-    settled = [_Settled(record, settings_of(record)) for record in sorted(records, key=lambda record: record.run_id)]
+    settled = [
+        _Settled(record, comparability.settings_of(record))
+        for record in sorted(records, key=lambda record: record.run_id)
+    ]
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
@@ -212,7 +206,6 @@ def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
 
 
 def _varied_settings(settled: Sequence[_Settled]) -> str:
-    """Name the settings in which comparable runs differ, with all others equal."""
     keys = sorted({key for run in settled for key in run.settings})
     varied = [key for key in keys if any(_varied(group.curves, 0) for group in _groups(settled, (key,)))]
     if not varied:
@@ -226,12 +219,18 @@ def _varied(curves: Iterable[Curve], index: int) -> bool:
 
 def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collection[str] = ()) -> list[Group]:
     """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first."""
+
+    def model_of(run: _Settled) -> str:
+        return run.record.model
+
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
     for run in settled:
-        conditions.setdefault(comparison_key(run.record), []).append(run)
+        conditions.setdefault(comparability.comparison_key(run.record), []).append(run)
     pairs = []
     for members in conditions.values():
-        curves = [curve for model in _by_model(members) for curve in _curves(model, keys)]
+        curves = [
+            curve for _, runs in groupby(sorted(members, key=model_of), model_of) for curve in _curves([*runs], keys)
+        ]
         budgets: dict[str, list[Curve]] = {}
         for curve in curves:
             if not curve.lacks:
@@ -242,13 +241,6 @@ def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collect
     pairs.sort(key=lambda pair: _first(pair[0], pair[1], len(keys), run_ids))
     first = pairs[0][0][0].first if pairs else None
     return [_group(place, main, references, first) for place, (main, references) in enumerate(pairs, start=1)]
-
-
-def _by_model(members: Iterable[_Settled]) -> list[list[_Settled]]:
-    models: dict[str, list[_Settled]] = {}
-    for run in members:
-        models.setdefault(run.record.model, []).append(run)
-    return [models[name] for name in sorted(models)]
 
 
 def _budget(curve: Curve) -> str:
@@ -269,27 +261,25 @@ def _first(
         all(record.run_id not in run_ids for curve in main for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*main, *references) for _ in curve.records()),
-        SPLIT_ORDER.index(first.split),
+        comparability.SPLIT_ORDER.index(first.split),
         -first.n,
         first.run_id,
     )
 
 
 def _group(place: int, main: list[Curve], references: list[Curve], first: RunRecord | None) -> Group:
-    """Label the curves of a group; describe what they have in common, and how they differ from the first group."""
     names = _curve_labels([*main, *references])
     labelled = [replace(curve, label=name) for curve, name in zip([*main, *references], names, strict=True)]
     curves = sorted(labelled[: len(main)], key=lambda curve: (-len(curve.points), curve.label))
     labelled_references = sorted(labelled[len(main) :], key=lambda curve: curve.label)
     run = main[0].first
     lines = [f"{run.split} split, {format_count(run.n, 'example')}"]
-    lines += [unlike] if first is not None and (unlike := describe_difference(run, first)) else []
+    lines += [unlike] if first is not None and (unlike := comparability.describe_difference(run, first)) else []
     lines += [describe_budget([record for curve in labelled for record in curve.records()]).rstrip(".")]
     return Group(place, tuple(curves), tuple(labelled_references), tuple(lines))
 
 
 def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
-    """Return the curves of a model's comparable runs, without their numbers."""
     follows = _following(members, keys)
     systems: dict[str, list[_Settled]] = {}
     for run in members:
@@ -337,7 +327,9 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
         keys = [key for key in curve.settings if len({item.get(key, NO_SETTING) for item in same}) > 1]
         if len(keys) >= _MOST_LABEL_SETTINGS:
             keys = [
-                key for key in keys if not _usual(curve.settings[key], [item.get(key, NO_SETTING) for item in same])
+                key
+                for key in keys
+                if 2 * [item.get(key, NO_SETTING) for item in same].count(curve.settings[key]) <= len(same)
             ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys
         values = [f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}" for key in keys]
@@ -346,10 +338,6 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"
         for name, curve in zip(names, curves, strict=True)
     ]
-
-
-def _usual(value: str, values: Sequence[str]) -> bool:
-    return 2 * values.count(value) > len(values)
 
 
 def _measured(group: Group, scores: ScoresOfRuns) -> Group:

@@ -173,7 +173,6 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
 
 
 def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
-    """Return the reference lines, one per model: its best run."""
     models: dict[str, list[ReferenceLine]] = {}
     for curve in group.references:
         for point in curve.points.values():
@@ -220,9 +219,8 @@ def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, pl
                 continue
             value = NO_SETTING if extra is None else place[extra]
             label = f"{curve.label} {_with_value(sweep, extra, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
-            line = lines.setdefault(
-                label, CurveLine(curve.first.model, label, [{} for _ in plots], [None for _ in plots])
-            )
+            new = CurveLine(curve.first.model, label, [{} for _ in plots], [None] * len(plots))
+            line = lines.setdefault(label, new)
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
                     continue
@@ -265,7 +263,6 @@ def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
 
 
 def _describe_group(group: Group, first: Group) -> str:
-    """Return the curves of a group, and how its runs differ from those of the first group."""
     unlike = [line for line in group.summary if line not in first.summary]
     return f"{', '.join(curve.label for curve in group.curves)} ({'; '.join(unlike)})"
 
@@ -318,7 +315,6 @@ def _line_styles(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
-    """Return the limits of the vertical axis: around the curves and the reference lines near them."""
     ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
     low, high = min(ends), max(ends)
     room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
@@ -355,13 +351,8 @@ def update_curves(
     The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
     which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
 
-    Args:
-        results: the results folder.
-        dataset: its name.
-        words: the settings, as "model.page_size"; "model." may be left out.
-        kind: the number to draw: a type of ROUGE, or a measure; default: the one by which runs are ranked.
-        required: raise an error if there is nothing to draw. If False, try both settings, then each one, then give up.
-        run_ids: ids of runs that must be in the picture; by default the largest group is drawn.
+    `words` are as in `sweep_of`. The group of the runs in `run_ids` is drawn, or the largest. Unless a picture is
+    required, try both settings, then each one, then give up.
 
     Raises:
         UsageError: there is nothing to draw, or a setting or number is unknown.

@@ -13,21 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from longsumbench.core import FitReport
-from longsumbench.leaderboards.seed_groups import (
-    LEARNED,
-    NOT_LEARNED,
-    STILL_LEARNING,
-    UNKNOWN,
-    Learned,
-    ScoresOfRuns,
-    SeedGroup,
-    unit_factor,
-)
+from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
-from longsumbench.runs.record import RunRecord, ranking_score
+from longsumbench.runs.record import RunRecord
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
@@ -52,7 +43,9 @@ class _Gain(NamedTuple):
     top: float | None
 
 
-def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+def judge_learning(
+    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns
+) -> dict[str, seed_groups.Learned]:
     """Return key of a row → whether its system learned.
 
     The possible gain is that of the best row that saw no references. If guesses have a known score (planted facts), it
@@ -63,9 +56,8 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
     return {row.key: _judge_row(row, gains, possible) for row in rows}
 
 
-def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
-    """Return what a run gains by its sources; None if its floor is unknown, or examples are too few for a test."""
-    name, table = ranking_score(run), scores.get(run.run_id)
+def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | None:
+    name, table = run.ranked_by, scores.get(run.run_id)
     if table is None:
         return None
     chance, measured = f"{name}_chance", floor_column(name)
@@ -73,7 +65,7 @@ def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
     column = score_column(name)
     if base is None or column not in table:
         return None
-    factor = unit_factor(run, name)
+    factor = seed_groups.unit_factor(run, name)
     values = factor * table[[column, base]].to_numpy()
     values = values[np.isfinite(values).all(axis=1)]
     if len(values) < _FEWEST:
@@ -84,56 +76,54 @@ def _measure_gain(run: RunRecord, scores: ScoresOfRuns) -> _Gain | None:
     return _Gain(float(differences.mean()), float(values[:, 1].mean()), p, factor if chance in table else None)
 
 
-def _possible_gain(row: SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
+def _possible_gain(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
     run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
     every = [gain.mean if gain.top is None else gain.top - gain.floor for gain in run_gains]
     return sum(every) / len(every) if every else 0.0
 
 
-def _judge_row(row: SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> Learned:
+def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> seed_groups.Learned:
     run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
     floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
     lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
     lift = sum(lifts) / len(lifts) if lifts else None
-    judged = [_judge_run(run, gains[run.run_id], possible) for run in row.runs if _learns(run)]
-    for word in (NOT_LEARNED, UNKNOWN, STILL_LEARNING):
+    trained_runs = (  # here or elsewhere
+        run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine
+    )
+    judged = [_judge_run(run, gains[run.run_id], possible) for run in trained_runs]
+    for word in (seed_groups.NOT_LEARNED, seed_groups.UNKNOWN, seed_groups.STILL_LEARNING):
         if reasons := [reason for verdict, reason in judged if verdict == word]:
             part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
-            return Learned(word, f"{reasons[0]}{part}", floor, lift)
-    return Learned(LEARNED if judged else "", "", floor, lift)
-
-
-def _learns(run: RunRecord) -> bool:
-    """Return True if the outputs come from a system that was trained, here or elsewhere."""
-    return run.trained or run.zero_shot or run.imported is not None or bool(run.facts.engine)
+            return seed_groups.Learned(word, f"{reasons[0]}{part}", floor, lift)
+    return seed_groups.Learned(seed_groups.LEARNED if judged else "", "", floor, lift)
 
 
 def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
-    """Return the word for a run, and the reason why it is not `LEARNED`."""
     if problems := output_warnings(run.outputs):
-        return NOT_LEARNED, problems[0]
+        return seed_groups.NOT_LEARNED, problems[0]
     lift = None
     if gain is not None:
         lift = PERCENT * gain.mean / possible if possible > 0 else 0.0
         if gain.mean <= 0 or gain.p >= _LEVEL:
-            return NOT_LEARNED, "outputs that do not depend on their sources"
+            return seed_groups.NOT_LEARNED, "outputs that do not depend on their sources"
         if lift < LEAST_LIFT:
-            return NOT_LEARNED, f"{lift:.1f} % of the possible gain"
+            return seed_groups.NOT_LEARNED, f"{lift:.1f} % of the possible gain"
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
-        return UNKNOWN, "its floor is not known"
+        return seed_groups.UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)
     if fall is not None and fall > _LARGEST_FALL and (lift is None or lift < _NEAR_THE_TOP):
-        return STILL_LEARNING, f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
-    return LEARNED, ""
+        return (
+            seed_groups.STILL_LEARNING,
+            f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps",
+        )
+    return seed_groups.LEARNED, ""
 
 
 def last_fall(report: FitReport) -> float | None:
     """Return the share of the fall of the loss that was in the last quarter of the steps.
 
-    Between validations the loss is interpolated. It begins with the first training loss.
-
-    Returns:
-        0–1, negative if the loss rose; None with fewer than two validations.
+    Between validations the loss is interpolated. It begins with the first training loss. The share is 0–1, negative if
+    the loss rose; None with fewer than two validations.
     """
     losses = [*([(0, report.first_loss)] if report.first_loss else []), *report.validation_losses]
     if len(report.validation_losses) < _FEWEST_LOSSES:

@@ -74,7 +74,6 @@ def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None
 
 
 def _text_lengths(record: RunRecord, split: str) -> tuple[int, ...]:
-    """Return the lengths of the texts of a generated split; empty for other splits."""
     texts = record.texts.generated.get(split)
     return texts.lengths if texts else ()
 

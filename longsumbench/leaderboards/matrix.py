@@ -26,7 +26,6 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
 from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
-from longsumbench.runs.record import ranking_score
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -158,12 +157,9 @@ def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) ->
 def _column(
     dataset: str, comparable: Sequence[ComparableRows], number: str | None, zero_shot: bool
 ) -> MatrixColumn | None:
-    """Return the column of the first block that has the number; None if there is none.
-
-    With `zero_shot`, only blocks of checkpoints that were not trained here count; else only other blocks.
-    """
+    """Return the column of the first block that has the number, is `zero_shot` or is not; None without one."""
     for block in (block for block in comparable if block.zero_shot == zero_shot):
-        name = number or ranking_score(block.rows[0].first)
+        name = number or block.rows[0].first.ranked_by
         rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
         if not rows:
             continue
@@ -274,7 +270,6 @@ def _matrix_notes(matrix: Matrix) -> tuple[str, ...]:
 
 
 def _describe_rank_test(matrix: Matrix) -> str:
-    """Describe the rank test of the complete systems, or why there is none."""
     datasets = format_count(len(matrix.columns), "dataset")
     complete = sum(all(system in column.ranks for column in matrix.columns) for system in matrix.systems)
     if (test := matrix.tested) is None:
@@ -352,14 +347,16 @@ def draw_ranks(test: RankTest) -> bytes:
         plot.set_ylim(-depth, _TOP + 1.4)
         plot.axis("off")
         _draw_axis(plot, test)
-        _draw_cliques(plot, test.cliques(), test)
+        for place, clique in enumerate(test.cliques()):  # a bar below the axis over each
+            level = -_FIRST_BAR - _BETWEEN_BARS * place
+            ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
+            plot.plot(ends, [level, level], color="black", linewidth=4, solid_capstyle="butt")
         _draw_labels(plot, test, labels, top, height)
 
     return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw)["png"]
 
 
 def _draw_axis(plot: "Axes", test: RankTest) -> None:
-    """Draw the axis of ranks, and the length of the critical difference above it."""
     systems = len(test.mean_ranks)
     plot.plot([1, systems], [0, 0], color="black", linewidth=1.2)
     for rank in range(1, systems + 1):
@@ -372,14 +369,6 @@ def _draw_axis(plot: "Axes", test: RankTest) -> None:
     plot.text((1 + end) / 2, _TOP + 0.75, text, ha="center", va="bottom", fontsize=9.5)
     place = plot.get_xlim()[0] + 0.02 * (systems - 1)
     plot.text(place, _TOP + 0.75, f"Mean ranks on {test.datasets} datasets", fontsize=11, fontweight="bold")
-
-
-def _draw_cliques(plot: "Axes", cliques: Sequence[Sequence[str]], test: RankTest) -> None:
-    """Draw a bar below the axis for each set of systems that are not distinguishable."""
-    for place, clique in enumerate(cliques):
-        ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
-        height = -_FIRST_BAR - _BETWEEN_BARS * place
-        plot.plot(ends, [height, height], color="black", linewidth=4, solid_capstyle="butt")
 
 
 def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: float, height: float) -> None:

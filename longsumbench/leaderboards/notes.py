@@ -12,7 +12,7 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, U
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -56,7 +56,6 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
 
 
 def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = "f") -> str:
-    """Describe the unit and the interval of the numbers that are shown."""
     numbers = [row.numbers[name] for row in rows for name in row.numbers if name in columns]
     if not numbers:
         return ""
@@ -69,22 +68,18 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = 
 
 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
-    """Describe what the tests against the best can detect, and which rows were not tested."""
     sentences = []
-    ranked_by = ranking_score(rows[0].first)
-    smallest = [
-        difference for key, difference in tests.detectable.items() if key[1] == ranked_by and key not in tests.too_few
-    ]
+    ranked_by = rows[0].first.ranked_by
+    detectable = {key: gap for key, gap in tests.detectable.items() if key not in tests.too_few}
+    smallest = [gap for key, gap in detectable.items() if key[1] == ranked_by]
     if differences := [difference for difference in smallest if difference <= _LARGEST]:
         low, high = f"{min(differences):.1f}", f"{max(differences):.1f}"
         bounds = low if low == high else f"{low} to {high}, by row"
-        sentences.append(
-            f"The smallest difference in {heading_of(ranked_by)} that this test finds with 80 % power: {bounds}."
-        )
+        heading = heading_of(ranked_by)
+        sentences.append(f"The smallest difference in {heading} that this test finds with 80 % power: {bounds}.")
     if blind := len(smallest) - len(differences):
-        sentences.append(
-            f"For {format_count(blind, 'row')} there are too few examples or seeds to find any difference."
-        )
+        blind_rows = format_count(blind, "row")
+        sentences.append(f"For {blind_rows} there are too few examples or seeds to find any difference.")
     sentences.append(describe_too_few(tests, rows))
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
@@ -95,7 +90,7 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 
 def describe_too_few(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows that cannot be tested against the best in what ranks them; empty if all can."""
-    ranked_by = ranking_score(rows[0].first)
+    ranked_by = rows[0].first.ranked_by
     labels = [row.label for row in rows if (row.key, ranked_by) in tests.too_few]
     return f"Too few examples for a test against the best: {shorten_list(labels)}." if labels else ""
 
@@ -118,7 +113,6 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    """Return lines about examples that were left out, empty predictions and refusals, and the warnings."""
     lines = []
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
@@ -146,7 +140,7 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
 
 def caution(rows: Sequence[SeedGroup]) -> str:
     """Return a line if no trained system's 95 % interval lies above Lead's; empty otherwise."""
-    name = ranking_score(rows[0].first)
+    name = rows[0].first.ranked_by
     leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
     trained = _estimates([row for row in rows if row.first.trained], name)
     if not leads or not trained or max(number.low for number in trained) > max(number.high for number in leads):
@@ -166,13 +160,11 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
 
 
 def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:
-    """Return a number of each row that has it with an interval."""
     return [row.numbers[name] for row in rows if name in row.numbers and not math.isnan(row.numbers[name].low)]
 
 
 def _about_ranking(members: Sequence[RunRecord]) -> str:
-    """Describe the measure by which runs are ranked, and its value at chance; empty if ranked by ROUGE."""
-    name = ranking_score(members[0])
+    name = members[0].ranked_by
     chance = next((run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures), None)
     chance_note = f"; chance reaches {chance.mean:.1f}" if chance else ""
     return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{chance_note}."
@@ -189,13 +181,11 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
         return "" if any(record.imported for record in members) else "Nothing was trained for these rows."
     if len(budgets) == 1:
         return f"Equal budget: {budgets[0][0]}{_examples_of_tokens(members)}."
-    return (
-        f"Budgets differ: {shorten_list([f'{text} ({shorten_list(sorted(names))})' for text, names in budgets], '; ')}."
-    )
+    described = [f"{text} ({shorten_list(sorted(names))})" for text, names in budgets]
+    return f"Budgets differ: {shorten_list(described, '; ')}."
 
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
-    """Describe how many examples runs with batches by tokens were trained on; empty for others."""
     num_examples = [run.fit.examples for run in members if run.trained and run.settings.train.batch_tokens]
     if not num_examples:
         return ""
@@ -203,7 +193,7 @@ def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     return f", {low:,}{f' to {high:,}' if high > low else ''} examples in all"
 
 
-def describe_step_size(recipe: RecordedTraining | Recipe) -> str:
+def describe_step_size(recipe: Recipe) -> str:
     """Describe the examples, source words or source tokens of an optimizer step."""
     passes = f"{recipe.accumulation} × " if recipe.accumulation > 1 else ""
     if recipe.batch_words:

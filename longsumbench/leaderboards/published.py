@@ -87,9 +87,7 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
         source_table, *row = map(str, labels)
         scores = dict(zip(cells["column"], cells["value"], strict=True))
         several = printed_of.setdefault(tuple(row), [])
-        agreeing = [
-            printed for printed in several if all(printed.scores.get(name, v) == v for name, v in scores.items())
-        ]
+        agreeing = [item for item in several if all(item.scores.get(name, v) == v for name, v in scores.items())]
         if not agreeing:
             several.append(_Printed([], {}, False))
         printed = (agreeing or several[-1:])[0]
@@ -97,9 +95,7 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
         printed.scores.update(scores)
         printed.doubted |= bool(cells["doubted"].any())
     published = [_published(row, printed) for row, several in printed_of.items() for printed in several]
-    return sorted(
-        published, key=lambda row: (row.system.casefold(), row.variant, row.input_tokens.zfill(9), row.source)
-    )
+    return sorted(published, key=lambda r: (r.system.casefold(), r.variant, r.input_tokens.zfill(9), r.source))
 
 
 def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
@@ -129,16 +125,13 @@ def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = Fals
 
 
 def _best_of_our_systems(published: Sequence[Published]) -> list[Published]:
-    """Return what the suite's own papers report of their systems, for each system the row with the highest R-1."""
     best: dict[str, Published] = {}
     for row in published:
         if row.self_reported and row.key in OUR_PAPERS:
-            best[row.system] = max(best.get(row.system, row), row, key=_rouge1)
+            best[row.system] = max(
+                best.get(row.system, row), row, key=lambda row: float(dict(row.scores).get("R-1", 0))
+            )
     return list(best.values())
-
-
-def _rouge1(row: Published) -> float:
-    return float(dict(row.scores).get("R-1", 0))
 
 
 def _published_row(row: Published) -> list[str]:
@@ -149,12 +142,9 @@ def _published_row(row: Published) -> list[str]:
 
 
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
-    """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference.
+    """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference, as printed.
 
-    `dataset` is its name in `published.csv`.
-
-    Returns:
-        For each ranker of each source: its name, and number of paragraphs → recall, as printed.
+    For each ranker of each source: its name, and number of paragraphs → recall. `dataset` is that of `published.csv`.
     """
     table = read_published_table()
     recalls: dict[str, dict[int, str]] = {}
@@ -187,11 +177,6 @@ def _published(row: tuple[str, ...], printed: _Printed) -> Published:
     numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
     source = ", ".join([" ".join([key, *numbered[:1]]), *(name.removeprefix("Table ") for name in numbered[1:])])
     source += f" ({PROVENANCE[provenance]})" if PROVENANCE[provenance] else ""
-    scores, test_set = tuple(printed.scores.items()), _test_set(dataset, split)
+    version = dataset.partition(" (")[2].removesuffix(")")
+    scores, test_set = tuple(printed.scores.items()), f"{split}, {version}" if version else split
     return Published(source, key, provenance == "own", system, variant, test_set, input_tokens, scores, printed.doubted)
-
-
-def _test_set(dataset: str, split: str) -> str:
-    """Return the split and the version in a dataset's name: "test, SCROLLS"."""
-    _, _, version = dataset.partition(" (")
-    return f"{split}, {version.removesuffix(')')}" if version else split

@@ -54,7 +54,6 @@ _GUESSES: dict[str, dict[float, str]] = {"silent": {_FOUND: "guess of two"}}
 
 
 def _by_place(heading: str, measure: str) -> RecallPanel:
-    """Return the plot of a measure by tenths of the source."""
     places = {f"{measure}_position_{tenth}": 10.0 * tenth + 5 for tenth in range(10)}
     return RecallPanel(heading, "place in the source (%)", places, {0: "0", 50: "50", 100: "100"})
 
@@ -221,7 +220,6 @@ def draw_lines(
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
-    """Return the measures of a panel that any line has."""
     return [measure for measure in panel.places if any(measure in line.points for line in lines)]
 
 
@@ -257,7 +255,6 @@ def _draw_recall_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallL
 
 
 def _recall_styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
-    """Return the colour, line and marker of each line; those that did not learn are grey."""
     styles = system_styles([line.model for line in lines])
     return [
         style if line.learned.comparable else {**style, "color": GREY}
@@ -266,7 +263,6 @@ def _recall_styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
 
 
 def _levels(panel: RecallPanel, lines: Sequence[RecallLine]) -> dict[float, str]:
-    """Return what guesses give in a panel, and their labels."""
     chances = sorted({line.chance for line in lines if line.chance is not None})
     return {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
 

@@ -15,17 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
+from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.metrics.statistics import (
-    MeanOverSeeds,
-    approximate_randomization,
-    bootstrap_interval,
-    interval_of_shares,
-    interval_over_seeds,
-    mean_over_seeds,
-)
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score, split_variant
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
 
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
@@ -142,9 +135,7 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
     groups = groups if by_run else _with_differing_settings(groups)
-    return tuple(
-        sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(ranking_score(group.first))))
-    )
+    return tuple(sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(group.first.ranked_by))))
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
@@ -178,13 +169,12 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
 
 
 def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
-    """Average a number over several seeds."""
     mean = sum(number.mean for number in numbers) / len(numbers)
     values = _aligned_scores(group.runs, name, scores)
     if values is None:
         return Estimate(mean, *NO_INTERVAL)
     scale = unit_factor(group.first, name)
-    low, high = interval_over_seeds(values, is_share=scale == PERCENT)
+    low, high = statistics.interval_over_seeds(values, is_share=scale == PERCENT)
     return Estimate(mean, scale * low, scale * high)
 
 
@@ -200,9 +190,9 @@ def estimate_share(
     if values is None:
         return None
     if values.shape[1] == 1:
-        low, high = interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
+        low, high = statistics.interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
     else:
-        low, high = interval_over_seeds(values, is_share=True)
+        low, high = statistics.interval_over_seeds(values, is_share=True)
     return Estimate(PERCENT * float(values.mean()), PERCENT * low, PERCENT * high)
 
 
@@ -212,10 +202,7 @@ def unit_factor(record: RunRecord, name: str) -> float:
 
 
 def _aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
-    """Return a number's per-example scores, [examples, runs], of the examples to which it applies in all runs.
-
-    None if the scores of a run are missing, or it applies to no example.
-    """
+    """Return a number's scores, [examples, runs], of the examples to which it applies in all runs; None without any."""
     column = score_column(name)
     tables = [scores.get(run.run_id) for run in runs]
     columns = [table[column] for table in tables if table is not None and column in table]
@@ -253,9 +240,13 @@ class PairedScores(NamedTuple):
         """True if a single run of each system is compared."""
         return (self.first.shape[1], self.second.shape[1]) == (1, 1)
 
-    def effect(self) -> MeanOverSeeds:
+    def effect(self) -> statistics.MeanOverSeeds:
         """Return the mean difference and its error over seeds and examples; not for single runs."""
-        return mean_over_seeds(self.differences) if self.seeds else mean_over_seeds(self.first, self.second)
+        return (
+            statistics.mean_over_seeds(self.differences)
+            if self.seeds
+            else statistics.mean_over_seeds(self.first, self.second)
+        )
 
 
 def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
@@ -292,8 +283,8 @@ def difference(
     differences = paired.differences
     mean = float(differences.mean())
     if paired.single:
-        low, high = bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
-        p = float(approximate_randomization(differences[:, 0], resamples))
+        low, high = statistics.bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
+        p = float(statistics.approximate_randomization(differences[:, 0], resamples))
     else:
         effect = paired.effect()
         half, p = effect.half_width() if differences.any() else 0.0, effect.p_value()  # 0 as of single runs
@@ -333,7 +324,11 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
     scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
-    keys = [key for key in dict.fromkeys(key for row in settings for key in row) if _varies(key, settings)]
+    keys = [
+        key
+        for key in dict.fromkeys(key for row in settings for key in row)
+        if len({values.get(key) for values in settings}) > 1
+    ]
     short = [key.partition(".")[2] for key in keys]
     names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
     parts = [tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for row in settings]
@@ -342,7 +337,3 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):
         parts = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
     return [replace(group, differs=differs) for group, differs in zip(groups, parts, strict=True)]
-
-
-def _varies(key: str, settings: Sequence[Mapping[str, str]]) -> bool:
-    return len({values.get(key) for values in settings}) > 1

@@ -17,23 +17,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
-from longsumbench.leaderboards.comparability import (
-    ROUGE_HEADINGS,
-    SPLIT_ORDER,
-    comparison_key,
-    numbers_shown,
-    ranking_key,
-)
+from longsumbench.leaderboards import comparability, seed_groups
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.seed_groups import PairedScores, ScoresOfRuns, SeedGroup, group_by_seed, pair_scores
+from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.metrics.statistics import (
-    approximate_randomization,
-    holm,
-    randomization_bound,
-    smallest_detectable_difference,
-)
-from longsumbench.runs.record import RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
@@ -92,14 +80,14 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     scores = read_scores(path).sort_index()
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {advice}", path)
-    columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
+    columns = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
     valid = ((scores >= 0) & (scores <= 1)).all()
     if invalid := [name for name in columns if not valid.get(name)]:
         raise DataError(f"column {invalid[0]} is missing or not between 0 and 1; {advice}", path)
     return scores
 
 
-def best_rows(ranked: Iterable[SeedGroup], names: Iterable[str]) -> dict[str, SeedGroup]:
+def best_rows(ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]) -> dict[str, seed_groups.SeedGroup]:
     """Return the first row with the highest mean of each measured number."""
     best = {}
     for name in names:
@@ -108,7 +96,9 @@ def best_rows(ranked: Iterable[SeedGroup], names: Iterable[str]) -> dict[str, Se
     return best
 
 
-def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterable[str] | None = None) -> AgainstBest:
+def against_best(
+    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Iterable[str] | None = None
+) -> AgainstBest:
     """Test the numbers of the ranked rows against the best row of each column.
 
     A number that equals the best one needs no test.
@@ -116,30 +106,29 @@ def against_best(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Iterabl
     default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
-    names = numbers_shown([row.first for row in rows]) if names is None else list(names)
-    pairs: dict[tuple[str, str], PairedScores] = {}
+    names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
+    pairs: dict[tuple[str, str], seed_groups.PairedScores] = {}
     untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
-            if (paired := pair_scores(best, row, name, scores)) is None:
+            if (paired := seed_groups.pair_scores(best, row, name, scores)) is None:
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = paired
     return _test_pairs(pairs, tuple(untested))
 
 
-def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[str, ...]) -> AgainstBest:
-    """Test each pair, and correct the p-values of each column."""
+def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], untested: tuple[str, ...]) -> AgainstBest:
     num_tests = Counter(name for _, name in pairs)
     p_values, detectable, unclear, too_few = {}, {}, {}, set()
     for key, paired in pairs.items():
         level = LEVEL / num_tests[key[1]]
         if paired.single:
             differences = paired.differences[:, 0]
-            p_values[key] = randomization_bound(differences)
-            detectable[key] = smallest_detectable_difference(differences, level, POWER)
+            p_values[key] = statistics.randomization_bound(differences)
+            detectable[key] = statistics.smallest_detectable_difference(differences, level, POWER)
             if p_values[key] > level:
                 unclear[key] = differences
             if cannot_reach(level, len(differences)):
@@ -151,7 +140,7 @@ def _test_pairs(pairs: Mapping[tuple[str, str], PairedScores], untested: tuple[s
     corrected: dict[tuple[str, str], float] = {}
     for name in num_tests:
         column = [key for key in p_values if key[1] == name]
-        corrected |= zip(column, holm([p_values[key] for key in column]).tolist(), strict=True)
+        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
     over_seeds = not all(paired.single for paired in pairs.values())
     return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
 
@@ -172,7 +161,7 @@ def _randomized(differences: Mapping[tuple[str, str], NDArray[np.float64]]) -> d
     for place, column in enumerate(differences.values()):
         table[: len(column), place] = column
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
-    return dict(zip(differences, approximate_randomization(table, resamples).tolist(), strict=True))
+    return dict(zip(differences, statistics.approximate_randomization(table, resamples).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -184,7 +173,7 @@ class ComparableRows:
         tests: of the rows against the best of each column.
     """
 
-    rows: tuple[SeedGroup, ...]
+    rows: tuple[seed_groups.SeedGroup, ...]
     tests: AgainstBest = UNTESTED
 
     @property
@@ -195,12 +184,12 @@ class ComparableRows:
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
         runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
-        return sorted(runs, key=lambda run: ranking_key(run, measured_mean(run, ranking_score(run))))
+        return sorted(runs, key=lambda run: comparability.ranking_key(run, measured_mean(run, run.ranked_by)))
 
 
 def comparable_rows(
     records: Iterable[RunRecord],
-    scores: ScoresOfRuns | None = None,
+    scores: seed_groups.ScoresOfRuns | None = None,
     by_run: bool = False,
     names: Sequence[str] | None = None,
 ) -> tuple[ComparableRows, ...]:
@@ -209,12 +198,13 @@ def comparable_rows(
     Arguments as in `read_table`.
     """
     groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
-    blocks = [group_by_seed(members, scores or {}, by_run) for members in groups]
+    blocks = [seed_groups.group_by_seed(members, scores or {}, by_run) for members in groups]
     return tuple(_tested_rows(rows, scores or {}, names) for rows in blocks)
 
 
-def _tested_rows(rows: Sequence[SeedGroup], scores: ScoresOfRuns, names: Sequence[str] | None) -> ComparableRows:
-    """Return a block with its tests: first whether each system learned, then against the best of those that did."""
+def _tested_rows(
+    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Sequence[str] | None
+) -> ComparableRows:
     learning = judge_learning(rows, scores)
     rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
     return ComparableRows(rows, against_best(rows, scores, names))
@@ -232,10 +222,9 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
-    """Group comparable runs, in the order of `_block_order`."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
-        groups.setdefault(comparison_key(record), []).append(record)
+        groups.setdefault(comparability.comparison_key(record), []).append(record)
     return [groups[key] for key in sorted(groups, key=lambda key: (*_block_order(groups[key]), key))]
 
 
@@ -245,5 +234,7 @@ def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int
     So a trial on few examples displaces no result, however many runs it has.
     """
     first = members[0]
-    split = SPLIT_ORDER.index(first.split)
-    return not first.whole_split, split if first.whole_split else 0, -first.n, split, -len(members)
+    limited = first.settings.dataset.limit is not None
+    whole = not limited and first.num_outputs >= first.texts.examples.get(first.split, 0)  # or an unknown number
+    split = comparability.SPLIT_ORDER.index(first.split)
+    return not whole, split if whole else 0, -first.n, split, -len(members)

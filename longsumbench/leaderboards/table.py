@@ -17,15 +17,17 @@ import pandas as pd
 
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.columns import PREFIX, Column, columns_of, cut_shares, ledger_block, ledger_columns
-from longsumbench.leaderboards.comparability import (
-    ROUGE_HEADINGS,
-    ROUGE_PARTS,
-    describe_difference,
-    heading_of,
-    numbers_shown,
+from longsumbench.leaderboards import comparability, lengths
+from longsumbench.leaderboards.columns import (
+    PREFIX,
+    Column,
+    columns_of,
+    cut_shares,
+    ledger_block,
+    ledger_columns,
+    release_order,
+    trained_here,
 )
-from longsumbench.leaderboards.lengths import LengthCurves, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
@@ -40,7 +42,6 @@ from longsumbench.runs.record import (
     SHORT_ID,
     RunRecord,
     length_ratio,
-    ranking_score,
     source_copied,
     source_seen,
 )
@@ -50,30 +51,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
-_CHECKPOINT_COLUMNS = (
-    "price",
-    "parameters",
-    "context",
-    "released",
-    "prompt",
-    "length_ratio",
-)  # shown if facts about any system are known
-_FIRST_LEFT_OUT = (
-    "seconds",
-    "source_copied",
-    "source_seen",
-    "seeds",
-    "seed",
-    "length",
-)  # after scores that do not rank
+# Shown if facts about any system are known
+_CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
+# Left out after scores that do not rank
+_FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
 _TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _CSV_COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
-    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
+    *(f"{kind}{bound}" for kind in comparability.ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
     *(f"train_{name}" for name in _TRAINING_COLUMNS),
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
-    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
+    *(f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "pr"),
     *("path", "fingerprint", "train_split"),
 )
 _SYSTEM_COLUMNS = (  # left out if no record has facts about its system
@@ -102,7 +91,7 @@ def leaderboard_block(
     rows, tests = comparable.rows, comparable.tests
     number = next(number for number, block in enumerate(table, 1) if block is comparable)
     heading = (f"block {number}: " if table[1:] else "") + describe_block(comparable, table)
-    if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
+    if unlike := comparability.describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _columns(rows, part, column_names)
     names = {column.name for column in columns}
@@ -124,9 +113,8 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     run, texts = comparable.rows[0].first, ""
     if path := run.settings.dataset.path:
         several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
-        texts = f", texts of {PurePath(path).name or path}" + (
-            f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
-        )
+        texts = f", texts of {PurePath(path).name or path}"
+        texts += f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
     return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 
@@ -137,8 +125,8 @@ def _columns(rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]) 
     if column_names:
         columns = [all_columns[name] for name in dict.fromkeys((*_WHO, *column_names)) if name in all_columns]
         return columns, columns[:1:-1]
-    ranked_by, seeds = ranking_score(rows[0].first), seeds_column(rows)
-    numbers = list(numbers_shown([row.first for row in rows]))
+    ranked_by, seeds = rows[0].first.ranked_by, seeds_column(rows)
+    numbers = list(comparability.numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
     names = [*_WHO, seeds, *numbers, *facts, *_COST]
     optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS]
@@ -155,7 +143,7 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
     ranked, tied = [row for row in comparable.rows if row.ranked], comparable.tests.tied()
     best = {}
     if len(ranked) > 1:
-        names = numbers_shown([row.first for row in comparable.rows])
+        names = comparability.numbers_shown([row.first for row in comparable.rows])
         best = {name: row.numbers[name].mean for name, row in best_rows(ranked, names).items()}
     lines, place = [], 0
     for row in comparable.rows:
@@ -205,7 +193,7 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
-    for kind in ROUGE_HEADINGS:
+    for kind in comparability.ROUGE_HEADINGS:
         score = record.scores[kind]
         values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
     values |= {
@@ -226,8 +214,8 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
-    facts = {**asdict(record.facts), "release_order": record.release_order}
-    facts |= {"trained": record.trained_here, "length_ratio": length_ratio(record)}
+    facts = {**asdict(record.facts), "release_order": release_order(record)}
+    facts |= {"trained": trained_here(record), "length_ratio": length_ratio(record)}
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
     values |= record.counts
     if record.imported:  # how it was trained and decoded is unknown
@@ -283,12 +271,12 @@ class Table:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         titles = [self.title(picture) for picture in RECALL_PICTURES if self.lines(picture)]
-        titles += [title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
+        titles += [lengths.title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
         return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
 
     def figure(self) -> "Figure":
         """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-        rows, number = self.comparable[0].rows, ranking_score(self.comparable[0].rows[0].first)
+        rows, number = self.comparable[0].rows, self.comparable[0].rows[0].first.ranked_by
 
         def draw(figure: "Figure") -> None:
             figure.set_layout_engine("constrained")
@@ -301,7 +289,7 @@ class Table:
                 plot.plot([mean], [place], **style)
             plot.set_yticks(range(len(rows)), [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows])
             plot.set_ylim(len(rows) - 0.5, -0.5)
-            plot.set_xlabel(f"{heading_of(number)}, with 95 % intervals")
+            plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
             plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
             plain_axes(plot, "x")
 
@@ -317,15 +305,15 @@ class Table:
 
     def heading(self) -> str:
         """Return the table's heading."""
-        return self.dataset + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
+        return self.dataset + (f", ROUGE {comparability.ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
     def lines(self, picture: RecallPicture = FACTS) -> tuple[RecallLine, ...]:
         """Return the lines of a picture, of the first block that has any; empty if none has."""
         return next((lines for block in self.comparable if (lines := picture.lines(block.rows))), ())
 
-    def at_lengths(self) -> tuple[LengthCurves, ...]:
+    def at_lengths(self) -> tuple[lengths.LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, across blocks."""
-        return systems_at_lengths(self.records(), self.scores)
+        return lengths.systems_at_lengths(self.records(), self.scores)
 
     def files(self) -> dict[str, str | bytes | None]:
         """Return the table's files, by name; None for a picture that the runs do not have."""
@@ -339,8 +327,10 @@ class Table:
                 f"{self.dataset}-{picture.name}.png": picture.draw(self.title(picture), lines) if lines else None
                 for picture, lines in picture_lines.items()
             },
-            f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, curves), curves) if curves else None,
-            f"{self.dataset}-lengths.csv": lengths_csv(curves) if curves else None,
+            f"{self.dataset}-lengths.png": lengths.draw_lengths(lengths.title_of(self.dataset, curves), curves)
+            if curves
+            else None,
+            f"{self.dataset}-lengths.csv": lengths.lengths_csv(curves) if curves else None,
         }
 
     def pictures(self) -> list[str]:
@@ -375,7 +365,7 @@ def take_part_as_f(
 
     Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
     """
-    columns = {kind: f"{kind}_{part}" for kind in ROUGE_HEADINGS}
+    columns = {kind: f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS}
     part_scores = {
         run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
         for run, table in scores.items()
@@ -387,7 +377,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
         scoring = record.settings.score
-        columns = scores[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
+        columns = scores[[f"{kind}_f" for kind in comparability.ROUGE_HEADINGS]]
         bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
     means = {}
     for kind, score in record.scores.items():

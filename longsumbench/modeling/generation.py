@@ -125,7 +125,7 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
-def ranked_search(model: Any, decoding: Decoding) -> AbstractContextManager[None]:
+def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
     """Return the context in which beam search ranks hypotheses by the settings' penalties; see `check_search`."""
     penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
     if decoding.num_beams == 1 or penalties.of_the_library:

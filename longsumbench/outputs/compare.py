@@ -35,7 +35,7 @@ from longsumbench.metrics.statistics import (
 from longsumbench.render.figures import COLOURS, GREY, draw_figure, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, ranking_score, run_label
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
 from longsumbench.runs.results import Results, split_read_by
 
 if TYPE_CHECKING:
@@ -515,7 +515,6 @@ def compare_measure(
 
 
 def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[ComparisonRow, ...]]:
-    """Correct the p-values of all pairs' rows together."""
     p_values = holm([row.p for rows in tested for row in rows]).tolist()
     level, corrected = LEVEL / max(1, len(p_values)), iter(p_values)
     return [
@@ -529,7 +528,7 @@ def compare_pair(
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     row_of = {row.measure: row for row in rows}
-    main = row_of.get(ranking_score(baseline.record), row_of[DEFAULT_RANKING_SCORE])
+    main = row_of.get(baseline.record.ranked_by, row_of[DEFAULT_RANKING_SCORE])
     scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
     numbers = zip(ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True)
     moved = [change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)]
@@ -537,7 +536,6 @@ def compare_pair(
 
 
 def _find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
-    """Return the references of examples; empty if no run's texts are on this machine."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:
             return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}

@@ -13,15 +13,7 @@ from pathlib import Path
 
 from longsumbench.core import Sentences
 from longsumbench.formatting import format_count, format_interval, format_p
-from longsumbench.outputs.compare import (
-    COMPARISON_ALIGNMENT,
-    COMPARISON_COLUMNS,
-    ComparedRun,
-    Comparison,
-    RunPair,
-    ScoreChange,
-    format_row,
-)
+from longsumbench.outputs import compare
 from longsumbench.render.figures import transparent_svg, write_pictures
 from longsumbench.render.html import PAGE_STYLE, headed_references, html_page, html_picture, html_table, html_text
 from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
@@ -47,25 +39,28 @@ summary code { font-size: .9rem; overflow-wrap: anywhere; }
 """
 
 
-def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
+def comparison_folder(results: Results, runs: Sequence[compare.ComparedRun]) -> Path:
     """Return the default folder of a comparison; its name contains the runs' ids."""
     return results.root / "comparisons" / "-".join(run.record.run_id[:SHORT_ID] for run in runs)
 
 
-def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+def write_comparison(comparison: compare.Comparison, folder: Path) -> list[Path]:
     """Write a comparison's three files; return their paths."""
     text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
     files = {"csv": comparison.csv(), "md": text, "html": comparison_page(comparison)}
     return write_pictures(folder, {f"comparison.{kind}": content for kind, content in files.items()})
 
 
-def _moved_blocks(comparison: Comparison) -> list[Block]:
-    """Return blocks of the largest changes, and one of the ids if some examples were left out."""
+def _moved_blocks(comparison: compare.Comparison) -> list[Block]:
     blocks = []
     for pair in comparison.pairs if comparison.num_shown else ():
         view = ("example", "baseline", "run", "difference", *(run.label for run in (pair.baseline, pair.run)))
         for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            rows = [_moved_cells(pair, change) for change in side]
+            rows = []
+            for change in side:
+                numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
+                texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
+                rows.append([change.id, *numbers, *texts])
             heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
             blocks.append(Block(heading, () if rows else ("None.",), view, "lrrrll", rows))
     if not comparison.all_examples:
@@ -73,13 +68,7 @@ def _moved_blocks(comparison: Comparison) -> list[Block]:
     return blocks
 
 
-def _moved_cells(pair: RunPair, change: ScoreChange) -> list[str]:
-    numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
-    texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
-    return [change.id, *numbers, *texts]
-
-
-def comparison_page(comparison: Comparison) -> str:
+def comparison_page(comparison: compare.Comparison) -> str:
     """Return the HTML page of a comparison."""
     lines = [escape(line) for line in comparison.about()]
     if comparison.shown_ids() and not comparison.references:
@@ -98,7 +87,7 @@ def comparison_page(comparison: Comparison) -> str:
     return html_page(comparison.title, parts, PAGE_STYLE + _STYLE)
 
 
-def _html_runs(runs: Sequence[ComparedRun]) -> str:
+def _html_runs(runs: Sequence[compare.ComparedRun]) -> str:
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
@@ -107,7 +96,7 @@ def _html_runs(runs: Sequence[ComparedRun]) -> str:
     return html_table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 
 
-def _html_pair(pair: RunPair, comparison: Comparison) -> str:
+def _html_pair(pair: compare.RunPair, comparison: compare.Comparison) -> str:
     caption = (
         "Left: the mean differences with their 95 % intervals; grey: not distinguishable from zero. Right: "
         f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
@@ -116,7 +105,7 @@ def _html_pair(pair: RunPair, comparison: Comparison) -> str:
     parts = [
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
-        html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows)),
+        html_table(compare.COMPARISON_COLUMNS, compare.COMPARISON_ALIGNMENT, map(compare.format_row, pair.rows)),
         html_picture(caption, transparent_svg(pair.picture_size, pair.draw), caption),
     ]
     if comparison.references:
@@ -130,7 +119,7 @@ def _html_pair(pair: RunPair, comparison: Comparison) -> str:
     return "\n".join(["<section>", *parts, "</section>"])
 
 
-def verdict(pair: RunPair) -> str:
+def verdict(pair: compare.RunPair) -> str:
     """Return one or two sentences about the difference in the main measure."""
     row, name = pair.main, pair.main.heading
     p = format_p(row.p_holm)
@@ -148,8 +137,7 @@ def verdict(pair: RunPair) -> str:
     return f"The two are not distinguishable by {name}: {row.difference:+.2f} ({interval}). {limit}"
 
 
-def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
-    """Return an example: its scores, both outputs, and its references."""
+def _card(pair: compare.RunPair, change: compare.ScoreChange, references: Sequence[Sentences]) -> str:
     baseline_output, output = pair.baseline.predictions[change.id], pair.run.predictions[change.id]
     shared = shared_by(" ".join(headed_references(references).values()), output, baseline_output)
     texts = [(pair.baseline.label, baseline_output, "baseline"), (pair.run.label, output, "run")]

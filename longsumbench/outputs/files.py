@@ -215,11 +215,7 @@ def _pair_by_id(
     advice: str,
     intersect: bool = False,
 ) -> PairedTexts:
-    """Pair predictions and references, in the order of the predictions.
-
-    Raises:
-        DataError: ids differ without `intersect`, or no id is on both sides; the message ends with `advice`.
-    """
+    """Pair the two sides in the order of the predictions; raise DataError if ids differ, without `intersect`."""
     paired = PairedTexts(
         tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets),
         tuple(name for name in texts if name not in targets),
@@ -238,7 +234,6 @@ def _pair_by_id(
 
 
 def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> dict[str, Value]:
-    """Return id → value; raise DataError if an id occurs twice."""
     values: dict[str, Value] = {}
     for name, value in entries:
         if name in values:
@@ -248,7 +243,6 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> di
 
 
 def _read_rows(path: Path, parse: Callable[[Row], Value]) -> list[tuple[str, Value]]:
-    """Return (id, `parse(row)`) for each row of a file of JSON lines."""
 
     def entry(line: bytes) -> tuple[str, Value] | None:
         return (id_in(row := row_in(line), "id"), parse(row)) if line.strip() else None
@@ -260,7 +254,6 @@ def _read_rows(path: Path, parse: Callable[[Row], Value]) -> list[tuple[str, Val
 
 
 def _read_lines(path: Path, parse: Callable[[bytes], Value]) -> Iterator[Value]:
-    """Yield `parse(line)` for each line; an error names the line."""
     for number, line in enumerate(lines_of(path), start=1):
         try:
             yield parse(line)
@@ -304,7 +297,6 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
 
 
 def _read_text_lines(path: Path) -> list[str]:
-    """Return the lines of a text file without line breaks."""
     lines = [line.rstrip("\r\n") for line in _read_lines(path, decoded)]
     if not lines:
         raise DataError("the file is empty", path)

@@ -1,6 +1,6 @@
 """Imports outputs that were written outside the suite: they become a run, and tables are rebuilt.
 
-    names and settings --plan_import--> Planned --run_import--> its record, those of its baselines, tables
+    names and settings --plan_import--> Point --run_import--> its record, those of its baselines, tables
     file or folder --match_outputs--> a Summary for each example --> ImportedSystem, which knows nothing else
 
 The run is made as any other.
@@ -13,23 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
-from longsumbench.core import (
-    SECTIONS,
-    DatasetSettings,
-    Decoding,
-    Example,
-    FitReport,
-    RunConfig,
-    Summary,
-    System,
-    Text,
-    bounds_of,
-    build_settings,
-    check_folder_name,
-    check_value,
-    registry,
-)
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest
@@ -37,8 +22,8 @@ from longsumbench.formatting import format_count
 from longsumbench.outputs.files import first_ids, read_outputs
 from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import Point, run_point, score_baselines
-from longsumbench.runs.plan import Planned, plan
+from longsumbench.runs.pipeline import run_point, score_baselines
+from longsumbench.runs.plan import Point, plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
@@ -65,9 +50,9 @@ class OutputsToImport:
 
     path: Path
     model: str
-    variant: Text = ""
+    variant: core.Text = ""
     seed: int | None = None
-    origin: Text = ""
+    origin: core.Text = ""
     intersect: bool = False
 
 
@@ -79,17 +64,17 @@ class ImportedConfig:
     imported: bool = True
 
 
-class ImportedSystem(System):
+class ImportedSystem(core.System):
     """A system of which only the outputs for some examples are known."""
 
     Config = ImportedConfig
 
-    def __init__(self, outputs: OutputsToImport, summaries: Sequence[Summary]) -> None:
+    def __init__(self, outputs: OutputsToImport, summaries: Sequence[core.Summary]) -> None:
         super().__init__(ImportedConfig(outputs.model))
         self.outputs = outputs
         self.summaries = {summary.id: summary for summary in summaries}
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the known outputs."""
         return (self.summaries[example.id] for example in examples)
 
@@ -108,7 +93,7 @@ class ImportedSystem(System):
         return {"imported": source, "seed": self.outputs.seed, **costs}
 
 
-def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSettings) -> list[Summary]:
+def match_outputs(outputs: OutputsToImport, texts: Texts, settings: core.DatasetSettings) -> list[core.Summary]:
     """Read outputs, and return them as summaries in the order of the chosen split.
 
     Raises:
@@ -134,7 +119,7 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: DatasetSetti
         own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {split_name}{own_block}")
     pairs = [(name, by_id[name]) for name in split.ids if name in by_id]
-    summaries = [Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]
+    summaries = [core.Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
@@ -154,18 +139,19 @@ def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
         DataError: the texts differ from those of the run, or its predictions are missing.
     """
     record.check_written(folder, ["predictions.jsonl"])
-    sections = {name: build_settings(kind, record.config[name], f"{name}.") for name, kind in SECTIONS.items()}
-    config = RunConfig(ImportedConfig(record.model), **sections)
+    sections = {
+        name: core.build_settings(kind, record.config[name], f"{name}.") for name, kind in core.SECTIONS.items()
+    }
+    config = core.RunConfig(ImportedConfig(record.model), **sections)
     texts = load_texts(config.dataset, user_cache())
     check_same_texts(texts, record)
     summaries = read_summaries(folder / "predictions.jsonl")
     subset = only_summarized(texts, record.split, {summary.id for summary in summaries})
-    score_run(config, subset, FitReport(), [summaries], root)
+    score_run(config, subset, core.FitReport(), [summaries], root)
     return root
 
 
 def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
-    """Return the advice for ids that are all in another split; empty if there is none."""
     for name, examples in texts.splits.items():
         if unknown and name != split and set(unknown) <= set(examples.ids):
             return f"these are ids of the {name} split: add --split {name}"
@@ -220,7 +206,7 @@ def import_outputs(
     return run_import(request, plan_import(request, names[0], split, words), command)
 
 
-def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Planned:
+def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Point:
     """Check the names and settings of an import.
 
     Raises:
@@ -228,14 +214,12 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         DataError: there are no outputs at the path.
         EnvironmentProblem: the texts, or what a metric needs, are not on this machine.
     """
-    check_folder_name("--model", outputs.model)
-    if outputs.model in registry.systems.targets():
-        raise UsageError(
-            f"--model {outputs.model} is a system of the suite: choose another name, {outputs.model}-released"
-        )
-    bounds = bounds_of(OutputsToImport)
-    check_value("--variant", outputs.variant, bounds["variant"])
-    check_value("--from", outputs.origin, bounds["origin"])
+    core.check_folder_name("--model", outputs.model)
+    if outputs.model in core.registry.systems.targets():
+        raise UsageError(f"--model {outputs.model} is a system of the suite: choose another, {outputs.model}-released")
+    bounds = core.bounds_of(OutputsToImport)
+    core.check_value("--variant", outputs.variant, bounds["variant"])
+    core.check_value("--from", outputs.origin, bounds["origin"])
     for word in words:
         key = word.lstrip("+").partition("=")[0]
         if key == "dataset":
@@ -246,12 +230,12 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         raise DataError("no such file or folder", outputs.path)
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
-    (planned,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
-    return replace(planned, config=replace(planned.config, model=ImportedConfig(outputs.model)))
+    (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
+    return replace(point, config=replace(point.config, model=ImportedConfig(outputs.model)))
 
 
 def run_import(
-    outputs: OutputsToImport, planned: Planned, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
+    outputs: OutputsToImport, point: Point, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
 ) -> RunRecord:
     """Import outputs, rebuild the tables of the dataset, and show them by `show`, as after a run; return the record.
 
@@ -260,10 +244,11 @@ def run_import(
     Raises:
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    launch, point = Launch([planned], command), Point(planned.config, outputs.variant, command)
+    point = replace(point, variant=outputs.variant, command=command)
+    launch = Launch([point], command)
     left_out = False
 
-    def prepare(config: RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
+    def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
         system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))

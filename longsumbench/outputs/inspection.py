@@ -24,28 +24,10 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.render.evidence.html_views import (
-    HEAT_MAP_SCRIPT,
-    HEAT_MAP_STYLE as HEAT_MAP_STYLE,
-    SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT,
-    SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE,
-    colour,
-    relations,
-    selections,
-    source_text,
-    weights,
-)
+from longsumbench.render import html
+from longsumbench.render.evidence import html_views
 from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_views
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.render.html import (
-    PAGE_STYLE,
-    headed_references,
-    html_image,
-    html_page,
-    html_text,
-    or_nothing,
-    static_text,
-)
 from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
@@ -60,7 +42,7 @@ NO_TEXTS = (
     "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
     "leads to no folder of the cache)."
 )
-INSPECTION_STYLE = static_text("inspection.css")
+INSPECTION_STYLE = html.static_text("inspection.css")
 _STYLE = """
 .nearest { border-collapse: collapse; width: 100%; } .nearest td { white-space: normal; text-align: left;
   vertical-align: top; } .nearest td.r { text-align: right; white-space: nowrap; color: var(--soft); }
@@ -141,7 +123,6 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
 
 
 def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
-    """Return the index of the example with the id or, if there is none, with the index `name`."""
     if name in ids:
         return ids.index(name)
     if name.isdecimal() and int(name) < len(ids):
@@ -152,7 +133,6 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
 
 
 def _why_none(number: int, places: set[int], record: RunRecord) -> str:
-    """Return the message for an example without evidence."""
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
@@ -166,7 +146,6 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
 
 
 def _scores_of(path: Path, name: str) -> dict[str, float]:
-    """Return the ROUGE F1 of an example, 0–100; empty if it was not scored."""
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}
@@ -192,10 +171,11 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
     """Return the HTML page of an inspection with views of its evidence."""
     assert inspection.evidence is not None
-    script = HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in pictures) else "")
+    has_source = any(isinstance(view, SourceText) for view in pictures)
+    script = html_views.HEAT_MAP_SCRIPT + (html_views.SOURCE_TEXT_SCRIPT if has_source else "")
     nothing = "" if pictures else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, pictures), nothing, _html_texts(inspection)])
-    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + INSPECTION_STYLE
+    style = html_views.HEAT_MAP_STYLE + html_views.SOURCE_TEXT_STYLE + INSPECTION_STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
         _inspection_facts(inspection),
@@ -206,7 +186,7 @@ def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
         "</div>",
         f"<script>{script}</script>",
     ]
-    return html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(script))
+    return html.html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(script))
 
 
 def _content_policy(script: str) -> str:
@@ -217,7 +197,6 @@ def _content_policy(script: str) -> str:
 
 
 def _inspection_facts(inspection: Inspection) -> str:
-    """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     words, tokens = len(summary.text.split()), summary.tokens
@@ -249,50 +228,47 @@ def _text_read(inspection: Inspection) -> str:
         return ""
     words = format_count(len(inspection.input_text.split()), "word")
     head = f"<summary>The input as the system read it ({words})</summary>"
-    return f'<details class="read">{head}<p class="text">{or_nothing(escape(inspection.input_text))}</p></details>'
+    return f'<details class="read">{head}<p class="text">{html.or_nothing(escape(inspection.input_text))}</p></details>'
 
 
 def _view(view: View) -> str:
     match view:
         case Weights():
-            return weights(view)
+            return html_views.weights(view)
         case Selections():
-            return selections(view)
+            return html_views.selections(view)
         case Relations():
-            return relations(view)
+            return html_views.relations(view)
         case SourceText():
-            return source_text(view)
+            return html_views.source_text(view)
         case Plane():
             return _html_plane(view)
 
 
 def _html_plane(view: Plane) -> str:
-    """Return the figure of a view that has no HTML form."""
     caption, heading = about_plane(view), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
-    image = html_image(caption, draw_plane(view)) if view.values.size else ""
+    image = html.html_image(caption, draw_plane(view)) if view.values.size else ""
     figure = f'<figure class="plane">{image}</figure>'
     return f'<section class="view">\n<h2>{heading}</h2>\n<p>{escape(caption)}</p>\n{figure}\n</section>'
 
 
 def _html_texts(inspection: Inspection) -> str:
-    """Return the summary and its references in columns."""
     references = inspection.example.references if inspection.example else ()
-    texts = {"summary": inspection.summary.text, **headed_references(references)}
-    columns = "".join(html_text(heading, escape(text)) for heading, text in texts.items())
+    texts = {"summary": inspection.summary.text, **html.headed_references(references)}
+    columns = "".join(html.html_text(heading, escape(text)) for heading, text in texts.items())
     title = "The summary and its references" if references else "The summary"
     return f'<h2>{title}</h2>\n<div class="texts">{columns}</div>'
 
 
 def _units(texts: Sequence[str], pictures: Iterable[View]) -> str:
-    """Return the units' texts; selected units are open."""
     selected = next((view for view in pictures if isinstance(view, Selections)), None)
     boxes = []
     for unit, text in enumerate(texts):
         segments = selected.segments_of(unit) if selected else []
-        chips = "".join(f'<span class="chip {colour(segment)}">{segment + 1}</span>' for segment in segments)
-        kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
+        chips = "".join(f'<span class="chip {html_views.colour(segment)}">{segment + 1}</span>' for segment in segments)
+        kind = html_views.colour(unit) if selected is None else html_views.colour(segments[0]) if segments else ""
         first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
-        body = f'<p class="text" id="unit-{unit + 1}">{or_nothing(escape(text))}</p>'
+        body = f'<p class="text" id="unit-{unit + 1}">{html.or_nothing(escape(text))}</p>'
         head = f"<summary><b>unit {unit + 1}</b> {chips}{first}</summary>"
         boxes.append(f'<details class="{kind}"{" open" if segments else ""}>{head}{body}</details>')
     return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])
@@ -329,12 +305,12 @@ def overlap_page(inspection: Inspection) -> str:
     if example is None:
         parts += [
             f'<p class="soft">{escape(NO_TEXTS)}</p>',
-            f"<h2>The output</h2>\n<p>{or_nothing(escape(output))}</p>",
+            f"<h2>The output</h2>\n<p>{html.or_nothing(escape(output))}</p>",
         ]
     else:
         parts.append(_shared_texts(output, example))
-    style = PAGE_STYLE + INSPECTION_STYLE + _STYLE
-    return html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(""))
+    style = html.PAGE_STYLE + INSPECTION_STYLE + _STYLE
+    return html.html_page(f"longsumbench: {inspection.title}", parts, style, _content_policy(""))
 
 
 def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tuple[int | None, float]]:
@@ -353,16 +329,13 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
 
 
 def _shared_texts(output: str, example: Example) -> str:
-    """Return the output, then the source, with marks on what they share."""
-    source, references = list(example.sentences()), headed_references(example.references)
+    source, references = list(example.sentences()), html.headed_references(example.references)
     sentences = split_summary(output)
     nearest = nearest_sentences(sentences, source)
     shared = shared_by(output, " ".join(source), " ".join(references.values()))
     marked = [mark_words(text, shared) for text in source]
     numbered = list(enumerate(zip(sentences, nearest, strict=True), start=1))
-    rows = "".join(
-        _html_row(number, mark_words(sentence, shared), *best, marked) for number, (sentence, best) in numbered
-    )
+    rows = "".join(_html_row(n, mark_words(sentence, shared), *best, marked) for n, (sentence, best) in numbered)
     spans = (
         _html_sentence(place, text, [number for number, (_, (nearest_place, _)) in numbered if nearest_place == place])
         for place, text in enumerate(marked)
@@ -370,7 +343,7 @@ def _shared_texts(output: str, example: Example) -> str:
     source_html = "\n".join(_html_source(example, spans))
     kinds = {"one": "the source", "other": "a reference", "both": "both"}
     texts = {"output": output, **references}
-    columns = "".join(html_text(heading, mark_words(text, shared)) for heading, text in texts.items())
+    columns = "".join(html.html_text(heading, mark_words(text, shared)) for heading, text in texts.items())
     return (
         f'<div class="columns"><main>\n<h2>What the output shares with the source</h2>\n'
         f"{marks_legend('the output', kinds)}\n{_TABLE_START}{rows}</tbody></table></div>\n"
@@ -380,7 +353,6 @@ def _shared_texts(output: str, example: Example) -> str:
 
 
 def _html_row(number: int, sentence: str, place: int | None, score: float, source: Sequence[str]) -> str:
-    """Return a row of the table: an output sentence, the nearest source sentence, their ROUGE."""
     cell = '<em class="soft">no source sentence shares a word</em>'
     if place is not None:
         link = f'<a href="#s{place + 1}">source sentence {place + 1}</a>'
@@ -390,14 +362,12 @@ def _html_row(number: int, sentence: str, place: int | None, score: float, sourc
 
 
 def _html_sentence(place: int, marked: str, numbers: Sequence[int]) -> str:
-    """Return a source sentence with links to the output sentences that it is nearest to."""
     links = " ".join(f'<a href="#o{number}">{number}</a>' for number in numbers)
     kind, note = (' class="found"', f"<sup>{links}</sup>") if links else ("", "")
     return f'<span id="s{place + 1}"{kind}>{marked}{note}</span>'
 
 
 def _html_source(example: Example, spans: Iterator[str]) -> Iterator[str]:
-    """Yield the headings and paragraphs of the source; `spans` are its sentences."""
     several = len(example.documents) > 1
     for place, document in enumerate(example.documents, start=1):
         if several or document.source:

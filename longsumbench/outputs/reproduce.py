@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -22,7 +23,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.environment import environment, patch as code_changes
 from longsumbench.runs.overrides import add_config_file
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
@@ -82,7 +83,6 @@ def describe_differences(folder: Path, record: RunRecord) -> Iterator[str]:
 
 
 def _commands(folder: Path, record: RunRecord) -> Iterator[str]:
-    """Yield the commands, quoted for a shell."""
     machine, work = record.environment, folder.absolute() / "work"
     if commit := machine.commit:
         yield f"git checkout {shlex.quote(commit)}"
@@ -132,13 +132,8 @@ class RepeatComparison(NamedTuple):
 def check_repeat(folder: Path, record: RunRecord, repeat: Repeat | None = None) -> RepeatComparison:
     """Repeat a run in a temporary folder, and compare.
 
-    Args:
-        folder: the run's folder.
-        record: its record.
-        repeat: repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
-
-    Returns:
-        The comparison; all outputs are the same.
+    `repeat` repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
+    Return the comparison; all outputs are the same.
 
     Raises:
         UsageError: the run is not repeatable, or its settings are refused.
@@ -171,13 +166,13 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
     if record.config["device"] == "auto" and not record.environment.gpu:
         settings += ["device=cpu", *(f"{section}.device=cpu" for section in ("train", "decode", "score"))]
     words = add_config_file(folder / "config.yaml", settings)
-    (planned,) = plan(words)
+    (point,) = plan(words)
     if (torch := sys.modules.get("torch")) and record.environment.threads:
         torch.set_num_threads(record.environment.threads)
     with patch.dict(os.environ, {CACHE_VARIABLE: str(root / "cache")}):
-        texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
+        texts = load_texts(point.config.dataset, ArtifactCache(cache_folder()))
         check_same_texts(texts, record)
-        repeated = run_point(Point(planned.config, record.variant, ("longsumbench", "run", *words)))
+        repeated = run_point(replace(point, variant=record.variant, command=("longsumbench", "run", *words)))
     if repeated.run_id != record.run_id:
         _log.info(f"run id {repeated.run_id} here: settings or the outcome of a step have changed since the run")
     return root / "results" / "runs" / repeated.dataset / repeated.model / repeated.run_id
@@ -221,7 +216,6 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
 
 
 def _read_texts(path: Path) -> dict[str, str]:
-    """Return id → prediction."""
     return {summary.id: summary.text for summary in read_summaries(path)}
 
 

@@ -187,9 +187,8 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
     _print_warnings(warnings)
     targets = iter(references.split)
-    examples = [
-        Example(pair.id, None, None, (_UNREAD,), tuple(islice(targets, len(pair.references)))) for pair in paired.pairs
-    ]
+    sides = [(pair.id, tuple(islice(targets, len(pair.references)))) for pair in paired.pairs]
+    examples = [Example(name, None, None, (_UNREAD,), texts) for name, texts in sides]
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
     about_outputs = output_warnings(scored.outputs)
     if scored.empty_references:
@@ -209,7 +208,6 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
-    """Yield a line for each kind of id that `--intersect` left out."""
     if ids := paired.only_predicted:
         yield f"{format_count(len(ids), 'prediction')} without references left out ({first_ids(ids)})"
     if ids := paired.only_referenced:
@@ -267,15 +265,12 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     sides = ((predictions, references), (references, predictions))
     messages = [line for side, _ in sides for line in _literal_marks(side)]
-    messages += [
-        line for find in (_unsplit, _lower_cased) for side, other_side in sides for line in find(side, other_side)
-    ]
+    messages += [line for find in (_unsplit, _lower_cased) for pair in sides for line in find(*pair)]
     dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
     return [*messages, *_find_cut_texts(references), *dropped]
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
-    """Find sentence marks and tags in the texts."""
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):
@@ -308,7 +303,6 @@ def _count_lines(text: RawText) -> int:
 
 
 def _looks_unsplit(text: RawText) -> bool:
-    """Return whether a text of one line probably has several sentences."""
     line = text if isinstance(text, str) else text[0]
     return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
 

@@ -10,17 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from longsumbench.analysis.fusion import (
-    PAIR_STYLE,
-    SAYS,
-    SOURCE_MARKS,
-    Fusion,
-    FusionSettings,
-    FusionsFound,
-    analyze_fusion,
-    html_pair,
-    name_source,
-)
+from longsumbench.analysis import fusion
 from longsumbench.core import build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
@@ -49,19 +39,12 @@ _SHARES_FOOTNOTE = (
 
 
 class _Case(NamedTuple):
-    """The pairs of a dataset.
+    """The pairs of a dataset, and the one that is shown."""
 
-    Attributes:
-        dataset: the paper's name of the dataset.
-        labels: run id → label of its row.
-        analysis: all pairs.
-        pair: the pair that is shown; None if there is none.
-    """
-
-    dataset: str
-    labels: dict[str, str]
-    analysis: FusionsFound
-    pair: Fusion | None
+    dataset: str  # the paper's name
+    labels: dict[str, str]  # run id → label of its row
+    analysis: fusion.FusionsFound
+    pair: fusion.Fusion | None
 
 
 def case_study_page(job: Job) -> Page:
@@ -72,8 +55,9 @@ def case_study_page(job: Job) -> Page:
     for dataset in job.datasets:
         runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
         cases += [_find_case(job, dataset, runs)] if runs else []
-    texts = [html_pair(case.pair, case.analysis) for case in cases if case.pair]
-    style = f"<style>{MARK_STYLE}{PAIR_STYLE}</style>\n{marks_legend('the fusion sentence', SOURCE_MARKS)}\n"
+    texts = [fusion.html_pair(case.pair, case.analysis) for case in cases if case.pair]
+    legend = marks_legend("the fusion sentence", fusion.SOURCE_MARKS)
+    style = f"<style>{MARK_STYLE}{fusion.PAIR_STYLE}</style>\n{legend}\n"
     return Page(
         blocks=(
             *([Block("", tuple(notes), (), "", [])] if notes else []),
@@ -106,20 +90,18 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
 
 
 def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
-    """Find all pairs of a dataset, and choose one."""
     example = job.options["example"]
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
-    settings: FusionSettings = build_settings(FusionSettings, values, "")
-    analysis = analyze_fusion(job.datasets[dataset], settings, job.results)
-    pairs = [fusion for fusion in analysis.fusions if example is None or fusion.id == str(example)]
+    settings: fusion.FusionSettings = build_settings(fusion.FusionSettings, values, "")
+    analysis = fusion.analyze_fusion(job.datasets[dataset], settings, job.results)
+    pairs = [pair for pair in analysis.fusions if example is None or pair.id == str(example)]
     if example is not None and not pairs:
-        ids = ", ".join(dict.fromkeys(fusion.id for fusion in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
+        ids = ", ".join(dict.fromkeys(pair.id for pair in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
         raise UsageError(f"example={example}: no pair in this example of {dataset}; examples with a far one: {ids}")
-    return _Case(dataset, labels, analysis, max(pairs, key=lambda fusion: (fusion.bar, fusion.rise), default=None))
+    return _Case(dataset, labels, analysis, max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None))
 
 
 def _case_blocks(case: _Case) -> list[Block]:
-    """Return the pair that is shown, and how often outputs state both sentences of all pairs."""
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
     table = case.analysis.by_run()
     rows = [
@@ -131,17 +113,16 @@ def _case_blocks(case: _Case) -> list[Block]:
     return [_shown_block(case.pair, case), every] if case.pair else [every]
 
 
-def _shown_block(fusion: Fusion, case: _Case) -> Block:
-    """Return the fusion sentence, its two source sentences, and the nearest sentence of each output."""
-    rows = [["fusion sentence", fusion.summary]]
-    rows += [[name_source(fusion, place), text] for place, text in enumerate(fusion.sources)]
-    for stated in fusion.outputs:
+def _shown_block(pair: fusion.Fusion, case: _Case) -> Block:
+    rows = [["fusion sentence", pair.summary]]
+    rows += [[fusion.name_source(pair, place), text] for place, text in enumerate(pair.sources)]
+    for stated in pair.outputs:
         rows.append([f"{case.labels[stated.run_id]}, nearest sentence", stated.closest or "(none)"])
-        rows.append([f"{case.labels[stated.run_id]}, whole output", SAYS[stated.says]])
+        rows.append([f"{case.labels[stated.run_id]}, whole output", fusion.SAYS[stated.says]])
     note = (
-        f"Reference sentence {fusion.place} of example {fusion.id}; distance {fusion.distance:.2f} of the source. "
-        f"ROUGE-1 recall of the fusion sentence, 0–100: both together {PERCENT * fusion.score:.0f}, alone "
-        f"{PERCENT * fusion.alone[0]:.0f} and {PERCENT * fusion.alone[1]:.0f}."
+        f"Reference sentence {pair.place} of example {pair.id}; distance {pair.distance:.2f} of the source. "
+        f"ROUGE-1 recall of the fusion sentence, 0–100: both together {PERCENT * pair.score:.0f}, alone "
+        f"{PERCENT * pair.alone[0]:.0f} and {PERCENT * pair.alone[1]:.0f}."
     )
     return Block(f"{case.dataset}: a pair", (note, _CHOICE), ("", "text"), "ll", rows)
 
@@ -156,7 +137,6 @@ def _both(row: Any) -> str:
 
 
 def _share_numbers(case: _Case) -> Iterator[TableNumber]:
-    """Yield each share, for near, far and all pairs."""
     for _, row in case.analysis.by_run().iterrows():
         for share in _SHARE_NAMES:
             measure = f"{share}, distance {_describe_distance(str(row['bar']))}"

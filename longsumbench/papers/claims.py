@@ -86,18 +86,16 @@ def compare_groups(first: SeedGroup, second: SeedGroup, measure: str, scores: Sc
 
 
 def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:
-    """Compare two numbers of the same examples; None without an example.
+    """Compare two numbers of the same examples by their differences, [examples, seeds]; None without an example.
 
-    Args:
-        differences: [examples, seeds] in the unit of the result; examples with NaN are left out.
+    Examples with NaN are left out.
     """
     gaps = differences[np.isfinite(differences).all(axis=1)]
     if not len(gaps):
         return None
-    seeds = gaps.shape[1]
-    return PairDifference(
-        statistics.mean_over_examples(gaps[:, 0]) if seeds == 1 else statistics.mean_over_seeds(gaps), len(gaps), seeds
-    )
+    single = gaps.shape[1] == 1
+    effect = statistics.mean_over_examples(gaps[:, 0]) if single else statistics.mean_over_seeds(gaps)
+    return PairDifference(effect, *gaps.shape)
 
 
 def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
@@ -115,7 +113,6 @@ def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
 
 
 def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
-    """Return the verdict on a claim; p and its level are None if it is not tested."""
     effects, outcome, confidence = claim.effects, claim.obstacle, None
     effect = max(effects, key=lambda effect: abs(effect.mean), default=None)
     if p is not None and level is not None and effect is not None:

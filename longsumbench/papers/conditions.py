@@ -61,7 +61,6 @@ def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
 
 
 def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
-    """Describe our texts in the place of one of the paper's datasets."""
     runs = [group.first for (_, name), group in means.groups.items() if name == dataset]
     if not runs:
         return ""
@@ -79,7 +78,6 @@ def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
 
 
 def _describe_training(job: Job) -> list[str]:
-    """Describe weights and steps of our trained systems, and of those at the paper's scale if they differ."""
     rows = [row for row in job.rows if any(run.trained for run in row.finished)]
     configs = [row.points[0].config for row in rows]
     planned = _plan_at_paper_scale(job, rows)
@@ -96,7 +94,6 @@ def _describe_training(job: Job) -> list[str]:
 
 
 def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
-    """Return the settings of these rows at the paper's scale."""
     if PAPER not in job.paper_table.scales or not rows:
         return []
     paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
@@ -104,7 +101,6 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
-    """Return the numbers of weights of systems that do not start from a checkpoint."""
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
     models = [config.model for config in configs if getattr(config.model, "init", None) == "random"]
@@ -112,7 +108,6 @@ def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
 
 
 def _describe_steps(configs: Sequence[RunConfig]) -> str:
-    """Return the number of steps and the size of a step; of several sizes only the number."""
     sizes = {describe_step_size(config.train) for config in configs}
     steps = _range({config.train.max_steps for config in configs})
     return f"{steps} steps" + (f" of {sizes.pop()}" if len(sizes) == 1 else "") if steps else ""
@@ -124,7 +119,6 @@ def _range(numbers: Collection[int]) -> str:
 
 
 def _describe_rouge(job: Job, means: RowMeans) -> str:
-    """Describe how ROUGE is computed, if the paper does it in another way or does not say how."""
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
     runs = [run for group in means.groups.values() for run in group.runs]
     mode = runs[0].config["score"]["mode"]
@@ -136,7 +130,6 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
 
 
 def _describe_seeds(means: RowMeans) -> str:
-    """Describe how many runs the numbers are means of; empty if nothing depends on a seed."""
     seeds = _range({len(group.runs) for group in means.groups.values() if group.first.seed is not None})
     return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""
 
@@ -165,8 +158,7 @@ class ReadableDataset:
 def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
     """Read the datasets of a paper table; those that cannot be read are left out, unless their files are typed.
 
-    Returns:
-        The datasets, and sentences about data that differ from the paper's or are missing.
+    Return the datasets, and sentences about data that differ from the paper's or are missing.
 
     Raises:
         UsageError: typed files cannot be used, or no dataset can be read.

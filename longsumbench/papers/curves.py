@@ -25,8 +25,6 @@ _PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
 
 
 class _Point(NamedTuple):
-    """A point of a curve."""
-
     x: float
     group: SeedGroup
 
@@ -45,9 +43,7 @@ def curves_page(job: Job) -> Page:
         if measure in group.numbers
     ]
     panels = _panels(job, means)
-    main_measures = [
-        measure for measure in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if measure in measures
-    ]
+    main_measures = [name for name in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if name in measures]
     return Page(
         blocks=_panel_blocks(job, means, measures),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
@@ -71,7 +67,6 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
 
 
 def _panel_block(job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
-    """Return the points of a panel as a table."""
     cells = []
     for row in rows:
         estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
@@ -112,7 +107,6 @@ def _heading(measure: str) -> str:
 
 
 def _panels(job: Job, means: printed.RowMeans) -> _Panels:
-    """Return the finished points, by panel and line."""
     panels: dict[str, dict[str, list[_Point]]] = {}
     for row in sorted(job.rows, key=lambda row: _x(job, row)):
         if group := means.groups.get((row.label, row.dataset)):
@@ -143,7 +137,6 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
 
 
 def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
-    """Draw the lines of a panel, and the mean floor of its systems."""
     values = sorted({point.x for points in lines.values() for point in points})
     axis = Axis.of("", [f"{value:g}" for value in values])
     styles = system_styles([points[0].group.first.model for points in lines.values()])

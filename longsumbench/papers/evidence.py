@@ -127,8 +127,7 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
 def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | None:
     """Compare steps with the same best unit as the step before with any two steps; None without such steps.
 
-    Args:
-        tables: measures of the same examples, of one run for each seed.
+    `tables` has the measures of the same examples, of one run for each seed.
     """
     gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
     if not gaps or len(gaps) < len(tables):
@@ -160,9 +159,8 @@ def evidence_page(job: Job) -> Page:
             if SAME_BEST in tables[name]
         ]
     )
-    rows = [
-        [name, run_label(example.inspection.record), example.inspection.summary.id] for name, example in by_name.items()
-    ]
+    inspections = {name: example.inspection for name, example in by_name.items()}
+    rows = [[name, run_label(item.record), item.summary.id] for name, item in inspections.items()]
     return Page(
         blocks=(Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows), *number_blocks(tables)),
         numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
@@ -177,7 +175,6 @@ def evidence_page(job: Job) -> Page:
 
 
 def _compare_steps(job: Job, means: RowMeans, row: RowRuns, paper: Ordering) -> claims.Claim:
-    """Return the claim that steps have the best unit of the step before, over all seeds of a row."""
     paper, label, group = structs.replace(paper, on=SAME_BEST), row.label, means.groups[row.label, row.dataset]
     if missing := describe_missing(job, label, row.dataset):
         return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
@@ -195,7 +192,6 @@ def _views(example: RowExample) -> list[View]:
 
 
 def _describe_missing_reference(example: RowExample) -> str:
-    """Return how to add evidence at the steps of the reference, if it was planned and is missing; else nothing."""
     planned = example.row.points[0].config.decode.reference_evidence
     weights = [view for view in _views(example) if isinstance(view, Weights)]
     if not (planned and weights) or any(map(has_reference_steps, weights)):
@@ -208,7 +204,6 @@ def _describe_missing_reference(example: RowExample) -> str:
 def _measure_numbers(
     examples: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]
 ) -> Iterator[claims.TableNumber]:
-    """Yield each measure of each row."""
     for name, example in examples.items():
         for measure, values in tables[name].items():
             if number := estimate_measure(values, str(measure)):

@@ -69,11 +69,7 @@ def paper(
 
 
 def _plan_missing(job: Job, words: Sequence[str]) -> tuple[Launch | None, PointsFailed | None]:
-    """Return the launch of the runs that are not finished, and the reason why some of them cannot start.
-
-    Raises:
-        SuiteError: none of them can start: no texts, or no such launcher.
-    """
+    """Return the launch of the missing runs, and why some of them cannot start; raise SuiteError if none can."""
     typed, name = sort_words(job.paper_table, words), job.paper_table.name
     engine = choose_engine(typed.launcher, True)
     if engine.sweeper != HERE:

@@ -55,8 +55,7 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
 
     Rows on the same dataset show the same example.
 
-    Returns:
-        The examples, and a sentence for each row without one that says why.
+    Return the examples, and a sentence for each row without one that says why.
 
     Raises:
         UsageError: the runs on a dataset summarized no such example.
@@ -124,7 +123,6 @@ def examples_page(job: Job) -> Page:
 
 
 def _output_block(members: Sequence[RowExample]) -> Block:
-    """Return the numbers of the references and the outputs for the example of a dataset."""
     rows = [_text_cells(heading, text, {}, "") for heading, text in _reference_texts(members).items()]
     for member in members:
         measured = _measure_output(member, members)
@@ -154,7 +152,6 @@ def _reference_texts(members: Sequence[RowExample]) -> dict[str, str]:
 
 
 def _measure_output(member: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
-    """Return measure → number of an output."""
     text, references = member.inspection.summary.text, _reference_texts(members)
     sentences = split_summary(text)
     measured = {**member.inspection.scores, "words": float(len(text.split())), "sentences": float(len(sentences))}
@@ -165,20 +162,17 @@ def _measure_output(member: RowExample, members: Sequence[RowExample]) -> dict[s
 
 
 def _repeated_share(text: str) -> float:
-    """Return the percentage of words, split at blanks, in repeated stretches."""
     repeated = sum(len(text[start:end].split()) for start, end in repeated_spans(text))
     return percent(repeated, len(text.split())) or 0.0
 
 
 def _output_numbers(member: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
-    """Yield the measures of an output."""
     run = member.inspection.record.run_id
     for name, value in _measure_output(member, members).items():
         yield TableNumber(OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run)
 
 
 def _marked_texts(members: Sequence[RowExample]) -> str:
-    """Return the references and the outputs side by side, with marked words, as HTML."""
     references = _reference_texts(members)
     reference_text = " ".join(references.values())
     texts = {**references, **{member.row.label: member.inspection.summary.text for member in members}}
@@ -190,7 +184,6 @@ def _marked_texts(members: Sequence[RowExample]) -> str:
 
 
 def _quoted_texts(members: Sequence[RowExample]) -> str:
-    """Return the references and the outputs, one below the other, as Markdown."""
     texts = {**_reference_texts(members), **{member.row.label: member.inspection.summary.text for member in members}}
     parts = [f"### {escape_markdown(_title(members))}"]
     for heading, text in texts.items():

@@ -24,7 +24,7 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
 from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
-from longsumbench.runs.plan import Planned
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -53,7 +53,7 @@ class RowRuns(NamedTuple):
     label: str
     row: PaperRow
     dataset: str
-    points: tuple[Planned, ...]
+    points: tuple[Point, ...]
     records: tuple[RunRecord | None, ...]
 
     @property
@@ -89,7 +89,7 @@ class Job:
     words: tuple[str, ...] = ()
 
     @property
-    def missing(self) -> tuple[Planned, ...]:
+    def missing(self) -> tuple[Point, ...]:
         """Points without a finished run."""
         pairs = [pair for row in self.rows for pair in zip(row.points, row.records, strict=True)]
         return tuple(point for point, record in pairs if record is None)
@@ -192,12 +192,7 @@ def _module_of(job: Job) -> ModuleType:
 
 
 def picture_name(paper_table: PaperTable, subject: str) -> str:
-    """Return the file name of a picture: "seal-figure5-seal.png".
-
-    Args:
-        paper_table: the figure.
-        subject: the dataset or the row that the picture shows.
-    """
+    """Return the file name of a picture, whose subject is a dataset or a row: "seal-figure5-seal.png"."""
     name = re.sub("[^a-z0-9]+", "-", subject.lower()).strip("-")
     return f"{paper_table.name}-{name}.png"
 

@@ -163,7 +163,8 @@ def read_paper_tables() -> Mapping[str, PaperTable]:
         try:
             paper = msgspec.convert(OmegaConf.to_container(OmegaConf.load(path)), _Paper)
             for short, content in paper.artifacts.items():
-                facts = {"name": f"{path.stem}-{short}", "prints": _printed_name(short)}
+                word = short.rstrip("0123456789")  # "table2" → "Table 2"
+                facts = {"name": f"{path.stem}-{short}", "prints": f"{word.capitalize()} {short[len(word) :]}"}
                 facts |= {"source": paper.source, "citation": paper.citation}
                 paper_tables[facts["name"]] = msgspec.convert({**content, **facts}, PaperTable)
         except (msgspec.ValidationError, ValueError) as error:
@@ -181,9 +182,3 @@ def find_paper_table(name: str) -> PaperTable:
     if name not in paper_tables:
         raise UnknownName("table or figure", name, paper_tables)
     return paper_tables[name]
-
-
-def _printed_name(short: str) -> str:
-    """Return "Table 2" for "table2"."""
-    word = short.rstrip("0123456789")
-    return f"{word.capitalize()} {short[len(word) :]}"

@@ -23,21 +23,19 @@ from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
-from longsumbench.runs.plan import Planned, plan_lines
+from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import config_identity, current_versions
 
 
 class _FinishedRuns:
-    """The finished runs of a results folder, by what decides their outcome."""
-
     def __init__(self, results: Results, ran: Iterable[RunRecord]) -> None:
         self._ran = {record.run_id for record in ran}
         self._records = cache(lambda dataset: [run for run in results.records(dataset) if not run.imported])
         self._identities: dict[tuple[str, str | None], str | None] = {}  # run id, folder of the texts → identity
 
-    def find(self, point: Planned) -> RunRecord | None:
+    def find(self, point: Point) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
         config = point.config
         identity, metrics = _outcome_identity(config), set(config.score.metrics)
@@ -147,7 +145,6 @@ def sort_words(paper_table: PaperTable, words: Sequence[str]) -> TypedWords:
 
 
 def _check_word(paper_table: PaperTable, word: str) -> None:
-    """Check that a word sets something that a paper table has."""
     key, sign, value = word.lstrip("+").partition("=")
     names = [*paper_table.options, "scale", f"{_PATH}DATASET"]
     settings = [*GROUPS, *TOP_LEVEL_SETTINGS]
@@ -163,7 +160,6 @@ def _check_word(paper_table: PaperTable, word: str) -> None:
 
 
 def _check_paths(paper_table: PaperTable, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
-    """Check that folders of texts are of datasets that are read at a scale."""
     names = {dataset_name(at[scale]) for at in paper_table.datasets.values() if scale in at}
     has = ", ".join(f"{_PATH}{name}=" for name in sorted(names))
     if unknown := sorted(paths.keys() - names):
@@ -192,7 +188,6 @@ def texts_problem(settings: DatasetSettings) -> SuiteError | None:
 
 
 def _typed_option(key: str, value: str, default: str | int | float | None) -> str | int | float | None:
-    """Return the value of an option, of the type of its default."""
     if value == "null":
         return None
     if default is None or isinstance(default, str):
@@ -209,9 +204,8 @@ def describe_changes(paper_table: PaperTable, typed: TypedWords) -> tuple[str, .
     scale = paper_table.scales[typed.scale]
     scale_words = {override_key(word): word for word in shlex.split(scale)}
     nothing = set(names_deciding(RunConfig, *SAME_RUN))
-    nothing |= {
-        f"{section}.{name}" for section, schema in SECTIONS.items() for name in names_deciding(schema, *SAME_RUN)
-    }
+    for section, schema in SECTIONS.items():
+        nothing |= {f"{section}.{name}" for name in names_deciding(schema, *SAME_RUN)}
     words = [word.lstrip("+") for word in typed.overrides if override_key(word) not in nothing]
     if not words:
         return ()
@@ -244,10 +238,7 @@ _RowKey = tuple[str, str]  # label of a row, and dataset
 def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Results) -> Job:
     """Plan the runs of a table or figure; none is looked for, and no texts are read.
 
-    Args:
-        paper_table: the table or figure.
-        words: typed words: the scale, overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
-        results: the results folder.
+    `words` are the typed ones: the scale, overrides of all points, `path.DATASET=FOLDER`, settings of the kind.
 
     Raises:
         UsageError: a word is invalid, or sweeps over more than seeds; or the paper table lacks the scale.
@@ -271,9 +262,7 @@ def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Res
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
     """Return a job with the records of the points that are finished.
 
-    Args:
-        job: the planned runs.
-        ran: of runs that were just made or found finished: for these, folders of texts do not matter.
+    `ran` are those of runs that were just made or found finished: for these, folders of texts do not matter.
     """
     runs = _FinishedRuns(job.results, ran)
     return replace(job, rows=tuple(row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows))
@@ -301,7 +290,7 @@ def _row_lines(paper_table: PaperTable, typed: TypedWords, results: Results) -> 
             yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
 
 
-def _check_one_per_seed(points: Sequence[Planned]) -> None:
+def _check_one_per_seed(points: Sequence[Point]) -> None:
     """Check that the points of a row are one run for each seed: a row shows their mean."""
     runs = {point.identity: point for point in points}
     if len({point.config.seed for point in runs.values()}) < len(runs):
@@ -311,7 +300,7 @@ def _check_one_per_seed(points: Sequence[Planned]) -> None:
 
 def _plan_available(
     lines: Mapping[_RowKey, list[str]],
-) -> tuple[dict[_RowKey, list[Planned]], dict[_RowKey, EnvironmentProblem]]:
+) -> tuple[dict[_RowKey, list[Point]], dict[_RowKey, EnvironmentProblem]]:
     """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
     try:
         return dict(zip(lines, plan_lines(list(lines.values())), strict=True)), {}

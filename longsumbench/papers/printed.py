@@ -94,9 +94,7 @@ def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> Print
 def read_other_rows(paper_table: PaperTable, datasets: Collection[str]) -> list[PrintedRow]:
     """Return the other printed rows of a table: those of other systems, and the paper table's rows on other datasets.
 
-    Args:
-        paper_table: the table.
-        datasets: the paper's names of the datasets on which the paper table's own rows are left out.
+    `datasets` are the paper's names of those on which the paper table's own rows are left out.
     """
     table = read_printed_table(paper_table)
     labels: dict[Hashable, str] = {}
@@ -132,7 +130,6 @@ def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Bloc
 
 
 def _in_our_unit(column: str, value: str) -> tuple[str, str]:
-    """Return a printed number by the name of our measure, and in its unit."""
     return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
 
 
@@ -254,9 +251,7 @@ _GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDE
 def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
     """Return a verdict for each claim of the paper on each dataset.
 
-    Args:
-        job: the paper table and its runs.
-        means: the numbers of its runs. A kind can add columns to `means.scores`, to test other measures.
+    A kind can add columns to `means.scores`, to test other measures.
     """
     claims = {
         (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
@@ -269,7 +264,6 @@ def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
 
 
 def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:
-    """Return a claim with the differences of its rows, or with the reason why it is not tested."""
     if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
         return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
     groups = {label: means.groups[label, dataset] for label in paper.rows}
@@ -294,9 +288,7 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) ->
 def pass_gate(claim: Claim, groups: Mapping[str, SeedGroup]) -> Claim:
     """Return a claim; with an obstacle if a system did not learn, or too few seeds are compared.
 
-    Args:
-        claim: with its comparisons and runs.
-        groups: label of each row → its runs.
+    `groups` has the runs of each row by its label.
     """
     words = [group.learned.word for group in groups.values()]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
@@ -340,7 +332,6 @@ def describe_missing(job: Job, label: str, dataset: str) -> str:
 
 
 def _incomparable(runs: Sequence[RunRecord]) -> str:
-    """Describe how the first two runs that are not comparable differ; empty if all are."""
     for run in runs:
         if comparison_key(run) != comparison_key(runs[0]):
             return describe_difference(runs[0], run)

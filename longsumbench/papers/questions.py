@@ -24,22 +24,14 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import PLANTED, checkpoint_name
 from longsumbench.leaderboards.seed_groups import estimate_share
 from longsumbench.modeling.checkpoints import check_vocabulary, load_network, model_folder, read_tokenizer
+from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.printed import (
-    LEARNED_COLUMNS,
-    LEARNED_NOTE,
-    RowMeans,
-    decide_claims,
-    find_printed_row,
-    read_row_means,
-)
 from longsumbench.progress import track
 from longsumbench.render.tables import Block
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord
 
 _LONGEST_ANSWER = 30  # tokens
 _LONGEST_INPUT = 512  # tokens, of models that do not say it
@@ -162,11 +154,10 @@ def _normalized(text: str) -> list[str]:
 QA = "qa"
 
 
-def answer_questions(job: Job, means: RowMeans) -> tuple[RowMeans, list[str]]:
+def answer_questions(job: Job, means: printed.RowMeans) -> tuple[printed.RowMeans, list[str]]:
     """Answer the questions of the option `questions` from the summaries of all runs with the model `qa_model`.
 
-    Returns:
-        The numbers of the runs with `qa`, and sentences about the questions and about runs without summaries.
+    Return the numbers of the runs with `qa`, and sentences about the questions and about runs without summaries.
 
     Raises:
         UsageError: it is not a model for question answering.
@@ -179,10 +170,12 @@ def answer_questions(job: Job, means: RowMeans) -> tuple[RowMeans, list[str]]:
     runs = [record for row in job.rows for record in row.finished]
     for record in track(runs, "answering questions", len(runs), "runs"):
         try:
-            summaries = _read_outputs(job, record)
+            folder = job.results.run_folder(record)
+            record.check_written(folder, ["predictions.jsonl"])
         except DataError as error:
             notes.append(f"{record.label}: {describe_problem(error)}.")
             continue
+        summaries = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
         answers = score_summaries(questions, summaries, finder)
         if answers.empty:
             raise DataError(f"no question is about an example that {record.label} summarized; correct the ids", path)
@@ -199,14 +192,7 @@ def answer_questions(job: Job, means: RowMeans) -> tuple[RowMeans, list[str]]:
     for key, group in groups.items():
         if share := estimate_share(group.runs, QA, scores):
             groups[key] = replace(group, numbers={**group.numbers, QA: share})
-    return RowMeans(groups, scores), [note, *notes]
-
-
-def _read_outputs(job: Job, record: RunRecord) -> dict[str, str]:
-    """Return id → summary of a run."""
-    folder = job.results.run_folder(record)
-    record.check_written(folder, ["predictions.jsonl"])
-    return {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
+    return printed.RowMeans(groups, scores), [note, *notes]
 
 
 def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str], finder: AnswerFinder) -> pd.DataFrame:
@@ -221,7 +207,7 @@ def score_summaries(questions: Sequence[Question], summaries: Mapping[str, str],
 
 
 _RATING = "bws"
-_QUESTION_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *LEARNED_COLUMNS, "rating,\nprinted")
+_QUESTION_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *printed.LEARNED_COLUMNS, "rating,\nprinted")
 _BY_FACTS = (
     "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
     "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
@@ -250,7 +236,7 @@ def check_questions(job: Job) -> None:
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions."""
     check_questions(job)
-    means = read_row_means(job)
+    means = printed.read_row_means(job)
     measure = PLANTED if means.facts else QA
     if job.options["questions"]:
         measure = QA
@@ -259,7 +245,7 @@ def questions_page(job: Job) -> Page:
         notes = [_BY_FACTS if means.facts else _NO_QUESTIONS]
     orderings = tuple(msgspec.structs.replace(ordering, on=measure) for ordering in job.paper_table.orderings)
     paper_table = msgspec.structs.replace(job.paper_table, orderings=orderings)
-    verdicts = decide_claims(replace(job, paper_table=paper_table), means)
+    verdicts = printed.decide_claims(replace(job, paper_table=paper_table), means)
     datasets = job.paper_table.datasets
     numbers = [row for dataset in datasets for row in _qa_numbers(job, means, measure, dataset)]
     return Page(
@@ -270,26 +256,23 @@ def questions_page(job: Job) -> Page:
     )
 
 
-def _qa_block(job: Job, means: RowMeans, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
-    """Return the table of a dataset: printed numbers, ours, and whether systems learned."""
+def _qa_block(job: Job, means: printed.RowMeans, measure: str, dataset: str, notes: tuple[str, ...]) -> Block:
     rows = []
     for label in job.paper_table.rows:
-        printed = find_printed_row(job.paper_table, label, dataset)
-        numbers = printed.numbers if printed else {}
+        row = printed.find_printed_row(job.paper_table, label, dataset)
+        numbers = row.numbers if row else {}
         estimate = means.number(label, dataset, measure)
         cells = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
         rows.append([label, numbers.get(QA, ""), *cells, numbers.get(_RATING, "")])
-    block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=(LEARNED_NOTE, _PEOPLE))
+    block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=(printed.LEARNED_NOTE, _PEOPLE))
     return block.without_empty_columns()
 
 
-def _qa_numbers(job: Job, means: RowMeans, measure: str, dataset: str) -> Iterator[TableNumber]:
-    """Yield the printed numbers of each row, then ours."""
+def _qa_numbers(job: Job, means: printed.RowMeans, measure: str, dataset: str) -> Iterator[TableNumber]:
     for label in job.paper_table.rows:
-        if printed := find_printed_row(job.paper_table, label, dataset):
+        if row := printed.find_printed_row(job.paper_table, label, dataset):
             for name in (QA, _RATING):
-                value = float(printed.numbers[name])
-                yield TableNumber(PRINTED, dataset, label, name, value, source=printed.source)
+                yield TableNumber(PRINTED, dataset, label, name, float(row.numbers[name]), source=row.source)
         if estimate := means.number(label, dataset, measure):
             number = means.table_number(OURS, label, dataset, measure, estimate)
             runs = [run.run_id for run in means.groups[label, dataset].runs if run.run_id in means.scores]

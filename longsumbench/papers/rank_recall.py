@@ -11,16 +11,7 @@ from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.claims import (
-    OURS,
-    PRINTED,
-    Claim,
-    TableNumber,
-    claim_about_texts,
-    compare_examples,
-    judge_claims,
-    long_table,
-)
+from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import Ordering
@@ -46,20 +37,20 @@ def rank_recall_page(job: Job) -> Page:
     inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
     ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
     datasets, conditions = read_datasets(job)
-    blocks, numbers, claims = [], list[TableNumber](), list[Claim]()
+    blocks, numbers, tested = [], list[claims.TableNumber](), list[claims.Claim]()
     for dataset in datasets:
         result = rank_recall(dataset.settings, settings, ranker)
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
         recalls = _Recalls(dataset, result, printed, f"{job.paper_table.source} {job.paper_table.prints}")
         blocks.append(recalls.block())
         numbers += recalls.numbers()
-        claims += [claim for ordering in job.paper_table.orderings for claim in recalls.claims(ordering)]
-    verdicts = judge_claims(claims)
+        tested += [claim for ordering in job.paper_table.orderings for claim in recalls.claims(ordering)]
+    verdicts = claims.judge_claims(tested)
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
     return Page(
         blocks=tuple(blocks),
-        numbers=long_table(numbers, verdicts),
+        numbers=claims.long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=(
             *conditions,
@@ -70,7 +61,6 @@ def rank_recall_page(job: Job) -> Page:
 
 
 def _printed_recalls() -> dict[str, dict[int, str]]:
-    """Return ranker → number of paragraphs → printed recall, 0–100."""
     by_system = {name.partition(" (liu2019hiersumm")[0]: recalls for name, recalls in read_rank_recalls(_PRINTED_ON)}
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
@@ -81,14 +71,7 @@ def _measure_name(num_best: int) -> str:
 
 @dataclass(frozen=True)
 class _Recalls:
-    """The recalls on one dataset.
-
-    Attributes:
-        dataset: the dataset.
-        result: our recalls of each example.
-        printed: ranker → number of paragraphs → recall, 0–100; empty on a dataset that the paper does not name.
-        source: the table with the printed recalls.
-    """
+    """The recalls on one dataset: ours of each example; printed ones by ranker and number of paragraphs, 0–100."""
 
     dataset: ReadableDataset
     result: RankRecall
@@ -113,16 +96,18 @@ class _Recalls:
             cells.append([label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)])
         return Block(self.dataset.label, tuple(self.result.notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
 
-    def numbers(self) -> Iterator[TableNumber]:
+    def numbers(self) -> Iterator[claims.TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
         size = len(self.result.texts_of_each)
         for (name, num_best), number in self.estimates.items():
             labels = self.dataset.name, name, _measure_name(num_best)
             if name in self.printed:
-                yield TableNumber(PRINTED, *labels, float(self.printed[name][num_best]), source=self.source)
-            yield TableNumber(OURS, *labels, *number, n=size)
+                yield claims.TableNumber(
+                    claims.PRINTED, *labels, float(self.printed[name][num_best]), source=self.source
+                )
+            yield claims.TableNumber(claims.OURS, *labels, *number, n=size)
 
-    def claims(self, ordering: Ordering) -> Iterator[Claim]:
+    def claims(self, ordering: Ordering) -> Iterator[claims.Claim]:
         """Yield a claim about two rankers for each number of paragraphs, tested on the examples with more."""
         higher, lower = ordering.rows
         missing = [name for name in ordering.rows if name not in self.result.recalls]
@@ -137,5 +122,5 @@ class _Recalls:
                 reason = f"{num or 'no'} example has {condition}"
             else:
                 gaps = self.result.recalls[higher][more, place] - self.result.recalls[lower][more, place]
-                comparison = compare_examples(PERCENT * gaps[:, None])
-            yield claim_about_texts(paper, self.dataset.name, comparison, reason)
+                comparison = claims.compare_examples(PERCENT * gaps[:, None])
+            yield claims.claim_about_texts(paper, self.dataset.name, comparison, reason)

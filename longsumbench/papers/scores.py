@@ -11,28 +11,12 @@ from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
+from longsumbench.papers import printed
 from longsumbench.papers.claims import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.papers.printed import (
-    FACTS_HEADING,
-    LEARNED_COLUMNS,
-    LEARNED_NOTE,
-    OUR_COLUMNS,
-    UNSTATED,
-    PrintedRow,
-    RowMeans,
-    column_of,
-    count_runs,
-    decide_claims,
-    find_printed_row,
-    measures_shown,
-    printed_block,
-    read_other_rows,
-    read_row_means,
-)
 from longsumbench.render.tables import Block, rounded_frame
 
 _UNIT = 10_000
@@ -54,7 +38,7 @@ _UNITS = (
 
 def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
     """Yield the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
-    if not (printed := _PRINTED_PARAMETERS.get(job.paper_table.name, {})):
+    if not (thousands := _PRINTED_PARAMETERS.get(job.paper_table.name, {})):
         return
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
@@ -63,44 +47,40 @@ def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
         parts = ("model.shared.", f"model.{stack}.layers.", *(["lm_head.bias"] if stack == "decoder" else []))
         sizes = count_parameters(row.points[0].config.model).items()
         total = sum(size for name, size in sizes if name.startswith(parts))
-        yield TableNumber(PRINTED, row.dataset, row.label, "parameters", printed[row.label] * _UNIT)
+        yield TableNumber(PRINTED, row.dataset, row.label, "parameters", thousands[row.label] * _UNIT)
         yield TableNumber(OURS, row.dataset, row.label, "parameters", total)
 
 
 def parameters_block(numbers: Sequence[TableNumber]) -> Block:
     """Return the weights as a table: printed in the paper's unit, and ours."""
     rows = [
-        [printed.row, f"{printed.value / _UNIT:.0f}K", f"{our_number.value:,}"]
-        for printed, our_number in zip(numbers[::2], numbers[1::2], strict=True)
-        if printed.value and our_number.value
+        [paper_number.row, f"{paper_number.value / _UNIT:.0f}K", f"{our_number.value:,}"]
+        for paper_number, our_number in zip(numbers[::2], numbers[1::2], strict=True)
+        if paper_number.value and our_number.value
     ]
     return Block("Parameters", (), ("", "parameters\nprinted", "parameters\nours"), "lrr", rows, footnotes=(_UNITS,))
 
 
-_MEASURE_OF = {column: measure for measure, column in OUR_COLUMNS.items()}
+_MEASURE_OF = {column: measure for measure, column in printed.OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
-_COLUMN_HEADINGS = {PLANTED: FACTS_HEADING.replace(" right", "\nright")}
+_COLUMN_HEADINGS = {PLANTED: printed.FACTS_HEADING.replace(" right", "\nright")}
 _RUNS_COLUMN = "runs"
 _LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that a narrow terminal leaves out
 
 
 class _Line(NamedTuple):
-    """A row of a table: what the paper prints, and our numbers by the same columns.
-
-    Attributes:
-        same: True if ours are on the paper's texts, so that numbers can be compared.
-    """
+    """A row of a table: what the paper prints, and our numbers; `same`: ours are on the paper's texts."""
 
     label: str
     dataset: str
-    printed: PrintedRow | None
+    paper_row: printed.PrintedRow | None
     estimates: dict[str, Estimate]
     runs: str
     same: bool
 
     def number(self, column: str) -> str:
         """Return the printed number of a column; empty if there is none."""
-        return self.printed.numbers.get(column, "") if self.printed else ""
+        return self.paper_row.numbers.get(column, "") if self.paper_row else ""
 
     def difference(self, column: str) -> Estimate | None:
         """Return ours minus printed, with the interval of ours; None if one is missing, or texts differ."""
@@ -112,44 +92,44 @@ class _Line(NamedTuple):
 
 def scores_page(job: Job) -> Page:
     """Return the page of a table of scores: a block for each dataset, others of parameters and of printed rows."""
-    means = read_row_means(job)
+    means = printed.read_row_means(job)
     tables = {dataset: _table_lines(job, means, dataset) for dataset in job.datasets}
-    other_rows = read_other_rows(job.paper_table, list(job.datasets))
+    other_rows = printed.read_other_rows(job.paper_table, list(job.datasets))
     blocks = [_scores_block(job, means, dataset, lines) for dataset, lines in tables.items()]
-    parameters, verdicts = [*count_parameters_of_rows(job)], decide_claims(job, means)
+    parameters, verdicts = [*count_parameters_of_rows(job)], printed.decide_claims(job, means)
     blocks += [parameters_block(parameters)] if parameters else []
     numbers = [number for lines in tables.values() for row in lines for number in _line_numbers(job, means, row)]
     numbers += [number for row in other_rows for number in _printed_row_numbers(job.paper_table, row.label, row)]
     return Page(
-        blocks=(*blocks, *filter(None, [printed_block(job.paper_table, other_rows)])),
+        blocks=(*blocks, *filter(None, [printed.printed_block(job.paper_table, other_rows)])),
         numbers=long_table([*numbers, *parameters, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
     )
 
 
-def _table_lines(job: Job, means: RowMeans, dataset: str) -> list[_Line]:
-    """Return the paper table's rows on a dataset, with the measures that are shown or that the paper prints."""
+def _table_lines(job: Job, means: printed.RowMeans, dataset: str) -> list[_Line]:
     rows = [label for label, row in job.paper_table.rows.items() if not row.datasets or dataset in row.datasets]
-    printed = {label: find_printed_row(job.paper_table, label, dataset) for label in rows}
-    columns = [column_of(measure) for measure in measures_shown(job, means)]
-    columns += [column for row in printed.values() if row for column in row.numbers if column != UNSTATED]
+    paper_rows = {label: printed.find_printed_row(job.paper_table, label, dataset) for label in rows}
+    columns = [printed.column_of(measure) for measure in printed.measures_shown(job, means)]
+    columns += [column for row in paper_rows.values() if row for column in row.numbers if column != printed.UNSTATED]
     planned = {row.label: row for row in job.rows if row.dataset == dataset}
     lines = []
     for label in rows:
         numbers = {column: means.number(label, dataset, _MEASURE_OF.get(column, column)) for column in columns}
         estimates = {column: number for column, number in numbers.items() if number is not None}
-        runs = count_runs(planned[label]) if label in planned else ""
-        lines.append(_Line(label, dataset, printed[label], estimates, runs, not compare_texts(job, dataset)))
+        runs = printed.count_runs(planned[label]) if label in planned else ""
+        lines.append(_Line(label, dataset, paper_rows[label], estimates, runs, not compare_texts(job, dataset)))
     return lines
 
 
-def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
-    """Return the rows on a dataset: printed, ours and, on the same texts, the difference of each measure."""
+def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
     unlike = compare_texts(job, dataset)
     texts = {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
-    numbered = [column for row in lines for column in [*(row.printed.numbers if row.printed else ()), *row.estimates]]
-    names, cells, optional = [""], [[row.label for row in lines]], [*LEARNED_COLUMNS[1:], _RUNS_COLUMN]
+    numbered = [
+        column for row in lines for column in [*(row.paper_row.numbers if row.paper_row else ()), *row.estimates]
+    ]
+    names, cells, optional = [""], [[row.label for row in lines]], [*printed.LEARNED_COLUMNS[1:], _RUNS_COLUMN]
     for column in sorted(dict.fromkeys(numbered), key=_column_place):
         kind_cells = {kind: cells for kind, cells in _column_cells(lines, column).items() if any(cells)}
         heading = f"{_COLUMN_HEADINGS.get(column, column)}\n".replace("R-L ", "R-L\n")
@@ -164,7 +144,7 @@ def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line
     return Block(
         dataset,
         (unlike,) if unlike and any(row.estimates for row in lines) else (),
-        (*names, *LEARNED_COLUMNS, _RUNS_COLUMN),
+        (*names, *printed.LEARNED_COLUMNS, _RUNS_COLUMN),
         "l" + "r" * (len(names) - 1) + "lrrr",
         list(zip(*cells, strict=True)),
         optional=tuple(optional),
@@ -173,7 +153,6 @@ def _scores_block(job: Job, means: RowMeans, dataset: str, lines: Sequence[_Line
 
 
 def _column_place(column: str) -> int:
-    """Return the place of a column: first those of ROUGE."""
     return [*_ROUGE_COLUMNS, column].index(column)
 
 
@@ -190,20 +169,19 @@ def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
 def _footnotes(paper_table: PaperTable, lines: Sequence[_Line]) -> Iterator[str]:
     if any(row.estimates for row in lines):
         yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
-        yield LEARNED_NOTE
+        yield printed.LEARNED_NOTE
     if any(row.difference(column) for row in lines for column in row.estimates):
         yield "Difference: ours minus printed; the printed number counts as a constant."
-    if any(row.number(UNSTATED) for row in lines):
+    if any(row.number(printed.UNSTATED) for row in lines):
         yield "The paper does not state the kind of its R-L, so it cannot be compared with ours."
-    if any(row.printed and row.printed.doubted for row in lines):
-        labels = ", ".join(row.label for row in lines if row.printed and row.printed.doubted)
+    if any(row.paper_row and row.paper_row.doubted for row in lines):
+        labels = ", ".join(row.label for row in lines if row.paper_row and row.paper_row.doubted)
         yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
 
 
-def _line_numbers(job: Job, means: RowMeans, row: _Line) -> Iterator[TableNumber]:
-    """Yield the printed numbers of a row, ours, and on the same texts their differences."""
-    if row.printed:
-        yield from _printed_row_numbers(job.paper_table, row.label, row.printed)
+def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[TableNumber]:
+    if row.paper_row:
+        yield from _printed_row_numbers(job.paper_table, row.label, row.paper_row)
     for kind in (OURS, DIFFERENCE):
         for column, number in row.estimates.items():
             value = number if kind == OURS else row.difference(column)
@@ -211,7 +189,7 @@ def _line_numbers(job: Job, means: RowMeans, row: _Line) -> Iterator[TableNumber
                 yield means.table_number(kind, row.label, row.dataset, _MEASURE_OF.get(column, column), value)
 
 
-def _printed_row_numbers(paper_table: PaperTable, label: str, row: PrintedRow) -> Iterator[TableNumber]:
+def _printed_row_numbers(paper_table: PaperTable, label: str, row: printed.PrintedRow) -> Iterator[TableNumber]:
     source = f"{paper_table.prints}, {row.source}"
     for column, value in row.numbers.items():
         yield TableNumber(PRINTED, row.dataset, label, _MEASURE_OF.get(column, column), float(value), source=source)
@@ -231,7 +209,7 @@ _SYMBOLS = (
 
 def dimensions_page(job: Job) -> Page:
     """Make the page of planned dimensions. The scale `paper` is compared with the printed ones."""
-    rows = [["printed", dataset, *printed] for dataset, printed in _printed_dimensions(job).items()]
+    rows = [["printed", dataset, *values] for dataset, values in _printed_dimensions(job).items()]
     rows += [[row.label, row.dataset, *planned_dimensions(row.points[0].config.model)] for row in job.rows]
     rows.sort(key=lambda row: list(job.datasets).index(row[1]))
     block = Block("", (), ("row", "dataset", *_DIMENSIONS), "ll" + "r" * len(_DIMENSIONS), rows, footnotes=(_SYMBOLS,))
@@ -245,11 +223,7 @@ def dimensions_page(job: Job) -> Page:
 
 
 def planned_dimensions(model: Any) -> tuple[str, ...]:
-    """Return the dimensions of a system of the SEAL family, in the order of Table 4; empty where it has none.
-
-    Args:
-        model: the settings of `ca`, `ea` or `seal`.
-    """
+    """Return the dimensions of the settings of `ca`, `ea` or `seal`, in the order of Table 4; empty where absent."""
     segment = getattr(model, "segment_length", None)
     numbers = (
         model.snippet_length * model.num_snippets,
@@ -268,13 +242,12 @@ def _printed_dimensions(job: Job) -> dict[str, tuple[str, ...]]:
 
 
 def _differences(job: Job) -> list[str]:
-    """Return a sentence for each planned setting that differs from the printed one, at the scale `paper`."""
     if job.scale != PAPER:
         return [f"The planned settings are those of scale={job.scale}; scale=paper has the printed ones."]
-    printed, sentences = _printed_dimensions(job), []
+    expected_of, sentences = _printed_dimensions(job), []
     for row in job.rows:
         planned = planned_dimensions(row.points[0].config.model)
-        for name, value, expected in zip(_DIMENSIONS, planned, printed.get(row.dataset, ()), strict=False):
+        for name, value, expected in zip(_DIMENSIONS, planned, expected_of.get(row.dataset, ()), strict=False):
             if value and name != "L_input" and value != expected:
                 sentences.append(f"{row.label} on {row.dataset} has {name} = {value}; the paper prints {expected}.")
     return sentences

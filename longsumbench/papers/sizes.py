@@ -46,16 +46,10 @@ class DatasetLengths(NamedTuple):
 def measure_lengths(
     texts: Texts, split: str, sample: str | int | float | None, tokenizer: str | None, required: bool
 ) -> DatasetLengths:
-    """Measure the lengths of a split.
+    """Measure the lengths of a split, without titles and section names.
 
-    Titles and section names are not counted.
-
-    Args:
-        texts: the dataset.
-        split: name of the split.
-        sample: number of examples, drawn by a fixed seed; None: all.
-        tokenizer: folder or hub name of the tokenizer; None: one is trained on the training split.
-        required: False: if the tokenizer cannot be downloaded, one is trained instead.
+    `sample` is the number of examples, drawn by a fixed seed; None: all. `tokenizer` is a folder or a hub name. Without
+    it, or if it is not required and cannot be downloaded, one is trained on the training split.
 
     Raises:
         DataError: the dataset lacks the split.
@@ -78,7 +72,6 @@ def measure_lengths(
 
 
 def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTokenizer]:
-    """Return the tokenizer of this name, or a trained one; none without a training split."""
     encoder, label = None, f"tokens of {name}"
     if name is not None:
         try:
@@ -157,7 +150,6 @@ def sizes_page(job: Job) -> Page:
 
 
 def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
-    """Return what the paper table prints for one of the paper's datasets."""
     table_name = TABLES_OF_SIZES[paper_table.source, paper_table.prints]
     for source, unit, examples, *lengths in PUBLISHED_SIZES.get(PUBLISHED_AS.get(name, ""), ()):
         if source == table_name:

@@ -103,8 +103,7 @@ def write_paper_table(job: Job) -> PaperReport:
 def write_page(job: Job, page: Page) -> list[Path]:
     """Write the files of a paper table, and delete those of an earlier page that this one does not have.
 
-    Returns:
-        The paths, the Markdown file first.
+    Return the paths, the Markdown file first.
 
     Raises:
         EnvironmentProblem: the results folder is not writable.
@@ -219,7 +218,6 @@ def verdict_block(verdicts: Sequence[Verdict]) -> tables.Block:
 
 
 def _render_markdown(job: Job, page: Page) -> str:
-    """Render a paper table as Markdown, with links to its pictures and runs."""
     paper_table, title = job.paper_table, tables.escape_markdown(page_title(job.paper_table))
     links = f"[{_INDEX}](index.md)"
     if job.results.root.name == "reference":
@@ -240,7 +238,6 @@ def _render_markdown(job: Job, page: Page) -> str:
 
 
 def _render_html(job: Job, page: Page) -> str:
-    """Render a paper table as one self-contained HTML page."""
     paper_table, title = job.paper_table, page_title(job.paper_table)
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(paper_table.citation)}, {escape(paper_table.prints)}.</p>"]
     parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(_command_of(job))}</pre>')
@@ -259,7 +256,6 @@ def _render_html(job: Job, page: Page) -> str:
 
 
 def _below(job: Job, page: Page) -> dict[str, list[_Item]]:
-    """Return heading → list of sentences below the tables."""
     runs = finished_runs(job)
     lists: dict[str, list[_Item]] = {
         "What differs from the paper": [(text, []) for text in page.conditions],
@@ -337,7 +333,6 @@ def claims_table(results: Results, folder: str = "") -> str:
 
 
 def _claim_cells(paper_table: PaperTable, claim: Verdict) -> list[str]:
-    """Return the cells of a claim, as in `_COLUMNS`."""
     place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
     tested = f"{heading_of(claim.measure)}, {claim.dataset}"
     seeds = "" if claim.seeds is None else str(claim.seeds)
@@ -345,12 +340,10 @@ def _claim_cells(paper_table: PaperTable, claim: Verdict) -> list[str]:
 
 
 def _paper_name(paper_table: PaperTable) -> str:
-    """Return the short name of a paper, or its authors and year, whichever is shorter."""
     return min(paper_table.citation.rpartition(", ")[::2], key=len)
 
 
 def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:
-    """Return paper → outcome → number of claims."""
     numbers: dict[str, Counter[str]] = {}
     for page in pages:
         name = _paper_name(find_paper_table(page.name))

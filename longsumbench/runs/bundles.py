@@ -18,7 +18,7 @@ from pathlib import Path
 from longsumbench.cache.artifacts import clear_partial, user_cache
 from longsumbench.errors import DataError
 from longsumbench.files import digest, write_atomically
-from longsumbench.runs.record import RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import RunRecord, measured_mean
 
 ENDING = ".tar.xz"
 _VERSION = 1  # of the unpacked copy in the cache
@@ -38,7 +38,7 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
                 member.size, hashes[name] = len(data), hashlib.sha256(data).hexdigest()
                 archive.addfile(member, io.BytesIO(data))
-            mean = measured_mean(record, score := ranking_score(record))
+            mean = measured_mean(record, score := record.ranked_by)
             scored = "" if mean is None else f"{mean.mean:.2f}"
             facts = (record.run_id, record.model, record.variant, record.seed, record.n)
             lines.writerow([*facts, score, scored, digest(hashes)[:16]])

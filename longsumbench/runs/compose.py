@@ -184,7 +184,6 @@ def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]
 
 
 def _config_folders(config_dir: str | None) -> list[Path]:
-    """Return the folders of YAML files in Hydra's search order."""
     return [CONF, *_added_folders(config_dir)]
 
 

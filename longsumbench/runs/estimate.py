@@ -21,7 +21,7 @@ from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_bytes, format_rough_time
-from longsumbench.runs.plan import Planned
+from longsumbench.runs.plan import Point
 
 if TYPE_CHECKING:
     from longsumbench.modeling.flops import ForwardCount  # it needs torch
@@ -76,7 +76,7 @@ class RunCost(NamedTuple):
         return (training + decoding + self.layer_steps * _STEP_SECONDS) / 3_600
 
 
-def describe_costs(points: Sequence[Planned], gpu: str) -> str:
+def describe_costs(points: Sequence[Point], gpu: str) -> str:
     """Return a table of what points cost: tokens, memory, time here and on a GPU, price.
 
     Raises:
@@ -195,7 +195,6 @@ def count_text(settings: Any, sizes: TextSizes, multi_document: bool) -> "Forwar
 
 @lru_cache(maxsize=256)
 def _count_once(settings: str, sizes: TextSizes, multi_document: bool) -> "ForwardCount":
-    """Count a forward pass; `settings` are the system's as JSON."""
     from longsumbench.modeling.flops import count_forward
 
     values = json.loads(settings)

@@ -56,10 +56,7 @@ def write_evidence(folder: Path, number: int, summary: Summary) -> None:
 
 
 def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
-    """Read the evidence of one example.
-
-    Returns:
-        The id of the example, and its evidence.
+    """Return the id and the evidence of one example.
 
     Raises:
         DataError: the evidence is missing or damaged.
@@ -85,7 +82,6 @@ def kept_places(folder: Path, of_references: bool = False) -> set[int]:
 
 
 def _read_axes(path: Path) -> set[str]:
-    """Return the axes of an example's arrays; empty if the file is damaged."""
     try:
         return {axis for axes in read_json(path, _Description)["axes"].values() for axis in axes}
     except (FileNotFoundError, BadFile):

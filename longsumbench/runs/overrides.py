@@ -197,13 +197,9 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     for word, override in zip(overrides, parsed, strict=True):
         swept.append(override.is_sweep_override())
         if swept[-1] and not sweep:
-            raise UsageError(
-                f"'{format_override(word)}' has several values: sweep over them with -m, or quote them as one value"
-            )
+            raise UsageError(f"'{format_override(word)}' has several values: sweep over them with -m, or quote them")
         if override.is_interval_sweep():
-            raise UsageError(
-                f"'{format_override(word)}' is a range without values: use hydra/sweeper=optuna to search it"
-            )
+            raise UsageError(f"'{format_override(word)}' is a range: use hydra/sweeper=optuna to search it")
         if isinstance(names := override.value(), list) and not sets_value(word):
             together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
             raise UsageError(f"'{word}' has several names: choose one, or sweep over them with {together}")

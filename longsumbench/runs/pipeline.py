@@ -5,172 +5,98 @@ requested later: evidence, inputs, metrics. The first run on some texts also sco
 """
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
-from longsumbench.core import (
-    Decoding,
-    FitContext,
-    FitReport,
-    Metric,
-    RunConfig,
-    Split,
-    Summary,
-    System,
-    deciding_parts,
-    registry,
-    sees_reference,
-    total_truncation,
-)
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, read_scores
 from longsumbench.metrics.evaluate import evaluate, mean_scores
 from longsumbench.modeling.processes import process_index, share_run, started_processes
+from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
 from longsumbench.runs.known_systems import loaded_system, make_system
+from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
-from longsumbench.runs.record import RunRecord, RunSpec, StepSeconds, output_files, ranking_score
-from longsumbench.runs.results import (
-    Results,
-    delete_run_files,
-    is_finished,
-    is_fitted_by,
-    keep_predictions_of,
-    link_stages,
-    read_run_config,
-    report_torn_record,
-    write_run_config,
-)
-from longsumbench.runs.run_id import config_identity, run_spec
-from longsumbench.runs.scoring import (
-    asked_metrics,
-    check_summarized,
-    score_run,
-    warn_of_other_scripts,
-    write_each_scores,
-)
+from longsumbench.runs.record import RunRecord, StepSeconds, output_files
+from longsumbench.runs.run_id import config_identity, current_versions, id_of_run
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass
-class Point:
-    """One run in progress.
-
-    Attributes:
-        config: the resolved configuration.
-        variant: the overrides that differ from the recipe, as the table shows them.
-        command: the command line as typed.
-        timings: step → seconds so far.
-        started: start time on the monotonic clock.
-        carried_out: False if the run was already finished.
-        quiet: True to print no line about a run that is already finished.
-        since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
-            rebuild a shared stage once, and a restarted point continues.
-        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
-    """
-
-    config: RunConfig
-    variant: str = ""
-    command: tuple[str, ...] = ()
-    timings: dict[str, float] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
-    carried_out: bool = False
-    quiet: bool = False
-    since: float = math.inf
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Add the elapsed time to a step."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
-
-
-def system_and_texts(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
+def system_and_texts(config: core.RunConfig, stages: ArtifactCache) -> tuple[core.System, Texts]:
     """Build the system of a configuration, and read its texts."""
     return make_system(config.model), load_texts(config.dataset, stages)
 
 
 def run_point(
-    point: Point, prepare: Callable[[RunConfig, ArtifactCache], tuple[System, Texts]] = system_and_texts
+    point: Point, prepare: Callable[[core.RunConfig, ArtifactCache], tuple[core.System, Texts]] = system_and_texts
 ) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
 
-    Args:
-        point: the run.
-        prepare: makes the system and the texts; an import has its own.
+    `prepare` makes the system and the texts; an import has its own.
 
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
     """
-    config, quiet = point.config, point.quiet
-    results = Results.writable(config.results_dir)
-    with _stages_of(point) as stages:
-        with point.timed("read"):
-            system, texts = prepare(config, stages)
-        spec = run_spec(config, system, texts)
-        folder = results.run_folder(spec)
-        if config.overwrite or not is_finished(folder) or is_incomplete(config, system, texts, folder):
-            results.check_not_packed(folder)
-            (folder / "work").mkdir(parents=True, exist_ok=True)
-            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
-                if config.overwrite and is_older(folder / "config.yaml", point.since):
-                    delete_run_files(folder)
-                if not is_finished(folder):  # another process may have finished it
-                    report_torn_record(folder)
-                    return _carry_out(point, loaded_system(system), spec, texts, stages, folder)
-                if is_incomplete(config, system, texts, folder):
-                    add_missing(config, system, texts, stages, folder)
-                    quiet = True
-        record = RunRecord.read(folder)
-        if config.name not in (None, record.settings.name):
-            results.check_not_packed(folder)
-            record = replace(record, config={**record.config, "name": config.name})
-            record.write(folder)
-        if not quiet:
-            _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-        return record
+    config, quiet, started = point.config, point.quiet, time.monotonic()
+    root = results.Results.writable(config.results_dir)
+    stages = _stages_of(point)
+    with point.timed("read"):
+        system, texts = prepare(config, stages)
+    run_id = id_of_run(config, system, texts)
+    folder = root.folder(config.dataset.name, config.model.name, run_id)
+    if config.overwrite or not results.is_finished(folder) or is_incomplete(config, system, texts, folder):
+        root.check_not_packed(folder)
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
+            if config.overwrite and is_older(folder / "config.yaml", point.since):
+                results.delete_run_files(folder)
+            if not results.is_finished(folder):  # another process may have finished it
+                results.report_torn_record(folder)
+                return _carry_out(point, loaded_system(system), texts, stages, folder, started)
+            if is_incomplete(config, system, texts, folder):
+                add_missing(config, system, texts, stages, folder)
+                quiet = True
+    record = RunRecord.read(folder)
+    if config.name not in (None, record.settings.name):
+        root.check_not_packed(folder)
+        record = replace(record, config={**record.config, "name": config.name})
+        record.write(folder)
+    if not quiet:
+        _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+    return record
 
 
-def needs_no_work(config: RunConfig) -> bool:
+def needs_no_work(config: core.RunConfig) -> bool:
     """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
-    results = Results(Path(config.results_dir).expanduser())
+    root = results.Results(Path(config.results_dir).expanduser())
     with suppress(SuiteError, OSError):  # its process reports the problem
-        runs = results.run_folders(config.dataset.name, f"{config.model.name}/*")
+        runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             system, texts = system_and_texts(config, user_cache())
-            folder = results.run_folder(run_spec(config, system, texts))
-            return is_finished(folder) and not is_incomplete(config, system, texts, folder)
+            folder = root.folder(config.dataset.name, config.model.name, id_of_run(config, system, texts))
+            return results.is_finished(folder) and not is_incomplete(config, system, texts, folder)
     return False
 
 
-@contextmanager
-def _stages_of(point: Point) -> Iterator[ArtifactCache]:
-    """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
+def _stages_of(point: Point) -> ArtifactCache:
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
-    stages = user_cache(rebuild=rebuild, cutoff=point.since)
-    with stages.blaming_damage():
-        yield stages
+    return user_cache(rebuild=rebuild, cutoff=point.since)
 
 
 def _carry_out(
-    point: Point, system: System, spec: RunSpec, texts: Texts, stages: ArtifactCache, folder: Path
+    point: Point, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path, started: float
 ) -> RunRecord:
-    """Fit and summarize, with all processes if the system can; score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
@@ -178,20 +104,23 @@ def _carry_out(
     started_in = replace(environment(), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
-    warn_of_other_scripts(config.score, split)
-    write_run_config(config, folder)
+    scoring.warn_of_other_scripts(config.score, split)
+    results.write_run_config(config, folder)
     write_environment(workdir)
     with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
-            report = system.fit(FitContext.of(texts.splits, config.train, stages))
-        link_stages(workdir, stages)
-        keep_predictions_of(report, folder)
+            report = system.fit(core.FitContext.of(texts.splits, config.train, stages))
+        results.link_stages(workdir, stages)
+        results.keep_predictions_of(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
-        scores = score_run(config, texts, report, outputs, folder)
-    speed = _tokens_per_second(outputs[0], seconds_of_decoding(workdir / "decoding.jsonl"))
-    record = _build_record(point, spec, system, texts, started_in, report, outputs[0], speed, scores)
+        scores = scoring.score_run(config, texts, report, outputs, folder)
+    # words of a system without tokens
+    num_tokens = sum(len(item.text.split()) if item.tokens is None else item.tokens for item in outputs[0])
+    speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
+    point.timings["total"] = round(time.monotonic() - started, 3)
+    record = _build_record(point, folder.name, system, texts, started_in, report, outputs[0], speed, scores)
     record = replace(record, **point.facts)
     record.write(folder)
     return record
@@ -210,42 +139,41 @@ def _forgetting_refused(folder: Path) -> Iterator[None]:
 
 def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
-    config = read_run_config(folder)
-    with _stages_of(Point(config)) as stages:
-        system, texts = system_and_texts(config, stages)
-        splits = texts.splits
-        report = system.fit(FitContext.of(splits, config.train, stages))
-        _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
+    config = results.read_run_config(folder)
+    stages = _stages_of(Point(config))
+    system, texts = system_and_texts(config, stages)
+    splits = texts.splits
+    report = system.fit(core.FitContext.of(splits, config.train, stages))
+    _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
 def _build_record(
     point: Point,
-    spec: RunSpec,
-    system: System,
+    run_id: str,
+    system: core.System,
     texts: Texts,
     started_in: Environment,
-    report: FitReport,
-    summaries: Sequence[Summary],
+    report: core.FitReport,
+    summaries: Sequence[core.Summary],
     speed: float,
     scores: Mapping[str, Any],
 ) -> RunRecord:
-    """Return the record of a run from its training, the best checkpoint's summaries, and the scores of all."""
     config = point.config
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    source, facts = total_truncation(ledgers) if ledgers else None, system.facts()
+    source, facts = core.total_truncation(ledgers) if ledgers else None, system.facts()
     without_weights = not (report.parameters or facts.get("checkpoint"))
     copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
     num_words = sum(len(summary.text.split()) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
-        run_id=spec.run_id,
-        model=spec.model,
-        dataset=spec.dataset,
+        run_id=run_id,
+        model=config.model.name,
+        dataset=config.dataset.name,
         split=config.dataset.split,
         variant=point.variant,
         scale=config.scale,
-        seed=config.seed if "seed" in deciding_parts(system, config.train, config.decode) else None,
-        oracle=sees_reference(system, config.decode),
+        seed=config.seed if "seed" in core.deciding_parts(system, config.train, config.decode) else None,
+        oracle=core.sees_reference(system, config.decode),
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
         source=source,
@@ -253,7 +181,7 @@ def _build_record(
         outputs_cut=sum(not summary.complete for summary in summaries),
         fit=report,
         decode_tokens_per_second=speed,
-        timings=StepSeconds(**point.timings, total=round(time.monotonic() - point.started, 3)),
+        timings=StepSeconds(**point.timings),
         peak_memory_gb=peak_memory_gb(),
         config=asdict(config),
         environment=started_in,
@@ -263,20 +191,14 @@ def _build_record(
         imported=None,
         system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
-        versions=spec.versions,
+        versions=current_versions(system, texts.metrics),
         **scores,
     )
 
 
-def _tokens_per_second(summaries: Sequence[Summary], seconds: float) -> float:
-    """Return the speed of decoding in tokens, or in words of a system without tokens."""
-    num_tokens = sum(len(summary.text.split()) if summary.tokens is None else summary.tokens for summary in summaries)
-    return round(num_tokens / max(seconds, 1e-3), 1)
-
-
 def _summarize_each(
-    system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
-) -> list[list[Summary]]:
+    system: core.System, split: core.Split, decoding: core.Decoding, folder: Path, checkpoints: int
+) -> list[list[core.Summary]]:
     """Summarize a split with each kept checkpoint, the best first. The best one also has a log, evidence, inputs."""
     outputs = []
     for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
@@ -298,10 +220,8 @@ BASELINES = ("lead", "random", "oracle")
 def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
-    Args:
-        point: the run.
-        baseline_ids: identities of baselines that need not be scored; those that are scored here are added.
-        failed: a baseline that fails is added here with its reason; without it, the error is raised.
+    Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. A baseline that
+    fails is added to `failed` with its reason; without it, the error is raised.
     """
     records: list[RunRecord] = []
     for name in BASELINES if point.config.baselines else ():
@@ -322,10 +242,10 @@ def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[
     Lead and Random need a training split for their length; without one they are skipped with a line. The seed is the
     default, so that a sweep over seeds adds no rows.
     """
-    seed = RunConfig.seed
+    seed = core.RunConfig.seed
     decode = replace(point.config.decode, seed=seed)
     train = replace(point.config.train, seed=seed)
-    system = registry.systems.load(name)
+    system = core.registry.systems.load(name)
     model = system.Config()
     config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False, name=None)
     key = config_identity(config, system(model))
@@ -338,12 +258,12 @@ def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[
         _log.warning(f"{name} is not in the table: {error}")
 
 
-def is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+def is_incomplete(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> bool:
     """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
     return bool(_missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder))
 
 
-def add_missing(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+def add_missing(config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
     if missing := _missing_parts(config, system, texts, folder):
         parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
@@ -354,7 +274,7 @@ def add_missing(config: RunConfig, system: System, texts: Texts, stages: Artifac
         _add_measures(config, metrics, texts, folder)
 
 
-def _missing_parts(config: RunConfig, system: System, texts: Texts, folder: Path) -> dict[str, int]:
+def _missing_parts(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> dict[str, int]:
     """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
     split, decode = texts.splits[config.dataset.split], config.decode
     predictions, evidence, inputs = folder / "predictions.jsonl", folder / "evidence", folder / "inputs.jsonl"
@@ -367,19 +287,16 @@ def _describe_parts(missing: Mapping[str, int]) -> str:
     return " and the ".join(f"{name} of {format_count(number, 'example')}" for name, number in missing.items())
 
 
-def _add_parts(config: RunConfig, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+def _add_parts(config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
-    This needs the weights that wrote the summaries.
-
-    Returns:
-        What is still missing, and why; empty if nothing is.
+    This needs the weights that wrote the summaries. Return what is still missing, and why; empty if nothing is.
     """
     names = " and ".join(_missing_parts(config, system, texts, folder))
     if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
         return f"{names} added: the {lost[0]} of that run is not in the cache"
-    report = system.fit(FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
-    if not is_fitted_by(report, folder):
+    report = system.fit(core.FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
+    if not results.is_fitted_by(report, folder):
         return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
     split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
@@ -387,13 +304,12 @@ def _add_parts(config: RunConfig, system: System, texts: Texts, stages: Artifact
     return f"{_describe_parts(still_missing)} added: their summaries differ on this machine" if still_missing else ""
 
 
-def _missing_metrics(config: RunConfig, texts: Texts, folder: Path) -> list[Metric]:
-    """Return the configured metrics without scores under their present settings."""
-    record, metrics = RunRecord.read(folder), asked_metrics(config, texts)
+def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list[core.Metric]:
+    record, metrics = RunRecord.read(folder), scoring.asked_metrics(config, texts)
     return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 
-def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, folder: Path) -> None:
+def _add_measures(config: core.RunConfig, metrics: Sequence[core.Metric], texts: Texts, folder: Path) -> None:
     """Score the summaries of a finished run with more metrics. Its rank does not change."""
     record, split = RunRecord.read(folder), texts.splits[config.dataset.split]
     names = ", ".join(metric.name for metric in metrics)
@@ -401,14 +317,14 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, fo
     files = output_files(len(record.checkpoints))
     tables, predictions = [read_scores(folder / scores) for _, scores in files], []
     for name, _ in files:
-        check_summarized(summaries := read_summaries(folder / name), split)
+        scoring.check_summarized(summaries := read_summaries(folder / name), split)
         predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
     added = evaluate(predictions, split.select(tables[0].index), (), config.score, metrics)
     tables = [
         table.drop(columns=columns.columns, errors="ignore").join(columns)
         for table, columns in zip(tables, added.tables, strict=True)
     ]
-    write_each_scores(folder, tables, mean_scores(tables))
+    scoring.write_each_scores(folder, tables, mean_scores(tables))
     measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
     checkpoints = [
         replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})
@@ -419,6 +335,5 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, fo
         measures={**measures, **added.measures},
         checkpoints=tuple(checkpoints),
         units={**record.units, **added.units},
-        ranked_by=ranking_score(record),
         measured_by={**record.measured_by, **added.measured_by},
     ).write(folder)

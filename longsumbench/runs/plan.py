@@ -6,10 +6,13 @@ All points of a sweep are checked before the first one runs, so that a misspelt 
 """
 
 import logging
+import math
 import shlex
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +20,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
-from longsumbench.core import (
-    SAME_SYSTEM,
-    DatasetSettings,
-    Decoding,
-    RunConfig,
-    System,
-    check_lengths,
-    check_search,
-    check_trained_part,
-    describe_card,
-    names_deciding,
-    registry,
-    resolve_config,
-    settings_without_effect,
-)
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
@@ -51,17 +40,13 @@ class Variants:
 
     def __init__(self, config_dir: str | None) -> None:
         self._config_dir = config_dir
-        self._usual: dict[tuple[tuple[str, ...], type], RunConfig] = {}  # many points differ in the same settings
+        self._usual: dict[tuple[tuple[str, ...], type], core.RunConfig] = {}  # many points differ in the same settings
 
-    def name(self, overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str]) -> str:
+    def name(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> str:
         """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
         A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
-
-        Args:
-            overrides: of the point, in Hydra's form.
-            config: of the point.
-            decided_by: the sections that decide its summaries.
+        `overrides` are in Hydra's form, and `decided_by` are the sections that decide summaries.
         """
         parts = {f"{key}={format_setting(value)}" for key in _CHECKPOINT if (value := getattr(config.model, key, None))}
         if config.decode.mode != "write" and "decode" in decided_by:
@@ -70,7 +55,7 @@ class Variants:
             parts.add(f"only={config.train.only}")
         return ",".join(sorted({*parts, *self._changed(overrides, config, decided_by)}))
 
-    def _changed(self, overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
+    def _changed(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
         """Yield the typed settings with other values than the recipe gives, as "key=value"."""
         keys = {word: override_key(word) for word in overrides}
         chooses_card = {f"model.{key}" for key in _CHECKPOINT}  # a checkpoint's card has usual settings, too
@@ -81,10 +66,13 @@ class Variants:
         }
         if len(recipe_words) == len(keys):
             return
-        recipe, idle = self._usual_settings(tuple(recipe_words), type(config.model)), settings_without_effect(config)
+        recipe, idle = (
+            self._usual_settings(tuple(recipe_words), type(config.model)),
+            core.settings_without_effect(config),
+        )
         for section in ("model", *({"decode"} & decided_by)):
             settings = getattr(config, section)
-            for key in {item.name for item in fields(settings)} - names_deciding(settings, *SAME_SYSTEM):
+            for key in {item.name for item in fields(settings)} - core.names_deciding(settings, *core.SAME_SYSTEM):
                 name, value, usual = f"{section}.{key}", getattr(settings, key), recipe
                 is_typed = name in keys.values() or (section == "decode" and section in keys.values())
                 if name in idle or not is_typed:
@@ -96,7 +84,7 @@ class Variants:
                 if value != getattr(getattr(usual, section), key):
                     yield f"{key}={format_setting(value)}"
 
-    def _usual_settings(self, overrides: tuple[str, ...], model_config: type) -> RunConfig:
+    def _usual_settings(self, overrides: tuple[str, ...], model_config: type) -> core.RunConfig:
         """Return the configuration of some of a point's overrides.
 
         Mandatory values without default are removed, and settings that an experiment's file has for other models.
@@ -108,7 +96,7 @@ class Variants:
             for section in ("model", "decode"):
                 for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
                     del composed[section][key]
-            self._usual[overrides, model_config] = resolve_config(composed, model_config)
+            self._usual[overrides, model_config] = core.resolve_config(composed, model_config)
         return self._usual[overrides, model_config]
 
 
@@ -126,35 +114,52 @@ def format_setting(value: Any) -> str:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A checked point that has not started.
+@dataclass
+class Point:
+    """A checked run: planned, then in progress.
 
     Attributes:
-        name: the overrides that differ from other points of the sweep; empty for a single point.
         config: the resolved configuration.
         variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
+        command: the command line as typed.
+        name: the overrides that differ from other points of the sweep; empty for a single point.
         identity: a hash; points with the same identity are the same run.
         scale_typed: True if the user typed `scale=`.
+        quiet: True to print no line about a run that is already finished.
+        since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
+            rebuild a shared stage once, and a restarted point continues.
+        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
+        timings: step → seconds so far.
+        carried_out: False if the run was already finished, or has not run.
     """
 
-    name: str
-    config: RunConfig
-    variant: str
-    identity: str
+    config: core.RunConfig
+    variant: str = ""
+    command: tuple[str, ...] = ()
+    name: str = ""
+    identity: str = ""
     scale_typed: bool = False
+    quiet: bool = False
+    since: float = math.inf
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict, init=False)
+    carried_out: bool = field(default=False, init=False)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the elapsed time to a step."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
-def plan(
-    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
-) -> list[Planned]:
+def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False) -> list[Point]:
     """Compose and check the points of a command line.
 
-    Args:
-        words: the overrides as typed.
-        sweep: True to sweep over comma-separated values.
-        config_dir: a folder with more YAML files.
-        probe: True to check that the texts, and the requirements of the metrics, are available.
+    With `probe`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more YAML
+    files.
 
     Raises:
         UsageError: an override is invalid.
@@ -165,7 +170,7 @@ def plan(
 
 def plan_lines(
     lines: Sequence[Sequence[str]], sweep: bool = True, config_dir: str | None = None, probe: bool = False
-) -> list[list[Planned]]:
+) -> list[list[Point]]:
     """Compose and check the points of several command lines, those of a sweep together; arguments as of `plan`.
 
     Raises:
@@ -191,16 +196,16 @@ def plan_lines(
         points = [_settle_point(name, overrides, node, variants, probe) for (_, name, overrides), node in pairs]
         _check_steps(points, typed_keys)
         _check_metrics(points, probe)
-        warnings = [describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
+        warnings = [core.describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
-        planned_lines: list[list[Planned]] = [[] for _ in lines]
+        planned_lines: list[list[Point]] = [[] for _ in lines]
         for (number, _, _), point in zip(point_overrides, points, strict=True):
             planned_lines[number].append(point)
         return planned_lines
 
 
-def plan_dataset(words: Sequence[str]) -> DatasetSettings:
+def plan_dataset(words: Sequence[str]) -> core.DatasetSettings:
     """Compose and check the settings of a dataset from `dataset=NAME` and `dataset.*`, as `plan` does.
 
     Raises:
@@ -257,10 +262,10 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
     keys = ("filler", "name", "path", "reader")
     choices = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
     sources = dict.fromkeys(
-        (filler or DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
+        (filler or core.DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
     )
     for reader, path in sources:
-        corpus = registry.corpora.load(str(reader))
+        corpus = core.registry.corpora.load(str(reader))
         if path is None and corpus.hub is not None and corpus.built_in is None:
             try:
                 check_copy_or_network(corpus, stages)
@@ -270,15 +275,14 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
         raise problems[0]
 
 
-def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
-    """Load the metrics of all points; with `probe`, check that their packages and models are available."""
+def _check_metrics(points: Sequence[Point], probe: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
-        names = dict.fromkeys([*registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
+        names = dict.fromkeys([*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
         if probe:
             names["rouge"] = None  # perl mode with stems needs WordNet's lists
         for name in names:
-            metric = registry.metrics.load(name)(config.score)
+            metric = core.registry.metrics.load(name)(config.score)
             if probe and (name, config.score) not in checked:
                 checked.append((name, config.score))
                 metric.check()
@@ -287,7 +291,7 @@ def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
 def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -> None:
     """In a sweep over models, drop the settings that a model does not have; report the typed ones once."""
     model_settings = {
-        name: {item.name for item in fields(registry.config_of(name))}
+        name: {item.name for item in fields(core.registry.config_of(name))}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
     all_settings, left_out = set().union(*model_settings.values()), defaultdict[str, dict[str, None]](dict)
@@ -302,16 +306,14 @@ def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
-def _settle_point(
-    name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool
-) -> Planned:
+def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
-    config = resolve_config(composed, registry.config_of(composed.model.name))
-    check_lengths(config.model, config.decode)
+    config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
+    core.check_lengths(config.model, config.decode)
     system = make_system(config.model)
-    check_evidence(system, config.decode)
-    check_search(system, config.decode)
-    check_trained_part(system, config.train, config.decode)
+    _check_evidence(system, config.decode)
+    core.check_search(system, config.decode)
+    core.check_trained_part(system, config.train, config.decode)
     try:
         same = config_identity(config, system)
     except EnvironmentProblem:
@@ -320,15 +322,11 @@ def _settle_point(
         same = digest(asdict(config))
     scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     variant = variants.name(overrides, config, system.decided_by)
-    return Planned(name, config, variant, same, scale_typed)
+    return Point(config, variant, name=name, identity=same, scale_typed=scale_typed)
 
 
-def _check_steps(points: Sequence[Planned], typed_keys: Set[str]) -> None:
-    """Check that `train.max_steps`, if it is typed, is of use: a system that is prompted is never trained.
-
-    Raises:
-        UsageError: no point trains, and one is prompted.
-    """
+def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
+    """Raise UsageError if `train.max_steps` is typed, no point trains, and one is prompted."""
     if "train.max_steps" not in typed_keys:
         return
     configs = {planned.config.model.name: planned.config for planned in points if planned.config.train.max_steps}
@@ -339,7 +337,7 @@ def _check_steps(points: Sequence[Planned], typed_keys: Set[str]) -> None:
         raise UsageError(f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}")
 
 
-def check_scale(points: Sequence[Planned]) -> None:
+def check_scale(points: Sequence[Point]) -> None:
     """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
 
     Raises:
@@ -348,31 +346,22 @@ def check_scale(points: Sequence[Planned]) -> None:
     for config in (planned.config for planned in points if not planned.scale_typed):
         if config.scale != "paper" or not config.train.max_steps:
             continue
-        if "train" in make_system(config.model).decided_by and _is_cpu(config.train.device):
+        from longsumbench.modeling.nn.device import choose_device  # imports torch
+
+        if "train" in make_system(config.model).decided_by and choose_device(config.train.device).type == "cpu":
             problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
             advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
-def _is_cpu(device: str) -> bool:
-    from longsumbench.modeling.nn.device import choose_device  # imports torch
-
-    return device == "cpu" or choose_device(device).type == "cpu"
-
-
-def check_evidence(system: System, decode: Decoding) -> None:
-    """Check that a system supports `decode.reference_evidence`, if that is set.
-
-    Raises:
-        UsageError: the system does not support it.
-    """
+def _check_evidence(system: core.System, decode: core.Decoding) -> None:
     able = system.capabilities
     if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
         reason = f"model={system.config.name}, at least with these settings, keeps no evidence of the reference"
         raise UsageError(f"decode.reference_evidence=true: {reason}")
 
 
-def show_config(points: Sequence[Planned]) -> str:
+def show_config(points: Sequence[Point]) -> str:
     """Return the resolved configurations as YAML; equal runs appear once."""
     texts: dict[str, str] = {}
     for planned in points:

@@ -151,7 +151,9 @@ class Writer:
         with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, batch)))
         if self.log is not None:
-            _note_batch(self.log, len(batch), (time.monotonic() - started) / process_count())
+            seconds = round((time.monotonic() - started) / process_count(), 4)
+            with naming_path(self.log), self.log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"examples": len(batch), "seconds": seconds}) + "\n")
 
     def add_lacking(self, bucket: Sequence[int], old: Mapping[str, Summary]) -> None:
         """Write the missing evidence and inputs of a batch, for summaries that equal the written ones.
@@ -163,7 +165,6 @@ class Writer:
         self._keep(same, self.lacking_evidence, self.lacking_inputs)
 
     def _keep(self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]) -> None:
-        """Write the evidence and the inputs of the examples with these indices."""
         for index, summary in batch:
             if self.evidence is not None and index in evidence:
                 write_evidence(self.evidence, index, summary)
@@ -184,7 +185,6 @@ def part_file(path: Path, place: int) -> Path:
 
 
 def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
-    """Merge the files of all processes; return the summaries by id."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
     summaries = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
     write_summaries(path, summaries.values())
@@ -201,11 +201,6 @@ def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
 def num_summarized(split: Split, decoding: Decoding) -> int:
     """Return the number of summarized examples: the first ones, up to `decoding.limit`."""
     return min(len(split), decoding.limit or len(split))
-
-
-def _note_batch(log: Path, examples: int, seconds: float) -> None:
-    with naming_path(log), log.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
 
 
 def seconds_of_decoding(log: Path) -> float:

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import msgspec
 
-from longsumbench.core import FitReport, Truncation
+from longsumbench.core import DatasetSettings, Decoding, FitReport, Recipe, Scoring, Truncation
 from longsumbench.errors import DataError
-from longsumbench.files import BadFile, digest, read_json, write_atomically
+from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.output_facts import OutputFacts
@@ -33,28 +33,6 @@ _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside bracke
 
 class TornRecord(DataError):
     """A run's record is damaged; the same command repeats the run."""
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """Everything that decides a run's outcome.
-
-    Attributes:
-        settings: the resolved configuration, without settings that cannot change the outcome.
-        fingerprint: the hash of the dataset's texts.
-        versions: step → number that rises when the outcome of the step changes.
-    """
-
-    model: str
-    dataset: str
-    settings: Mapping[str, Any]
-    fingerprint: str
-    versions: Mapping[str, int]
-
-    @property
-    def run_id(self) -> str:
-        """Twelve hexadecimal digits."""
-        return digest(asdict(self))[:12]
 
 
 @dataclass(frozen=True)
@@ -135,38 +113,6 @@ class RecordedSystem:
 
 
 @dataclass(frozen=True)
-class RecordedTraining:
-    """Settings of `train`: the examples, source words or source tokens of an optimizer step, and the seed."""
-
-    batch_size: int
-    accumulation: int
-    batch_words: int | None
-    batch_tokens: int | None
-    seed: int
-
-
-@dataclass(frozen=True)
-class _Dataset:
-    name: str
-    path: str | None  # None if the texts did not come from local files
-    limit: int | None  # most examples of a split
-
-
-@dataclass(frozen=True)
-class _Decoding:
-    evidence: str
-    seed: int
-    mode: str
-    failed: str
-
-
-@dataclass(frozen=True)
-class _Scoring:
-    resamples: int
-    resampling: str
-
-
-@dataclass(frozen=True)
 class RecordedSettings:
     """Settings that tables and analyses use, a part of `RunRecord.config`.
 
@@ -174,12 +120,12 @@ class RecordedSettings:
     """
 
     model: Mapping[str, Any]
-    dataset: _Dataset
-    train: RecordedTraining
-    decode: _Decoding
-    score: _Scoring
+    dataset: DatasetSettings
+    train: Recipe
+    decode: Decoding
+    score: Scoring
     scale: str
-    name: str | None  # that the user gave the run
+    name: str | None  # which the user gave the run
     results_dir: str
 
 
@@ -240,7 +186,7 @@ class RunRecord:
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
         system: facts about the system (`System.facts`); `facts` has the typed part.
         counts: name → sum over the outputs ("prompt_tokens", "refused").
-        versions: step → version of its code (`RunSpec.versions`). Empty if unknown.
+        versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
     """
 
     run_id: str
@@ -326,19 +272,6 @@ class RunRecord:
         return self.facts.checkpoint is not None and not self.trained
 
     @property
-    def trained_here(self) -> str:
-        """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
-        return "here" if self.trained else "no" if self.zero_shot else ""
-
-    @property
-    def release_order(self) -> str:
-        """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
-        months = [(when or "")[: len("2018-04")] for when in (self.facts.released, self.texts.published)]
-        if not all(months) or months[0] == months[1]:
-            return ""
-        return "before the dataset" if months[0] < months[1] else "after the dataset"
-
-    @property
     def parameters(self) -> int:
         """Number of weights; 0 if it is unknown, or the system has none."""
         return self.fit.parameters or self.facts.parameters or 0
@@ -347,12 +280,6 @@ class RunRecord:
     def train_examples(self) -> int:
         """Number of examples in the training split; 0 if it is unknown."""
         return self.texts.examples.get("train", 0)
-
-    @property
-    def whole_split(self) -> bool:
-        """True if all examples of the dataset's split were summarized; also if their number is unknown."""
-        limited = self.settings.dataset.limit is not None
-        return not limited and self.num_outputs >= self.texts.examples.get(self.split, 0)
 
     @property
     def num_outputs(self) -> int:
@@ -436,11 +363,6 @@ def length_ratio(record: RunRecord) -> float | None:
     """Return the mean length of the outputs divided by that of the references, in words; None if it is unknown."""
     outputs = record.outputs
     return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
-
-
-def ranking_score(record: RunRecord) -> str:
-    """Return the ROUGE type or measure that decides a run's rank."""
-    return record.ranked_by
 
 
 def measured_mean(record: RunRecord, name: str) -> Estimate | None:

@@ -13,7 +13,7 @@ import logging
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict
@@ -28,12 +28,11 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json, writable_folder, write_atomically
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.runs.bundles import ENDING, index_of, unpack_bundle, write_bundle
-from longsumbench.runs.record import RunRecord, RunSpec, TornRecord, output_files
+from longsumbench.runs.record import RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 
 _NAMED = 3  # most runs in a message
-_MOVE = "move it into its own folder, or remove it"
 
 
 @dataclass(frozen=True)
@@ -49,25 +48,20 @@ class Results:
         """Create a results folder, if needed; raise EnvironmentProblem, which names the setting, if it cannot."""
         return cls(writable_folder(Path(results_dir).expanduser(), setting))
 
-    def run_folder(self, run: RunSpec | RunRecord) -> Path:
-        """Return the folder of a run, which may not exist yet; of a packed run, its copy in the cache."""
-        return self._folder(run.dataset, run.model, run.run_id)
+    def run_folder(self, run: RunRecord) -> Path:
+        """Return the folder of a run; of a packed run, its copy in the cache."""
+        return self.folder(run.dataset, run.model, run.run_id)
 
     def run_folders(self, dataset: str = "*", pattern: str = "*/*") -> list[Path]:
-        """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id.
-
-        Args:
-            dataset: its name; "*" for all.
-            pattern: which models and run ids.
-        """
+        """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id."""
         names = [*self._bundled()] if dataset == "*" else [dataset]
         roots = [self.root, *filter(None, map(self._unpack, names))]
         runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
         places = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
-        return [self._folder(*parts) for parts in sorted(places)]
+        return [self.folder(*parts) for parts in sorted(places)]
 
-    def _folder(self, dataset: str, model: str, run_id: str) -> Path:
-        """Return the folder of a run. A packed run is used unless a finished one has its place."""
+    def folder(self, dataset: str, model: str, run_id: str) -> Path:
+        """Return the folder of a run, which may not exist. A packed run is used unless a finished one has its place."""
         parts = ("runs", dataset, model, run_id)
         folder, copy = self.root.joinpath(*parts), self._unpack(dataset)
         if copy and copy.joinpath(*parts).is_dir() and not (folder / "record.json").is_file():
@@ -79,11 +73,9 @@ class Results:
         return self.root / "bundles" / f"{dataset}{ENDING}"
 
     def _bundled(self) -> list[str]:
-        """Return the datasets with bundles."""
         return [path.name.removesuffix(ENDING) for path in (self.root / "bundles").glob(f"*{ENDING}")]
 
     def _unpack(self, dataset: str) -> Path | None:
-        """Return the unpacked copy of a bundle; None if there is no bundle."""
         try:
             status = (bundle := self.bundle(dataset)).stat()
             state = (bundle, status.st_size, status.st_mtime_ns)
@@ -109,21 +101,13 @@ class Results:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
         for folder in self.run_folders(dataset):
             try:
-                record = self.read_record(folder)
+                record = RunRecord.read(folder)
             except FileNotFoundError:  # the run is being repeated
                 continue
             except DataError as error:
                 self.leave_out(error)
                 continue
             yield record
-
-    def read_record(self, folder: Path) -> RunRecord:
-        """Read the record in the folder of a run; raise DataError if it is damaged or belongs to another folder."""
-        record = RunRecord.read(folder)
-        if self.run_folder(record) != folder:
-            of = f"the record of {record.model} {record.run_id} on {record.dataset}"
-            raise DataError(f"{of}; {_MOVE}", folder / "record.json")
-        return record
 
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
@@ -153,13 +137,11 @@ class Results:
     def find(self, run: str | Path | RunRecord, begun: bool = False) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
 
-        Args:
-            run: the run.
-            begun: True to find also a run that is not finished.
+        With `begun`, also find a run that is not finished.
 
         Raises:
             UsageError: no run or several runs match, or the run is not finished.
-            DataError: the record is damaged, or belongs to another run.
+            DataError: the record is damaged.
         """
         name = run.run_id if isinstance(run, RunRecord) else str(run)
         folder, marks = Path(name).expanduser(), ["record.json", *(["config.yaml"] if begun else [])]
@@ -177,8 +159,6 @@ class Results:
             labels = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in matches[:_NAMED]]
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
             raise UsageError(f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id")
-        if not begun and (recorded := RunRecord.read(matches[0]).run_id) != matches[0].name:
-            raise DataError(f"the record of the run {recorded}; {_MOVE}", matches[0] / "record.json")
         return matches[0]
 
 
@@ -215,25 +195,17 @@ def read_run_config(folder: Path) -> RunConfig:
 def is_finished(folder: Path) -> bool:
     """Return True if a run has all its files; committed records lack the predictions."""
     try:
-        every = output_files(len(_own_record(folder).checkpoints))
+        every = output_files(len(RunRecord.read(folder).checkpoints))
     except (FileNotFoundError, TornRecord):
         return False
     return all((folder / name).is_file() for files in (*every, ["scores.csv"]) for name in files)
 
 
-def _own_record(folder: Path) -> RunRecord:
-    """Return the record of the run in a folder; raise `TornRecord` if it belongs to another run."""
-    record = RunRecord.read(folder)
-    if record.run_id != folder.name:
-        raise TornRecord(f"the record of the run {record.run_id}", folder / "record.json")
-    return record
-
-
 def report_torn_record(folder: Path) -> None:
     """Log that the run is repeated because its record is damaged."""
-    if (folder / "record.json").is_file():
+    with suppress(FileNotFoundError):
         try:
-            _own_record(folder)
+            RunRecord.read(folder)
         except TornRecord:
             _log.warning(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
 
@@ -301,14 +273,14 @@ def pack_runs(results: Results) -> Iterator[str]:
     Interrupted runs are left as they are. Runs that were packed before stay in the bundle.
 
     Raises:
-        DataError: a record is damaged or in another run's folder; nothing is packed of its dataset.
+        DataError: a record is damaged; nothing is packed of its dataset.
         UsageError: a process works on a run; its folder is left.
     """
     home = results.root / "runs"
     for dataset in sorted({path.parents[2].name for path in home.glob("*/*/*/record.json")}):
         folders = [folder for folder in results.run_folders(dataset) if (folder / "record.json").is_file()]
         bundle = results.bundle(dataset)
-        write_bundle(bundle, [(folder, results.read_record(folder)) for folder in folders])
+        write_bundle(bundle, [(folder, RunRecord.read(folder)) for folder in folders])
         for folder in folders:
             if folder.is_relative_to(home):
                 remove_run(folder)

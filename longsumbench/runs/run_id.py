@@ -3,26 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
-from longsumbench import sentences
-from longsumbench.core import (
-    UNRANKED,
-    DatasetSettings,
-    RunConfig,
-    System,
-    deciding_parts,
-    learned_ranker,
-    outcome_settings,
-    registry,
-    settings_deciding,
-    settings_without_effect,
-    system_versions,
-)
+from longsumbench import core, sentences
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.rouge.scorer import SCORING_VERSION
-from longsumbench.runs.record import RunSpec
 
 # A version rises when the outcome of its step changes.
 STEP_VERSIONS = {
@@ -33,68 +19,67 @@ STEP_VERSIONS = {
 }
 
 
-def config_identity(config: RunConfig, system: System) -> str:
+def config_identity(config: core.RunConfig, system: core.System) -> str:
     """Return a hash that is equal for configurations of the same run. It does not need the dataset.
 
     Configurations with different measures have different hashes, so that a sweep computes all of them. Settings without
     effect are left out; run ids contain them.
     """
-    texts = outcome_settings(config.dataset)
-    measures = settings_deciding(config.score, "measures")
-    outcome, idle = _outcome(config, system), settings_without_effect(config)
+    texts = core.outcome_settings(config.dataset)
+    measures = core.settings_deciding(config.score, "measures")
+    outcome, idle = _outcome(config, system), core.settings_without_effect(config)
     for section in outcome.keys() & {"model", "decode"}:
         outcome[section] = {key: value for key, value in outcome[section].items() if f"{section}.{key}" not in idle}
     return digest([config.model.name, config.results_dir, texts, outcome, measures])
 
 
-def _outcome(config: RunConfig, system: System) -> dict[str, Any]:
+def _outcome(config: core.RunConfig, system: core.System) -> dict[str, Any]:
     """Return the settings that decide a run's outcome, without the texts."""
     settings: dict[str, Any] = {
         "model": system.identity(),
         "split": config.dataset.split,
         "limit": config.decode.limit,
-        "score": outcome_settings(config.score),
+        "score": core.outcome_settings(config.score),
     }
-    parts = deciding_parts(system, config.train, config.decode)
+    parts = core.deciding_parts(system, config.train, config.decode)
     for section in parts - {"seed"}:
-        settings[section] = outcome_settings(getattr(config, section))
+        settings[section] = core.outcome_settings(getattr(config, section))
     if "seed" in parts:
         settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
     return settings
 
 
-def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
-    """Return all that decides the outcome; its hash is the run id.
+def id_of_run(config: core.RunConfig, system: core.System, texts: Texts) -> str:
+    """Return the id of a run: twelve hexadecimal digits.
 
     Raises:
         DataError: the dataset lacks the split to summarize.
     """
     check_split(config.dataset, texts)
-    return run_spec_on(config, system, texts.fingerprint, texts.metrics)
+    deciding = {
+        "model": config.model.name,
+        "dataset": config.dataset.name,
+        "settings": _outcome(config, system),
+        "fingerprint": texts.fingerprint,
+        "versions": current_versions(system, texts.metrics),
+    }
+    return digest(deciding)[:12]
 
 
-def check_split(settings: DatasetSettings, texts: Texts) -> None:
+def check_split(settings: core.DatasetSettings, texts: Texts) -> None:
     """Check that a dataset has the split to summarize.
 
     Raises:
         DataError: it does not.
     """
     if settings.split not in texts.splits:
-        has = ", ".join(texts.splits)
-        raise DataError(
-            f"{settings.name} has no {settings.split} split; choose dataset.split={has}{texts.way_to_splits}"
-        )
+        choices = f"choose dataset.split={', '.join(texts.splits)}{texts.way_to_splits}"
+        raise DataError(f"{settings.name} has no {settings.split} split; {choices}")
 
 
-def run_spec_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str]) -> RunSpec:
-    """Return all that decides the outcome, for texts that may be on another machine."""
-    versions = current_versions(system, metrics)
-    return RunSpec(config.model.name, config.dataset.name, _outcome(config, system), fingerprint, versions)
-
-
-def current_versions(system: System, metrics: Collection[str]) -> dict[str, int]:
+def current_versions(system: core.System, metrics: Collection[str]) -> dict[str, int]:
     """Return the versions of the code that decide the outcome of a run; `metrics` are those of the dataset."""
-    ranker = learned_ranker(getattr(system.config, "rank", UNRANKED))
+    ranker = core.learned_ranker(getattr(system.config, "rank", core.UNRANKED))
     ranker_version = {"ranker": ranker.version} if ranker else {}
-    metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
-    return {**STEP_VERSIONS, **system_versions(system), **ranker_version, **metric_versions}
+    metric_versions = {f"metric {name}": core.registry.metrics.load(name).version for name in metrics}
+    return {**STEP_VERSIONS, **core.system_versions(system), **ranker_version, **metric_versions}

@@ -16,7 +16,7 @@ from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import read_text
 from longsumbench.formatting import break_command, escape_line
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
@@ -64,11 +64,7 @@ def list_runs(
 ) -> list[ListedRun]:
     """Return the runs in a results folder, the newest first; damaged ones are left out with a line.
 
-    Args:
-        results: the results folder.
-        dataset: only runs on this dataset.
-        model: only runs of this system.
-        state: only runs in this state: finished, running or interrupted.
+    `dataset`, `model` and `state` (finished, running or interrupted) select some of them.
 
     Raises:
         UsageError: there are no runs, or none on the dataset or of the model.
@@ -90,7 +86,7 @@ def list_runs(
 
 def _finished(results: Results, record: RunRecord) -> ListedRun:
     folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
-    mean = measured_mean(record, score := ranking_score(record))
+    mean = measured_mean(record, score := record.ranked_by)
     number = None if mean is None else mean.mean
     settings = ", ".join(filter(None, [record.settings.name, record.variant])) or (
         "imported" if record.imported else ""

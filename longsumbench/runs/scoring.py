@@ -24,8 +24,7 @@ def score_run(
 ) -> dict[str, Any]:
     """Score the summaries of each kept checkpoint, the best first, and write the scores per example.
 
-    Returns:
-        The fields of the run's record that scoring decides.
+    Return the fields of the run's record that scoring decides.
 
     Raises:
         DataError: no example has an answer; the same command asks again.

@@ -20,40 +20,9 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
+from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import (
-    SAME_SYSTEM,
-    SECTIONS,
-    Decoding,
-    Example,
-    FitContext,
-    FitReport,
-    RunConfig,
-    Summary,
-    System,
-    Truncation,
-    build_settings,
-    check_lengths,
-    check_search,
-    deciding_parts,
-    describe_reading,
-    names_deciding,
-    read_saved,
-    registry,
-    sees_reference,
-    total_truncation,
-)
-from longsumbench.corpora.own_files import (
-    Input,
-    InputJob,
-    check_input,
-    input_jobs,
-    is_of_rows,
-    list_files,
-    merge_inputs,
-    plain_input,
-    read_inputs,
-)
+from longsumbench.corpora import own_files
 from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, naming_path, suite_errors
 from longsumbench.files import BadFile, digest, parse_json, read_json, write_atomically
@@ -68,7 +37,7 @@ from longsumbench.runs.results import Results, read_run_config
 
 _log = logging.getLogger(__name__)
 
-_SHARED = [item.name for item in fields(RunConfig) if hasattr(Decoding, item.name)]  # seed, device
+_SHARED = [item.name for item in fields(core.RunConfig) if hasattr(core.Decoding, item.name)]  # seed, device
 
 
 def summarize_files(
@@ -94,9 +63,9 @@ def summarize_files(
         raise UsageError(f"decode.evidence={loader.decoding.evidence}: evidence is shown with --json only")
     if loader.decoding.keep_inputs != "none" and not as_json:
         raise UsageError(f"decode.keep_inputs={loader.decoding.keep_inputs}: inputs are shown with --json only")
-    inputs = [with_query(item, query) for item in read_inputs(files)]
+    inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
-        inputs = [merge_inputs(inputs)]
+        inputs = [own_files.merge_inputs(inputs)]
     inputs = inputs[: loader.decoding.limit]
     for item, summary in loader.fitted().write(inputs):
         text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
@@ -110,11 +79,11 @@ def summarize_files(
 class FittedSystem:
     """A system that was trained, or needs no training, ready to summarize texts."""
 
-    system: System
-    decoding: Decoding
+    system: core.System
+    decoding: core.Decoding
 
     @suite_errors()
-    def summarize(self, texts: Sequence[str | Example], query: str | None = None) -> list[Summary]:
+    def summarize(self, texts: Sequence[str | core.Example], query: str | None = None) -> list[core.Summary]:
         """Summarize texts; progress is shown on stderr.
 
         Args:
@@ -131,13 +100,15 @@ class FittedSystem:
         if isinstance(texts, str):
             raise UsageError("texts is a list: put a single text into a list")
         inputs = [
-            plain_input(text, f"text {number}") if isinstance(text, str) else check_input(Input(text.id, text))
+            own_files.plain_input(text, f"text {number}")
+            if isinstance(text, str)
+            else own_files.check_input(own_files.Input(text.id, text))
             for number, text in enumerate(texts, start=1)
         ]
         inputs = [with_query(item, query) for item in inputs[: self.decoding.limit]]
         return [summary for _, summary in self.write(inputs)]
 
-    def write(self, inputs: Sequence[Input]) -> Iterator[tuple[Input, Summary]]:
+    def write(self, inputs: Sequence[own_files.Input]) -> Iterator[tuple[own_files.Input, core.Summary]]:
         """Yield each input with its summary, showing the progress."""
         if warning := unlike_what_was_learned(self.system, inputs):
             _log.warning(warning)
@@ -174,8 +145,8 @@ class FoundSystem:
     """A system that `load` loads; `name` is its own, or that of its folder."""
 
     name: str
-    decoding: Decoding
-    load: Callable[[], System]
+    decoding: core.Decoding
+    load: Callable[[], core.System]
 
     def fitted(self) -> FittedSystem:
         """Load the system; errors are those of `load_system`."""
@@ -194,7 +165,7 @@ def find_system(
     """
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     files = [word for word in words if word not in settings]
-    names = registry.systems.targets()
+    names = core.registry.systems.targets()
     if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
@@ -202,7 +173,7 @@ def find_system(
     return FoundSystem(f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load), files
 
 
-def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
+def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:
     """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
     queried, untrained = (
         "queried" in system.state,
@@ -215,7 +186,7 @@ def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
     return f"{system.config.name} was trained on texts without queries: it has not learned to answer them"
 
 
-def with_query(item: Input, query: str | None) -> Input:
+def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
     """Return an input with a question; None keeps its own.
 
     Raises:
@@ -232,12 +203,8 @@ def with_query(item: Input, query: str | None) -> Input:
 
 def _find_checkpoint(
     run: str | Path | RunRecord, results: Results
-) -> tuple[Path, Mapping[str, Any], Callable[[], System]]:
-    """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id.
-
-    Returns:
-        Its folder, or that of a run that trained nothing; the decode settings of the run; what loads the system.
-    """
+) -> tuple[Path, Mapping[str, Any], Callable[[], core.System]]:
+    """Return a checkpoint's folder, or that of a run without training; the run's decode settings; what loads it."""
     folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
         return folder, {}, partial(open_system, folder)
@@ -248,23 +215,23 @@ def _find_checkpoint(
     try:
         run = results.find(str(folder))
     except UsageError as problem:
-        suggestion = did_you_mean(str(run), registry.systems.targets())
+        suggestion = did_you_mean(str(run), core.registry.systems.targets())
         raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
     record, weights = RunRecord.read(run), run / "work" / "checkpoint"
     if record.imported:
         raise UsageError(
-            f"{run} has imported outputs of {record.model}, and no system: name a run that was trained here"
+            f"{run} has imported outputs of {record.model} and no system: name a run that was trained here"
         )
-    decode_keys = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
+    decode_keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
     decode = {key: value for key, value in record.config["decode"].items() if key in decode_keys}
     if not (weights / "system.json").is_file():
-        if not was_trained(run):
+        if not _needs_training(read_run_config(run)):
             return run, decode, partial(system_of_run, run)
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"
         raise UsageError(gone if weights.is_symlink() else away)
     try:
-        seconds = read_json(weights / "fit.json", FitReport).seconds
+        seconds = read_json(weights / "fit.json", core.FitReport).seconds
     except FileNotFoundError:  # without training
         seconds = record.fit.seconds
     except BadFile as error:
@@ -272,32 +239,32 @@ def _find_checkpoint(
         raise DataError(torn, weights / "fit.json") from error
     if seconds != record.fit.seconds:
         raise UsageError(
-            f"{run} was written by other weights, which were trained again since; to use the new ones, name {weights}"
+            f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
     return weights, decode, partial(open_system, weights, record.config["model"])
 
 
-def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> System:
+def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:
     """Load a system from its checkpoint, with the model settings of another run if they are given.
 
     Raises:
         UsageError: the system is not installed.
         DataError: the checkpoint is damaged.
     """
-    name = read_saved(folder)["system"]
+    name = core.read_saved(folder)["system"]
     try:
-        system_class: type[System] = registry.systems.load(name)
+        system_class: type[core.System] = core.registry.systems.load(name)
     except UnknownName as problem:
         reason = "which is not installed here: install its package"
         names = ", ".join(problem.known)
         raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {names})") from None
     system = system_class.load(folder)
     if settings is not None:
-        system.config = build_settings(type(system).Config, settings, "model.")
+        system.config = core.build_settings(type(system).Config, settings, "model.")
     return system
 
 
-def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
+def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> core.Decoding:
     """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
 
     Raises:
@@ -313,22 +280,24 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
     for key in values:
         if key not in _SHARED:
             choices = f"decode.<setting>, {', '.join(_SHARED)}"
-            of_runs = key in {item.name for item in fields(RunConfig)}
+            of_runs = key in {item.name for item in fields(core.RunConfig)}
             suggestion = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
             raise UsageError(f"'{key}'{suggestion}: a trained system has these settings: {choices}")
-    build_settings(RunConfig, values, "", dict.fromkeys(["model", *SECTIONS]))
-    decoding: Decoding = build_settings(Decoding, {**usual, **values, **decode}, "decode.")
+    core.build_settings(core.RunConfig, values, "", dict.fromkeys(["model", *core.SECTIONS]))
+    decoding: core.Decoding = core.build_settings(core.Decoding, {**usual, **values, **decode}, "decode.")
     return decoding
 
 
-def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
+def summarize_inputs(
+    system: core.System, inputs: Sequence[own_files.Input], decoding: core.Decoding
+) -> Iterator[core.Summary]:
     """Yield a summary of each input, in order.
 
     The first `decoding.evidence` summaries have evidence, and the first `decoding.keep_inputs` what was read.
     """
-    check_lengths(system.config, decoding)
-    check_search(system, decoding)
-    if sees_reference(system, decoding) and not system.capabilities.oracle:
+    core.check_lengths(system.config, decoding)
+    core.check_search(system, decoding)
+    if core.sees_reference(system, decoding) and not system.capabilities.oracle:
         setting = f"decode.extract_length={decoding.extract_length}"
         raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
     examples = [item.example for item in inputs]
@@ -344,10 +313,10 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
             yield replace(summary, evidence=evidence, read=summary.read if number in with_inputs else None)
 
 
-def describe_losses(item: Input, summary: Summary) -> str:
+def describe_losses(item: own_files.Input, summary: core.Summary) -> str:
     """Return a line about omitted input and cut output."""
     notes = {
-        describe_reading(summary.truncation): True,
+        core.describe_reading(summary.truncation): True,
         f"{format_count(item.words_left_out, 'word')} of code, HTML or front matter left out": item.words_left_out,
         "the summary stops at its length limit": not summary.complete,
         "the summary is empty": not summary.text,
@@ -355,7 +324,7 @@ def describe_losses(item: Input, summary: Summary) -> str:
     return f"{item.name}: {'; '.join(note for note, applies in notes.items() if applies)}"
 
 
-def summary_values(summary: Summary) -> dict[str, Any]:
+def summary_values(summary: core.Summary) -> dict[str, Any]:
     """Return a summary as JSON values; evidence as nested lists, the first axis outermost, -inf and nan as null."""
     evidence = summary.evidence
     return {
@@ -389,7 +358,7 @@ _USUAL_LENGTH = 100  # words of a summary, where no training texts say how long 
 _SETTING_PREFIXES = ("model.", "decode.", "device=", "seed=")
 
 
-def plan_by_name(name: str, words: Sequence[str], evidence: str) -> RunConfig:
+def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConfig:
     """Check the settings of a system that is used as it is; `evidence` is the default of `decode.evidence`.
 
     Raises:
@@ -409,29 +378,24 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> RunConfig:
     return config
 
 
-def system_by_name(config: RunConfig) -> System:
+def system_by_name(config: core.RunConfig) -> core.System:
     """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
-    system: System = registry.systems.load(config.model.name)(config.model)
-    system.fit(FitContext(None, None, config.train, user_cache()))
+    system: core.System = core.registry.systems.load(config.model.name)(config.model)
+    system.fit(core.FitContext(None, None, config.train, user_cache()))
     return system
 
 
-def was_trained(folder: Path) -> bool:
-    """Return True if the system of a run was trained in it."""
-    return _needs_training(read_run_config(folder))
-
-
-def system_of_run(folder: Path) -> System:
+def system_of_run(folder: Path) -> core.System:
     """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
     config, stages = read_run_config(folder), user_cache()
     system, texts = system_and_texts(config, stages)
-    system.fit(FitContext.of(texts.splits, config.train, stages))
+    system.fit(core.FitContext.of(texts.splits, config.train, stages))
     return system
 
 
-def _needs_training(config: RunConfig) -> bool:
-    system: System = registry.systems.load(config.model.name)(config.model)
-    return "train" in deciding_parts(system, config.train, config.decode)
+def _needs_training(config: core.RunConfig) -> bool:
+    system: core.System = core.registry.systems.load(config.model.name)(config.model)
+    return "train" in core.deciding_parts(system, config.train, config.decode)
 
 
 _SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
@@ -455,10 +419,10 @@ def summarize_into(
         SuiteError: another error that the user can fix.
     """
     loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
-    files, in_lines = list_files(paths), output.suffix == ".jsonl"
+    files, in_lines = own_files.list_files(paths), output.suffix == ".jsonl"
     if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
         raise UsageError(f"--output {output} is one of the inputs or inside them: choose another place")
-    if (has_rows := any(map(is_of_rows, files))) and not in_lines:
+    if (has_rows := any(map(own_files.is_of_rows, files))) and not in_lines:
         raise UsageError(f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl")
     if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
         raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
@@ -471,8 +435,8 @@ def summarize_into(
     fitted = loader.fitted()
     _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
     finished_names = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
-    jobs = (job for job in islice(input_jobs(files), fitted.decoding.limit) if job.name not in finished_names)
-    ledgers: list[Truncation] = []
+    jobs = (job for job in islice(own_files.input_jobs(files), fitted.decoding.limit) if job.name not in finished_names)
+    ledgers: list[core.Truncation] = []
     problems, num_written = [], 0
     with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
         progress.start_at(len(finished_names))
@@ -489,8 +453,8 @@ def summarize_into(
                 write_atomically(target(name), f"{summary.text}\n")
             num_written += 1
             if summary.truncation is not None:
-                ledgers = [total_truncation([*ledgers, summary.truncation])]
-    reading = f"; {describe_reading(ledgers[0])}" if ledgers else ""
+                ledgers = [core.total_truncation([*ledgers, summary.truncation])]
+    reading = f"; {core.describe_reading(ledgers[0])}" if ledgers else ""
     _log.info(f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}")
     if problems:
         advice = "correct or remove what is named, then run the same command again"
@@ -498,7 +462,7 @@ def summarize_into(
 
 
 def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
-    neutral_keys, system = names_deciding(Decoding, *SAME_SYSTEM), fitted.system
+    neutral_keys, system = core.names_deciding(core.Decoding, *core.SAME_SYSTEM), fitted.system
     deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys}
     return digest([system_name, system.identity(), system.state, deciding, query])
 
@@ -530,8 +494,8 @@ def _texts_in(output: Path) -> set[str]:
 
 
 def _summarize_jobs(
-    fitted: FittedSystem, query: str | None, jobs: Iterator[InputJob]
-) -> Iterator[tuple[str, Summary | DataError]]:
+    fitted: FittedSystem, query: str | None, jobs: Iterator[own_files.InputJob]
+) -> Iterator[tuple[str, core.Summary | DataError]]:
     """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
     summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)
     batches = iter(lambda: list(islice(jobs, fitted.decoding.batch_size)), [])
@@ -544,10 +508,10 @@ def _summarize_jobs(
 
 
 def _summarize_batch(
-    system: System, decoding: Decoding, query: str | None, jobs: Sequence[InputJob]
-) -> list[tuple[str, Summary | DataError]]:
+    system: core.System, decoding: core.Decoding, query: str | None, jobs: Sequence[own_files.InputJob]
+) -> list[tuple[str, core.Summary | DataError]]:
     """Return the names of texts with their summaries; those that cannot be read come first, with the problem."""
-    inputs, outcomes = {}, list[tuple[str, Summary | DataError]]()
+    inputs, outcomes = {}, list[tuple[str, core.Summary | DataError]]()
     for job in jobs:
         try:
             inputs[job.name] = with_query(job.load(), query)

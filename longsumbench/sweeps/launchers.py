@@ -161,12 +161,7 @@ def _end_with(conductor: int) -> None:
 
 
 def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _Ended:
-    """Run points in an array job of a cluster.
-
-    Raises:
-        UsageError: SLURM refuses the job.
-        EnvironmentProblem: this machine has no SLURM.
-    """
+    """Run points in an array job of a cluster."""
     if shutil.which("srun") is None:
         advice = "hydra/launcher=joblib works on this machine alone"
         raise EnvironmentProblem(f"no SLURM on this machine (no srun); {advice}")

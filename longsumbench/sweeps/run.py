@@ -98,9 +98,8 @@ def plan_launch(
     engine = choose_engine(hydras, sweep, config_dir)
     settings = [word for word in words if word not in hydras]
     base, swept = split_sweep_overrides(settings, config_dir)
-    points = (
-        plan(settings, sweep, config_dir, probe) if engine.sweeper == HERE else plan(base, False, config_dir, probe)
-    )
+    shown = (settings, sweep) if engine.sweeper == HERE else (base, False)
+    points = plan(*shown, config_dir, probe)
     if probe and not engine.on_cluster:  # whose nodes may have GPUs
         check_scale(points)
     return Launch(points, command, sweep, engine, base, swept, config_dir)
@@ -132,10 +131,7 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
 
 
 def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
-    """Rebuild the tables of the datasets that a launch has finished runs on, and show its runs in them.
-
-    Where one or two settings were swept over, scores are drawn against them.
-    """
+    """Rebuild the tables of a launch's datasets, with curves over one or two swept settings; show its runs in them."""
     ran, updated = {record.run_id for record in launch.finished}, []
     for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())

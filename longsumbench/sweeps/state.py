@@ -164,7 +164,6 @@ def render_status(results: Path, name: str | None = None) -> str:
 
 
 def _render_sweep(sweep: Sweep) -> str:
-    """Return the state, command, progress and points of a sweep."""
     start, conductor, states = sweep.start(), lock_holder(sweep.lock), sweep.present_states()
     ended = states and all(state.state in ENDED for state in states)
     state = "running" if conductor else "ended" if ended else "interrupted; the same command continues it"

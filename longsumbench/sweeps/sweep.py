@@ -14,8 +14,8 @@ from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
 from longsumbench.runs.overrides import swept_settings
-from longsumbench.runs.pipeline import BASELINES, Point, needs_no_work, run_point, score_baselines
-from longsumbench.runs.plan import Planned, plan
+from longsumbench.runs.pipeline import BASELINES, needs_no_work, run_point, score_baselines
+from longsumbench.runs.plan import Point, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
@@ -44,7 +44,7 @@ class Launch:
         table: a line for each run of a sweep that has ended.
     """
 
-    points: list[Planned]
+    points: list[Point]
     command: tuple[str, ...] = ()
     sweep: bool = False
     engine: Engine = field(default_factory=Engine)
@@ -63,9 +63,8 @@ class Launch:
         """
         first, launcher, search = self.points[0], self.engine.launcher, self.engine.sweeper != HERE
         if not self.sweep:
-            point = Point(first.config, first.variant, self.command)
-            self.finished.append(run_point(point))
-            self.finished += score_baselines(point, {first.identity})
+            point = replace(first, command=self.command)
+            self.finished += [run_point(point), *score_baselines(point, {first.identity})]
             return
         root, key = Results.writable(first.config.results_dir).root, [f"{self.engine.settings['sweeper']}"]
         sweep = Sweep.of(root, [*key, *self.words, *self.swept])
@@ -86,7 +85,6 @@ class Launch:
         _log.info(f"{format_count(len(states), 'run')}: {counts}")
 
     def _search(self, sweep: Sweep) -> None:
-        """Run the points that the sweeper asks for, one after the other."""
         errors: list[SuiteError] = []
         if self.points.pop().config.dataset.split == "test":
             _log.info("the search goes by the test split; to choose settings, use dataset.split=validation")
@@ -106,8 +104,7 @@ class Launch:
         if errors and not self.states:
             raise errors[0]
 
-    def _run_points(self, points: Sequence[Planned], sweep: Sweep) -> None:
-        """Run points of a sweep; keep their states and records."""
+    def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
         tasks, times = [], Counter(point.identity for point in points)
         baseline_ids = {point.identity for point in points if point.config.model.name in BASELINES}
         for point in points:
@@ -115,7 +112,7 @@ class Launch:
                 if (more := times[point.identity] - 1) and point.name:
                     point = replace(point, name=f"{point.name} and {format_count(more, 'more point')}: the same run")
                 self.states[point.identity] = PointState(point.name)
-                tasks.append(PointTask(sweep, len(self.states), point, self.command, baseline_ids))
+                tasks.append(PointTask(sweep, len(self.states), replace(point, command=self.command), baseline_ids))
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))

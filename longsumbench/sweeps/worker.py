@@ -16,9 +16,9 @@ from longsumbench.interrupts import time_limit
 from longsumbench.modeling.processes import first_process
 from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
-from longsumbench.runs.pipeline import Point, run_point, score_baselines, take_part
-from longsumbench.runs.plan import Planned
-from longsumbench.runs.record import measured_mean, ranking_score
+from longsumbench.runs.pipeline import run_point, score_baselines, take_part
+from longsumbench.runs.plan import Point
+from longsumbench.runs.record import measured_mean
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep
 
@@ -35,14 +35,12 @@ class PointTask:
         sweep: the folder for its state.
         number: its number in the sweep.
         point: as planned.
-        command: everything as typed, for the records.
         baseline_ids: the identities of baselines that need not be scored with this point; those scored here are added.
     """
 
     sweep: Sweep
     number: int
-    point: Planned
-    command: tuple[str, ...]
+    point: Point
     baseline_ids: set[str] = field(default_factory=set)
 
     def __call__(self) -> PointState:
@@ -65,8 +63,7 @@ class PointTask:
     def run(self, alone: bool = False) -> PointState:
         """Run the point in this process; write and return its state. A point that fails raises no error.
 
-        Args:
-            alone: True if the process may be ended when the point hangs outside Python.
+        With `alone`, the process may be ended when the point hangs outside Python.
         """
         attempts = 1 + self.sweep.state(self.number).attempts
         state = PointState(self.point.name, RUNNING, attempts=attempts, started=time.time(), process=_this_process())
@@ -96,11 +93,11 @@ class PointTask:
     def _run_locked(self, state: PointState, alone: bool) -> PointState:
         config, failed = self.point.config, dict[str, str]()
         since = (self.sweep.root / "sweep.json").stat().st_mtime  # by the clock of the file system
-        point = Point(config, self.point.variant, self.command, since=since)
+        point = replace(self.point, since=since)
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
             records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]
         results = Results(Path(config.results_dir).expanduser())
-        score = measured_mean(records[0], ranking_score(records[0]))
+        score = measured_mean(records[0], records[0].ranked_by)
         return replace(
             state,
             state=DONE if point.carried_out else SKIPPED,
@@ -110,7 +107,6 @@ class PointTask:
         )
 
     def _noting(self, state: PointState) -> Callable[[Progress], None]:
-        """Return a function that writes now and then what the point is doing."""
         noted = 0.0
 
         def note(progress: Progress) -> None:

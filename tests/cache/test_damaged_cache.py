@@ -50,7 +50,7 @@ def test_other_times_alone_are_no_damage(tmp_path: Path) -> None:
 def test_changed_content_is_found_by_verify_and_after_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that fails because of a change that kept the size names the stage; `cache verify` reads all, or one."""
+    """A run that cannot read a changed file names the stage; `cache verify` reads all, or one."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     data, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
     run = ["run", "model=lead", "model.length=9", "dataset=jsonl", f"dataset.path={data}", f"results_dir={results}"]
@@ -63,7 +63,7 @@ def test_changed_content_is_found_by_verify_and_after_an_error(
     key = path.parent.name
     capsys.readouterr()
     assert main([*run, "baselines=false"]) == 3
-    assert f"{path.parent}: this stage is damaged (test.arrow has other content)" in capsys.readouterr().err
+    assert f"{path.parent}: this finished corpus cannot be read" in capsys.readouterr().err
     assert main(["cache", "verify"]) == 3
     out, err = capsys.readouterr()
     assert out == f"damaged: corpus {key}: test.arrow has other content\n"

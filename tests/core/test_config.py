@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.core import Recipe, RunConfig, build_settings, check_choice, check_minimum, resolve_config
+from longsumbench.core import Recipe, RunConfig, build_settings, resolve_config
 from longsumbench.errors import UsageError
 
 
@@ -113,12 +113,3 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     one.train.max_steps = 1
     assert OmegaConf.to_container(composed) == before
     assert two.train.max_steps == Recipe().max_steps
-
-
-def test_worked_checks() -> None:
-    """`check_choice` and `check_minimum` let through what they should."""
-    check_choice("a", "x", ("x", "y"))
-    check_minimum("a", None, 1)
-    check_minimum("a", 1, 1)
-    with pytest.raises(UsageError, match="a=0 is below 1"):
-        check_minimum("a", 0, 1)

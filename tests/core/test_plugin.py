@@ -94,11 +94,6 @@ def test_it_is_listed(installed: Path) -> None:
     assert {"lead", "trunc"} <= set(message)
 
 
-def test_its_settings_are_listed(installed: Path) -> None:
-    """`list settings` explains its settings from its dataclass."""
-    assert "words: how many are kept" in suite(installed, "list", "settings", "last").stdout
-
-
 def test_it_runs_and_is_tabled_next_to_the_baselines(installed: Path, tmp_path: Path) -> None:
     """It is run, scored and tabled next to the baselines, with the settings of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)

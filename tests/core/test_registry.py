@@ -20,11 +20,6 @@ def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
 
 
-def test_a_built_in_name_is_loaded() -> None:
-    """A built-in name means what its table says."""
-    assert KIND.load("path") is Path
-
-
 def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that another package declares works like a built-in one."""
     plug_in(monkeypatch, mine="pathlib:PurePath")

@@ -12,7 +12,6 @@ from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, difference, group_by_seed
-from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.statistics import approximate_randomization, mean_over_seeds
 from longsumbench.runs.record import RunRecord
@@ -128,16 +127,3 @@ def test_a_difference_without_common_seeds() -> None:
     first, second = (scores[row.key]["rougeL_f"].to_numpy() for row in rows)
     assert found.p == float(approximate_randomization(100 * (first - second)))
     assert difference(rows[0], rows[1], "rougeL", {}) is None
-
-
-def test_tests_use_all_seeds() -> None:
-    """A row is tested against the best by their common seeds; a single test of a column needs no correction."""
-    one, other = system("ea", 0.02, (1, 2, 3)), system("seal", 0, (1, 2, 3))
-    rows, scores = grouped(one, other)
-    (block,) = comparable_rows([run for run, _ in one + other], scores)
-    assert [(row.runs, row.numbers) for row in block.rows] == [(row.runs, row.numbers) for row in rows]
-    found = difference(rows[0], rows[1], "rougeLsum", scores)
-    assert found is not None
-    assert block.tests.p_values == {(rows[1].key, kind): pytest.approx(found.p) for kind in ROUGE_HEADINGS}
-    assert block.tests.over_seeds
-    assert all(0 < smallest < 100 for smallest in block.tests.detectable.values())

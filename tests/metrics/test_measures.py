@@ -25,7 +25,8 @@ from longsumbench.core import (
 )
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import run_point
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 

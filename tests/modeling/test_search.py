@@ -83,8 +83,8 @@ def test_a_run_is_refused_before_any_work() -> None:
         ("model=etads train.only=scorer decode.mode=extract", "no scorer that trains alone"),
         ("model=ea train.only=scorer", r"add decode\.mode=extract"),
         ("model=ea decode.mode=extract decode.extract_length=0", "a number of words, at least 1"),
-        ("model=ea decode.extract_length=50", r"is a setting of extracts: add decode\.mode=extract"),
-        ("model=ea decode.redundancy=0.5", r"is a setting of extracts: add decode\.mode=extract"),
+        ("model=ea decode.extract_length=50", r"is for extracts: add decode\.mode=extract"),
+        ("model=ea decode.redundancy=0.5", r"is for extracts: add decode\.mode=extract"),
     ],
 )
 def test_extracts_that_are_refused(words: str, message: str) -> None:

@@ -84,20 +84,6 @@ def test_folders_are_matched_by_name(tmp_path: Path) -> None:
     assert read_pairs(here).pairs == read_pairs(here, here).pairs == tuple(ScoredPair(*values) for values in expected)
 
 
-def test_ids_of_one_side_only(rows: Written) -> None:
-    """They are counted and named on both sides; with intersect the others are scored, and the ids are reported."""
-    ours = rows("ours.jsonl", *(predicted(name) for name in "abcde"))
-    theirs = rows("theirs.jsonl", referenced("f"), referenced("a"))
-    message = (
-        r"ours.jsonl and .*theirs.jsonl: 4 predictions without references \(ids 'b', 'c', 'd', …\) and 1 reference "
-    )
-    with pytest.raises(DataError, match=message + r"without a prediction \(ids 'f'\); .* the 1 others by --intersect"):
-        read_pairs(ours, theirs)
-    found = read_pairs(ours, theirs, intersect=True)
-    assert [pair.id for pair in found.pairs] == ["a"]
-    assert (found.only_predicted, found.only_referenced) == (("b", "c", "d", "e"), ("f",))
-
-
 @pytest.mark.parametrize("text", ["bx", ""])
 def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
     """It is an error, whether the texts differ or not."""

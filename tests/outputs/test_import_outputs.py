@@ -181,7 +181,7 @@ def test_a_repeat_checks_only_the_scores(imported: Typed, typed: Typed, toy: Pat
     assert (code, "it cannot be repeated here" in out, "longsumbench run" in out) == (0, True, False)
     assert typed("repro", folder, "--check")[:2] == (0, f"{NUM_TEST} of {NUM_TEST} examples' scores are the same\n")
     for words, message in (
-        (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs, and no system"),
+        (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs and no system"),
         (("run", "--config", folder / "config.yaml"), "is that of imported outputs of theirs, which cannot be run"),
     ):
         code, out, err = typed(*words)

@@ -7,7 +7,6 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.files import write_atomically
 from longsumbench.papers.make import render_paper_tables
-from longsumbench.papers.page import ONE_SEED, REPRODUCED, UNDECIDED, MadePage, Verdict
 from longsumbench.runs.results import Results
 
 DONE = '{"name": "toy-table1", "scale": "probe", "runs": {"a": 60, "b": 90}, "missing": %s, "claims": %s}'
@@ -37,13 +36,3 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "papers").rename(tmp_path / "elsewhere")
     write_atomically(tmp_path / "reference" / "papers" / "toy-table1.json", DONE % ("[]", "[]"))
     assert list_lines(tmp_path)[1].endswith("30 printed numbers; published: probe, 2 runs, 2.5 min")
-
-
-def test_the_state_of_a_page() -> None:
-    """The number of finished runs is said, and the outcomes in their order."""
-    claims = tuple(
-        Verdict("a > b", "rouge1", "Toys", outcome) for outcome in (UNDECIDED, REPRODUCED, ONE_SEED, REPRODUCED)
-    )
-    page = MadePage("x", "probe", runs={"a": 60, "b": 90}, missing=("c",), claims=claims)
-    assert page.describe() == "probe, 2 of 3 runs, 2.5 min, 2 reproduced, 1 undecided, 1 undecided (one seed)"
-    assert MadePage("x", "probe").describe() == "probe"

@@ -10,8 +10,15 @@ import pytest
 from support.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
 
-from longsumbench.leaderboards.learned import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+)
 from longsumbench.papers.claims import long_table
 from longsumbench.papers.page import (
     ALIKE_ROWS,

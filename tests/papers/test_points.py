@@ -16,8 +16,8 @@ from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
 from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
 from longsumbench.papers.printed import decide_claims, read_row_means
 from longsumbench.papers.write import describe_state, missing_names
-from longsumbench.runs.pipeline import Point, run_point
-from longsumbench.runs.plan import Planned, plan_lines
+from longsumbench.runs.pipeline import run_point
+from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import current_versions
@@ -253,7 +253,7 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
 def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other rows are planned, with the settings that only some rows have; the row is missing, with the reason."""
 
-    def plan_without_oracle(lines: Sequence[Sequence[str]], **others: Any) -> list[list[Planned]]:
+    def plan_without_oracle(lines: Sequence[Sequence[str]], **others: Any) -> list[list[Point]]:
         if any("model=oracle" in line for line in lines):
             raise EnvironmentProblem("no copy of the checkpoint")
         return plan_lines(lines, **others)

@@ -1,7 +1,7 @@
 """What the papers print: numbers of a row, the other rows of a table, and kinds of ROUGE-L."""
 
 from longsumbench.papers.paper_tables import PaperRow, PaperTable
-from longsumbench.papers.printed import find_printed_row, printed_block, read_other_rows
+from longsumbench.papers.printed import find_printed_row, read_other_rows
 
 SEAL = PaperTable(
     kind="scores",
@@ -51,25 +51,3 @@ def test_a_selector_can_name_who_got_the_numbers() -> None:
     found = find_printed_row(pagesum(LED=PaperRow(published=chosen)), "LED", "arXiv")
     assert found
     assert found.numbers == {"R-1": "48.10", "R-2": "19.78", "R-L summary": "43.08"}
-
-
-def test_a_table_of_precision_has_only_precision() -> None:
-    """ETADS prints precision in Table 5 and recall in Table 6; ROUGE-L of an unstated kind has its own column."""
-    row = PaperRow(published={"variant": "saliency-selection on layers 1-4"})
-    options = {"prints": "Table 5", "source": "you2019etads", "part": "p"}
-    table5 = PaperTable("scores", "", "probe", {}, {"CNN/DailyMail": {}}, {"1–4": row}, **options)  # type: ignore[arg-type]
-    found = find_printed_row(table5, "1–4", "CNN/DailyMail")
-    assert found
-    assert found.numbers == {"R-1": "43.06", "R-2": "20.85", "R-L unstated": "40.12"}
-    assert len(read_other_rows(table5, ["CNN/DailyMail"])) == 3
-
-
-def test_the_block_of_printed_rows_separates_the_kinds_of_rouge_l() -> None:
-    """A number is in the column of its kind only, and columns without numbers are left out."""
-    block = printed_block(SEAL, read_other_rows(SEAL, list(SEAL.datasets)))
-    assert block
-    assert block.columns == ("dataset", "system", "R-1", "R-2", "R-L\nsentence", "R-L\nsummary", "source")
-    rows = {(row[0], row[1]): row for row in block.rows}
-    assert rows["arXiv", "PEGASUS"][2:] == ["44.7", "17.3", "25.8", "", "quoted"]
-    assert rows["arXiv", "DA (Cohan et al. 2018)"][2:] == ["35.8", "11.1", "", "31.8", "quoted"]
-    assert printed_block(SEAL, []) is None

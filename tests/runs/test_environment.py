@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import longsumbench
-from longsumbench.runs import environment as module
 from longsumbench.runs.environment import (
     constraints,
     environment,
@@ -94,16 +93,6 @@ def test_constraints_are_what_pip_lists() -> None:
     listed = {f"{project_name(one['name'])}=={one['version']}" for one in json.loads(pip.stdout)}
     assert {line for line in listed if not line.startswith("longsumbench==")} == set(lines)
     assert len(lines) == len(set(lines))
-
-
-def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without git is no reason to fail."""
-
-    def missing(*_: object, **__: object) -> None:
-        raise FileNotFoundError("git")
-
-    monkeypatch.setattr(module.subprocess, "run", missing)
-    assert environment().commit is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux, which can reset a peak of memory")

@@ -1,6 +1,5 @@
 """The floor of a run: what its outputs score against the references of other examples."""
 
-import numpy as np
 import pandas as pd
 from support.toys import ToySplit, example
 
@@ -17,15 +16,6 @@ def floor_of(split: ToySplit, texts: list[str]) -> pd.DataFrame:
     """The floor of these summaries."""
     floor = score_floor([ROUGE], split, texts)
     return floor.reindex(split.ids) if len(floor) else floor
-
-
-def test_each_summary_meets_one_other_example() -> None:
-    """With the reference of one example as every summary, exactly one row scores 1: never that example's own."""
-    split = ToySplit("test", [example(number) for number in range(12)])
-    for number in range(12):
-        target = split[number].references[0][0]
-        (right,) = np.flatnonzero(floor_of(split, [target] * 12)["rougeLsum_f"] == 1)
-        assert right != number
 
 
 def test_the_cycle_equals_brute_force() -> None:

@@ -23,10 +23,11 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
-from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
+from longsumbench.runs.pipeline import BASELINES, run_point, score_baseline
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
-from longsumbench.runs.run_id import config_identity, run_spec
+from longsumbench.runs.run_id import config_identity, id_of_run
 
 PREDICTIONS = "predictions.jsonl"
 
@@ -55,7 +56,7 @@ def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
 def run_id(config: RunConfig) -> str:
     """Return the id of the run that a configuration means."""
     system = registry.systems.load(config.model.name)(config.model)
-    return run_spec(config, system, load_texts(config.dataset, ArtifactCache(cache_folder()))).run_id
+    return id_of_run(config, system, load_texts(config.dataset, ArtifactCache(cache_folder())))
 
 
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
@@ -232,16 +233,6 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     again = Point(replace(config, overwrite=True), since=began)
     run_point(again)
     assert not again.carried_out
-
-
-def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
-    config = configured(toy)
-    record = run_point(Point(config))
-    (folder_of(config, record) / "record.json").unlink()
-    system = registry.systems.load("lead")
-    monkeypatch.setattr(system, "summarize", lambda *_: pytest.fail("summarized again"))
-    assert run_point(Point(config)).scores == record.scores
 
 
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:

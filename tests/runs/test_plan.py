@@ -75,12 +75,6 @@ def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
     assert plan(["scale=paper"])[0].config.scale == plan(["scale=paper", "dataset=pydoc"])[0].config.scale == "paper"
 
 
-def test_the_seed_is_followed() -> None:
-    """Training and decoding take the top-level seed and device, unless they are given their own."""
-    config = plan(["seed=5", "device=cpu", "decode.seed=6"])[0].config
-    assert (config.train.seed, config.decode.seed, config.train.device) == (5, 6, "cpu")
-
-
 @pytest.mark.parametrize(
     ("words", "variant"),
     [

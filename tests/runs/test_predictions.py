@@ -94,12 +94,6 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(stopped_after: int, t
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_nothing_is_summarized_twice(tmp_path: Path) -> None:
-    """When all summaries are there, the system is not asked."""
-    summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
-    assert summarize_split(Counting(fails_at=0), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl") == summaries
-
-
 @pytest.mark.parametrize("cut", [0, 9])
 def test_the_shares_of_killed_processes_are_taken_over(cut: int, tmp_path: Path) -> None:
     """What other processes wrote is not written again, but for a torn line; their seconds are counted, too."""

@@ -13,7 +13,7 @@ from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
-from longsumbench.runs.plan import Planned
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from support.run_records import record
@@ -63,7 +63,7 @@ def paper_job(
         dataset: the paper's name of the only dataset that is read.
         settings: of that dataset; default: arxiv from the hub.
     """
-    point = Planned("a point", RunConfig(model=None), "", "")
+    point = Point(RunConfig(model=None), name="a point")
     rows = tuple(
         RowRuns(label, paper_table.rows[label], dataset, (point,) * len(found), tuple(found))
         for label, found in runs.items()
@@ -95,7 +95,7 @@ def row_job(
     paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
     config = RunConfig(model=None)  # type: ignore[arg-type] # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
-    point = Planned("a point", config, "", "")
+    point = Point(config, name="a point")
     found = tuple(
         RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several)) for label, several in runs.items()
     )

@@ -9,7 +9,6 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.runs.record import RunRecord
-from longsumbench.sweeps.launchers import search_settings
 
 OPTUNA = ["hydra/sweeper=optuna", "model=lead", "baselines=false"]
 
@@ -29,26 +28,6 @@ def test_a_search_is_continued(words: list[str], tmp_path: Path, log_lines: list
     assert f"{len(done)} runs: {len(done)} done, 0 found finished, 0 failed" in log_lines
     assert main(["run", "-m", *words, *search]) == 0
     assert f"{len(done)} runs: 0 done, {len(done)} found finished, 0 failed" in log_lines
-
-
-def test_optuna_approaches_the_best() -> None:
-    """Of (x − 3)² with x from 0 to 10 and three choices, forty trials find a point near 3 with the best choice."""
-    pytest.importorskip("optuna", reason="the extra optuna")
-    sampler = {"_target_": "optuna.samplers.TPESampler", "seed": 1}
-    asked: dict[tuple[float, str], float] = {}
-
-    def score(chosen: list[str]) -> float | None:
-        x, kind = (word.partition("=")[2] for word in chosen)
-        asked[float(x), kind] = -((float(x) - 3) ** 2) - (kind != "b")
-        return None if kind == "c" else asked[float(x), kind]
-
-    settings = {"sampler": sampler, "direction": "maximize", "n_trials": 40}
-    search_settings(settings, ["x=interval(0, 10)", "kind=choice(a,b,c)"], score)
-    x, kind = max(asked, key=lambda point: asked[point])
-    assert (x, kind) == (pytest.approx(3, abs=1), "b")
-    whole: list[str] = []
-    search_settings(settings, ["x=tag(log, int(interval(1, 8)))"], lambda chosen: whole.extend(chosen) or 1.0)
-    assert set(whole) <= {f"x={value}" for value in range(1, 9)}
 
 
 def test_an_invalid_point_of_a_search_ends_nothing(words: list[str], log_lines: list[str]) -> None:

@@ -192,7 +192,7 @@ def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> 
         (["hydra/launcher=joblib", "hydra.launcher.n_job=2"], "Could not override 'hydra.launcher.n_job'."),
         (["hydra/launcher=joblib", "hydra.launcher.n_jobs=0"], "hydra/launcher=joblib cannot begin: n_jobs == 0"),
         (["hydra.launcher.n_jobs=2"], "Could not override 'hydra.launcher.n_jobs'."),
-        (["model.length=interval(3,5)"], "is a range without values: use hydra/sweeper=optuna to search it"),
+        (["model.length=interval(3,5)"], "is a range: use hydra/sweeper=optuna to search it"),
         (["hydra/sweeper=optuna", "experiment=first-probe"], "run it with -m, without a sweeper"),
         (["hydra/sweeper=optuna", "hydra.sweeper.direction=up"], "hydra/sweeper=optuna: `directions`"),
         (["hydra.run.dir=x"], "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…"),

@@ -29,7 +29,7 @@ from longsumbench.analysis.dataset.tables import (
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, DatasetSettings, Document, Example, Section, Truncation
 from longsumbench.metrics.aggregate import aggregate
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
 
 SMALL = (
@@ -140,7 +140,7 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     folder = write_jsonl(tmp_path / "texts")
     words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
     (planned,) = plan(words)
-    of_run = run_point(Point(planned.config))
+    of_run = run_point(planned)
     stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
