@@ -52,6 +52,10 @@ class Rows:
         """Return what the outputs of a row gain by their sources, as share of what the best row gains."""
         return f"{self.row(start).learned.lift:.0f} %"
 
+    def floor(self, start: str) -> str:
+        """Return the R-Lsum of the outputs of a row as answers to other questions."""
+        return f"{self.row(start).learned.floor:.1f}"
+
     def outputs(self, start: str) -> OutputFacts:
         """Return facts about the outputs of a row."""
         facts = self.row(start).first.outputs
@@ -77,11 +81,14 @@ def sentences(rows: Rows) -> Iterator[str]:
     """Yield the words with numbers."""
     score, gain, outputs = rows.score, rows.gain, rows.outputs
     opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
+    smallest = [value for (_, name), value in rows.blocks[QMSUM].tests.detectable.items() if name == "rougeLsum"]
+    yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
     released, port = score("Socratic-SegEnc released"), score("Socratic-SegEnc run")
     yield f"R-Lsum {released} as released, {port} as the repository ran it"
     yield f"`Claude-Opus-5` writes {outputs('Claude-Opus-5').words:.0f} words"
     yield f"its R-1 precision is {opus.p:.1f} and its recall {opus.r:.1f}"
     yield f"an R-Lsum of {score('BART-QMSum')} and {score('Claude-Haiku-4.5')}"
+    yield f"other questions they score {rows.floor('BART-QMSum')} and {rows.floor('Claude-Haiku-4.5')}"
     yield f"{gain('BART-QMSum')} and {gain('Claude-Haiku-4.5')} of what the best row gains"
     yield f"`GPT-5.6-Luna` gains {gain('GPT-5.6-Luna')}"
     for name in ("LED-QMSum", "PEGASUS-QMSum"):
