@@ -185,7 +185,7 @@ def _system_cell(row: SeedGroup) -> str:
 def _settings_cell(row: SeedGroup) -> str:
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     if row.learned.word in (NOT_LEARNED, STILL_LEARNING):
-        noted[row.learned.word] = None
+        noted["not ranked" if row.first.imported else row.learned.word] = None
     return "; ".join(text for text in (", ".join(row.table_settings or row.settings), *noted) if text)
 
 

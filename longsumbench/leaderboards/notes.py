@@ -12,7 +12,7 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, U
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -20,6 +20,7 @@ _MEANING = {  # of measures by which runs are ranked
     "them (silent same or other: combined from one or several sections)"
 }
 LEAD = "lead"  # the baseline that trained systems should exceed
+_LENGTHS_APART = 1.5  # ratio of two length ratios, above which a line warns
 _LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
 _HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
@@ -46,7 +47,9 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     tested = _describe_tests(comparable.tests, rows)
     lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
     lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
-    lines += [caution(rows), describe_unlearned(rows), *_about_outputs(members)]
+    lines += [caution(rows), describe_unlearned(rows), describe_lengths(rows, part), *_about_outputs(members)]
+    if origins := dict.fromkeys(run.imported.origin for run in members if run.imported and run.imported.origin):
+        lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in members):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
@@ -153,10 +156,24 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     sentences = []
     for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
         unlike = [row for row in rows if row.learned.word in words]
-        why = ["" if row.learned.word == UNKNOWN else f"{row.learned.word}: " for row in unlike]
+        why = ["" if row.learned.word == UNKNOWN or row.first.imported else f"{row.learned.word}: " for row in unlike]
         labels = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]
         sentences += [f"{start}: {shorten_list(labels, '; ')}."] if labels else []
     return join(*sentences)
+
+
+def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
+    """Return a line if ranked rows differ so much in length that F1 ranks by it; empty otherwise."""
+    if part != "f" or rows[0].first.ranked_by not in ROUGE_HEADINGS:
+        return ""
+    ratios = {ratio: row.label for row in rows if row.ranked for run in row.runs if (ratio := length_ratio(run))}
+    if not ratios or max(ratios) <= _LENGTHS_APART * min(ratios):
+        return ""
+    return (
+        f"Lengths differ: outputs have {min(ratios):.2f} ({ratios[min(ratios)]}) to {max(ratios):.2f} "
+        f"({ratios[max(ratios)]}) times the words of the references. F1 then ranks by length as much as by content: "
+        "see precision and recall (rouge1_p, rouge1_r, … in the CSV)."
+    )
 
 
 def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:

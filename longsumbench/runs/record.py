@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
-_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]{}]*[\]}])")  # commas outside brackets
+_BETWEEN_SETTINGS = re.compile(r",\s*(?![^\[\]{}]*[\]}])")  # commas outside brackets
 
 
 class TornRecord(DataError):

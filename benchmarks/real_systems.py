@@ -1,0 +1,163 @@
+"""Imports released outputs of real systems, and runs baselines on the same examples, in four minutes.
+
+    python benchmarks/real_systems.py ../shared/data [--results-dir results/reference]
+    python benchmarks/real_systems_claims.py --check       what docs/findings.md says about them
+
+DATA has `qmsum` and `squality` as the datasets read them, `qmsum_outputs`, `judged/kirstein_qmsum` and
+`judged/squality_human`. Each set becomes a dataset, with a bundle and tables of its own:
+
+    qmsum            281 questions of the test split, 16 systems
+    qmsum_meetings   the 35 test meetings with their first general question, five systems; so are the training texts
+    squality_human   100 questions about 20 test stories, two systems and people, whose answers are one of the four
+                     references: three are left
+
+All is made in a temporary folder next to a link to DATA, so records have no path of a machine. Of a run the bundle has
+the settings, the record and the scores, no text.
+"""
+
+import argparse
+import gzip
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import longsumbench
+from longsumbench.leaderboards.table import update_table
+from longsumbench.runs.results import Results, pack_runs
+
+PUBLISHED = Path(__file__).parents[1] / "results" / "reference"
+SHARED = Path("../shared/data")  # the link to DATA, as records name it
+BASELINES = ("lead", "random", "lexrank", "ranker", "oracle")
+KEPT = ("config.yaml", "record.json", "scores.csv")
+SETS = {  # dataset → the dataset that reads its texts, the folder of the outputs, their origin, file → system: settings
+    "qmsum": (
+        "qmsum",
+        "qmsum_outputs/import",
+        "github.com/ErtasAI/qmsum-locate-then-summarize @ 973968ec, Apache-2.0",
+        {
+            "row-socratic-segenc": "Socratic-SegEnc: released outputs",
+            "segenc-port-full": "Socratic-SegEnc: run by the repository",
+            "segenc-c8cont-e4": "SegEnc: 2000 located words",
+            "loc-w375-l12-b2000": "LFM2.5-1.2B-LoRA: 2000 located words",
+            "m3-fusion-lfm2.5-1.2b": "LFM2.5-1.2B-LoRA: 3000 located words",
+            "zeroshot-lfm25-spans": "LFM2.5-1.2B: zero-shot on 2000 located words",
+            "zeroshot-lfm25-trunc": "LFM2.5-1.2B: zero-shot on the first 4500 words",
+            "baseline-gpt-5.6-luna": "GPT-5.6-Luna: zero-shot on the whole meeting",
+            "baseline-gpt-5.6-sol": "GPT-5.6-Sol: zero-shot on the whole meeting",
+            "baseline-claude-opus-5": "Claude-Opus-5: zero-shot on the whole meeting",
+            "baseline-claude-sonnet-5": "Claude-Sonnet-5: zero-shot on the whole meeting",
+            "baseline-claude-haiku-4-5": "Claude-Haiku-4.5: zero-shot on the whole meeting",
+            "row-distilbart": "BART-QMSum: the first 700 words",
+            "row-bart-large-cnn": "BART-large-CNN-QMSum: the first 700 words",
+            "row-pegasus": "PEGASUS-QMSum: the first 700 words",
+            "row-led-base": "LED-QMSum: the first 3000 words",
+        },
+    ),
+    "qmsum_meetings": (
+        "qmsum",
+        "judged/kirstein_qmsum/import",
+        "Kirstein et al. 2024, github.com/FKIRSTE/emnlp2024-Meeting-Sum-Metrics @ 22bec9db, Apache-2.0",
+        {name: name for name in ("LED", "DialogLED", "PEGASUS-X", "Zephyr-7B-alpha", "GPT-3.5")},
+    ),
+    "squality_human": (
+        "squality",
+        "judged/squality_human/import",
+        "Wang et al. 2022, github.com/nyu-mll/SQuALITY @ dc08d4f5, CC BY 4.0",
+        {name: name for name in ("bart", "bart-dpr", "human")},
+    ),
+}
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of JSON lines."""
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_meetings(folder: Path) -> None:
+    """Write the meetings of QMSum with their first general question alone."""
+    for split in ("train", "validation", "test"):
+        rows = read_rows(SHARED / "qmsum" / f"{split}.jsonl.gz")
+        first = (row | {"general_query_list": row["general_query_list"][:1], "specific_query_list": []} for row in rows)
+        write_rows(folder / f"{split}.jsonl", first)
+
+
+def write_stories(folder: Path) -> None:
+    """Write the judged stories without the references that are outputs, and these outputs as human.jsonl."""
+    judged = SHARED / "judged" / "squality_human"
+    references = {row["id"]: row["references_without_human"] for row in read_rows(judged / "documents.jsonl")}
+    shutil.copy(SHARED / "squality" / "train.jsonl.gz", folder)
+    stories = []
+    for row in read_rows(SHARED / "squality" / "test.jsonl.gz"):
+        for question in row["questions"]:
+            texts = references.get(f"{row['metadata']['passage_id']}-{question['question_number']}", ())
+            question["responses"] = [{"response_text": text} for text in texts]
+        stories += [row] if row["questions"][0]["responses"] else []
+    write_rows(folder / "test.jsonl", stories)
+    outputs = [row for row in read_rows(judged / "outputs.jsonl") if row["system"] == "human"]
+    write_rows(folder / "human.jsonl", ({"id": row["id"], "prediction": row["output"]} for row in outputs))
+
+
+def make_runs(name: str) -> None:
+    """Make the runs of a set in `results` of the current folder."""
+    reader, outputs, origin, systems = SETS[name]
+    path = SHARED / name
+    if write_texts := {"qmsum_meetings": write_meetings, "squality_human": write_stories}.get(name):
+        path = Path(name)
+        path.mkdir()
+        write_texts(path)
+    dataset: Any = {"name": reader, "path": str(path)}
+    settings: dict[str, Any] = {"dataset.name": name, "baselines": False}
+    for model in BASELINES:
+        longsumbench.run(model=model, dataset=dataset, **settings)
+    for file, system in systems.items():
+        model, _, variant = system.partition(": ")
+        folder = path if file == "human" else SHARED / outputs
+        source = f"Salesforce's file in {origin.partition(',')[0]}, BSD-3-Clause" if "released" in variant else origin
+        facts: dict[str, Any] = {"model": model, "variant": variant, "origin": source, "intersect": True}
+        longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
+
+
+def publish(work: Path, results: Results) -> None:
+    """Pack the runs of a folder without their texts, and make the tables."""
+    for name in SETS:
+        results.bundle(name).unlink(missing_ok=True)
+    for run in (work / "results" / "runs").glob("*/*/*"):
+        copy = results.root.joinpath("runs", *run.parts[-3:])
+        copy.mkdir(parents=True)
+        for file in KEPT:
+            shutil.copy(run / file, copy)
+    print(*pack_runs(results), sep="\n")
+    for name in SETS:
+        print(update_table(results, name).render())
+
+
+def main() -> None:
+    """Make the runs, pack them and make the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
+    options = parser.parse_args()
+    results = Results(options.results_dir.resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder) / "work"
+        work.mkdir()
+        (Path(folder) / "shared").mkdir()
+        (work / SHARED).symlink_to(options.data.resolve())
+        with chdir(work):
+            for name in SETS:
+                make_runs(name)
+        publish(work, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The table and the numbers of docs/findings.md about real systems, from the scores in results/reference.
+
+    python benchmarks/real_systems_claims.py [--check | --write] [--results-dir DIR]
+
+`benchmarks/real_systems.py` makes the runs.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
+
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.table import read_table, row_cells
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.render.tables import Stressed, Tied
+from longsumbench.runs.results import Results
+
+QMSUM, MEETINGS, STORIES = "qmsum", "qmsum_meetings", "squality_human"
+COLUMNS = {  # of the findings, with their headings
+    "system": "system",
+    "settings": "what it reads, or who ran it",
+    "rouge1": "R-1",
+    "rouge1_p": "precision",
+    "rouge1_r": "recall",
+    "rouge2": "R-2",
+    "rougeLsum": "R-Lsum",
+    "lift": "gain by the source",
+    "length": "words / reference",
+    "repetitive": "repetitive",
+}
+
+
+class Rows:
+    """The rows of the first block of each dataset."""
+
+    def __init__(self, results: Results) -> None:
+        self.blocks = {name: read_table(results, name).comparable[0] for name in (QMSUM, MEETINGS, STORIES)}
+
+    def row(self, start: str, dataset: str = QMSUM) -> SeedGroup:
+        """Return the row whose label begins with these words."""
+        return next(row for row in self.blocks[dataset].rows if f"{row.label} ".startswith(f"{start} "))
+
+    def score(self, start: str, dataset: str = QMSUM) -> str:
+        """Return the R-Lsum of a row."""
+        return f"{self.row(start, dataset).numbers['rougeLsum'].mean:.1f}"
+
+    def gain(self, start: str) -> str:
+        """Return what the outputs of a row gain by their sources, as share of what the best row gains."""
+        return f"{self.row(start).learned.lift:.0f} %"
+
+    def floor(self, start: str) -> str:
+        """Return the R-Lsum of the outputs of a row as answers to other questions."""
+        return f"{self.row(start).learned.floor:.1f}"
+
+    def outputs(self, start: str) -> OutputFacts:
+        """Return facts about the outputs of a row."""
+        facts = self.row(start).first.outputs
+        assert facts is not None
+        return facts
+
+
+def table_of_qmsum(rows: Rows) -> Table:
+    """Return the first block of QMSum."""
+    block = rows.blocks[QMSUM]
+    columns = columns_of(run for row in block.rows for run in row.runs)
+    lines = row_cells(block, [columns[name] for name in COLUMNS])
+    return Table(FINDINGS, ("", *COLUMNS.values()), [tuple(map(marked, line)) for line in lines])
+
+
+def marked(cell: str) -> str:
+    """Return a cell as Markdown."""
+    text = cell.replace("; imported", "").replace("imported", "")
+    return f"**{text}**" if isinstance(cell, Stressed) else f"{text} ≈" if isinstance(cell, Tied) else text
+
+
+def sentences(rows: Rows) -> Iterator[str]:
+    """Yield the words with numbers."""
+    score, gain, outputs = rows.score, rows.gain, rows.outputs
+    opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
+    smallest = [value for (_, name), value in rows.blocks[QMSUM].tests.detectable.items() if name == "rougeLsum"]
+    yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
+    released, port = score("Socratic-SegEnc released"), score("Socratic-SegEnc run")
+    yield f"R-Lsum {released} as released, {port} as the repository ran it"
+    yield f"`Claude-Opus-5` writes {outputs('Claude-Opus-5').words:.0f} words"
+    yield f"its R-1 precision is {opus.p:.1f} and its recall {opus.r:.1f}"
+    yield f"an R-Lsum of {score('BART-QMSum')} and {score('Claude-Haiku-4.5')}"
+    yield f"other questions they score {rows.floor('BART-QMSum')} and {rows.floor('Claude-Haiku-4.5')}"
+    yield f"{gain('BART-QMSum')} and {gain('Claude-Haiku-4.5')} of what the best row gains"
+    yield f"`GPT-5.6-Luna` gains {gain('GPT-5.6-Luna')}"
+    for name in ("LED-QMSum", "PEGASUS-QMSum"):
+        yield f"`{name}` in {outputs(name).repetitive} of {outputs(name).count} outputs"
+    yield f"(R-Lsum {', '.join(map(score, ('random', 'lead', 'ranker', 'lexrank')))})"
+    for dataset, names in {
+        MEETINGS: ("DialogLED", "LED", "Zephyr-7B-alpha", "PEGASUS-X", "random"),
+        STORIES: ("human", "bart-dpr", "bart", "ranker"),
+    }.items():
+        yield from (f"`{name}` {score(name, dataset)}" for name in names)
+
+
+def main() -> None:
+    """Print the table and the words, compare them with the findings, or put the table there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
+    action.add_argument("--write", action="store_true", help="put the table into docs/findings.md")
+    options = parser.parse_args()
+    rows = Rows(Results(options.results_dir))
+    table, words = table_of_qmsum(rows), [(FINDINGS, words) for words in sentences(rows)]
+    if options.write:
+        put_tables([table])
+    if options.check or options.write:
+        sys.exit("\n".join(differences([table], words)) or None)
+    print(*table.lines(), *(text for _, text in words), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What a table says about imported outputs: where they come from, their lengths, and which are not ranked."""
+
+from dataclasses import replace
+
+import pytest
+from support.run_records import record
+
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.notes import describe_lengths, describe_unlearned, footnotes
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, UNKNOWN, Learned, SeedGroup
+from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
+
+ORIGIN = "a paper, CC BY 4.0"
+
+
+def imported(name: str, words: float, **changes: object) -> RunRecord:
+    """Imported outputs with a mean length, for references of 100 words."""
+    outputs = OutputFacts(20, 20, 20, 0, words=words, reference_words=100.0)
+    return record(name, 30, imported=ImportedOutputs(f"{name}.txt", "0", ORIGIN), outputs=outputs, **changes)
+
+
+def lengths(*runs: RunRecord, part: str = "f") -> str:
+    """Return the line about the lengths of a block."""
+    (block,) = comparable_rows(runs)
+    return describe_lengths(block.rows, part)
+
+
+def test_lengths_that_differ_by_more_than_half_are_named() -> None:
+    """By hand: ratios of 0.80 and 1.20 are just 1.5 times apart, of 0.80 and 1.21 more; the line names both ends."""
+    assert lengths(imported("short", 80), imported("long", 120)) == ""
+    line = lengths(imported("short", 80), imported("middle", 100), imported("long", 121))
+    assert line.startswith(
+        "Lengths differ: outputs have 0.80 (short) to 1.21 (long) times the words of the references."
+    )
+
+
+def test_only_ranked_rows_and_f1_are_judged_by_length() -> None:
+    """Oracles have no place; precision, recall and planted facts are other scores; without lengths nothing is said."""
+    pair = imported("short", 50), imported("long", 200)
+    assert lengths(*pair)
+    assert lengths(pair[0], replace(pair[1], oracle=True)) == ""
+    assert lengths(*pair, part="r") == ""
+    assert lengths(*(replace(run, outputs=None) for run in pair)) == ""
+
+
+def test_the_source_of_outputs_is_below_the_table_once() -> None:
+    """Two runs of one source give one line; runs of the suite give none."""
+    for runs, lines in (
+        ((imported("a", 90), imported("b", 90)), [f"Imported from: {ORIGIN}."]),
+        ((record("lead", 20),), []),
+    ):
+        (block,) = comparable_rows(runs)
+        assert [line for line in footnotes(block, {"rougeLsum"}) if line.startswith("Imported")] == lines
+
+
+@pytest.mark.parametrize(
+    ("theirs", "remark", "reason"), [(True, "not ranked", ""), (False, NOT_LEARNED, "not learned: ")]
+)
+def test_how_imported_outputs_came_about_is_not_judged(theirs: bool, remark: str, reason: str) -> None:
+    """The reason why they are not ranked is about outputs; of systems of the suite it says that they did not learn."""
+    run = imported("them", 90) if theirs else record("them", 30)
+    row = SeedGroup((run,), learned=Learned(NOT_LEARNED, "12 of 20 outputs repeat themselves"))
+    assert columns_of([run])["settings"].cell(row).endswith(remark)
+    assert describe_unlearned([row]) == f"Not ranked: them ({reason}12 of 20 outputs repeat themselves)."
+    row = replace(row, learned=Learned(UNKNOWN, "its floor is not known"))
+    assert describe_unlearned([row]) == "Not known whether it learned: them (its floor is not known)."
+
+
+def test_a_variant_in_words_is_split_without_its_blanks() -> None:
+    """A blank after a comma is no part of a setting."""
+    assert split_variant("zero-shot, beam 5,a=[1, 2]") == ["zero-shot", "beam 5", "a=[1, 2]"]
