@@ -12,6 +12,9 @@ A lower-case word can begin a sentence only if the current sentence began in low
 """
 
 import re
+from collections.abc import Sequence
+
+from longsumbench.errors import EnvironmentProblem
 
 SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys and of score signatures
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
@@ -89,6 +92,39 @@ def split_sentences(text: str) -> tuple[str, ...]:
 def split_summary(text: str) -> tuple[str, ...]:
     """Split a summary: line breaks end sentences; within a line as `split_sentences` does."""
     return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
+
+
+def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
+    """Split a text into sentences for ROUGE-Lsum (`score.sentences`).
+
+    Args:
+        text: running text, or its sentences.
+        rule: "suite" (`split_summary`) and "given" (at line breaks) keep sentences. "newline" (at line breaks) and
+            "nltk" (Punkt) split sentences, too, each on a line; both as `rouge_score`.
+
+    Raises:
+        EnvironmentProblem: nltk's data are not installed.
+    """
+    if not isinstance(text, str):
+        return text if rule in ("suite", "given") else split_for_rouge("\n".join(text), rule)
+    if rule == "nltk":
+        return _split_by_punkt(text)
+    return split_summary(text) if rule == "suite" else tuple(filter(None, text.split("\n")))
+
+
+def splitter_name(rule: str) -> str:
+    """Return the part of a score's signature that names a rule of `split_for_rouge`."""
+    return {"suite": SPLITTER_NAME, "nltk": "nltk-punkt"}.get(rule, rule)
+
+
+def _split_by_punkt(text: str) -> tuple[str, ...]:
+    import nltk
+
+    try:
+        return tuple(nltk.sent_tokenize(text))
+    except LookupError as error:
+        advice = "install them: python -m nltk.downloader punkt_tab, or choose suite, given or newline"
+        raise EnvironmentProblem(f"nltk needs its data punkt_tab to split sentences; {advice}") from error
 
 
 def sentence_key(sentence: str) -> str:

@@ -25,22 +25,22 @@ _RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several
 _KERNELS = ("auto", "numba", "python")
 
 _Text = Sequence[str]  # sentences
-_f = attrgetter("f")
+_fmeasure = attrgetter("fmeasure")
 
 
 class Score(NamedTuple):
-    """Precision, recall and their harmonic mean, each 0–1."""
+    """Precision, recall and their harmonic mean, each 0–1; as `rouge_score.scoring.Score`."""
 
-    p: float
-    r: float
-    f: float
+    precision: float
+    recall: float
+    fmeasure: float
 
 
 _ZERO = Score(0.0, 0.0, 0.0)
 
 
-class RougeScorer:
-    """ROUGE-1, -2, -L (a text as one sequence) and -Lsum (union LCS over sentences).
+class SuiteScorer:
+    """ROUGE-1, -2, -L (a text as one sequence) and -Lsum (union LCS over sentences) of texts given as sentences.
 
     A line break within a sentence does not end it.
 
@@ -79,7 +79,7 @@ class RougeScorer:
         self._tokenize = named_tokenizer(tokenizer, mode)
         self.stemmer, stem_word = _stemmer(mode, wordnet) if stem else ("none", None)
         self._vocabulary = Vocabulary(stem_word)
-        self._overlap = _overlap_function(kernels)
+        self._overlap = overlap_function(kernels)
 
     def score(self, prediction: _Text, references: Sequence[_Text]) -> dict[str, Score]:
         """Score a prediction against its references.
@@ -109,7 +109,7 @@ class RougeScorer:
         if len(against) == 1:
             scores = against[0]
         elif self.references == "best":
-            scores = [max(candidates, key=_f) for candidates in zip(*against, strict=True)]
+            scores = [max(candidates, key=_fmeasure) for candidates in zip(*against, strict=True)]
         else:
             scores = [_jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)]
         return dict(zip(ROUGE_TYPES, scores, strict=True))
@@ -133,7 +133,7 @@ def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
     return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
 
 
-def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
+def overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
     """Return the function that counts the overlap.
 
     Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
@@ -154,7 +154,7 @@ def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Ove
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
     reference, candidate, unigrams, bigrams, sequence, union = counts
-    score = _google_score if mode == "google" else _perl_score
+    score = google_score if mode == "google" else _perl_score
     return [
         score(unigrams, candidate, reference),
         score(bigrams, candidate - 1, reference - 1),
@@ -163,7 +163,8 @@ def _scores(counts: Overlap, mode: str) -> list[Score]:
     ]
 
 
-def _google_score(hits: int, candidate: int, reference: int) -> Score:
+def google_score(hits: int, candidate: int, reference: int) -> Score:
+    """Return the score of a number of hits among the n-grams of both texts, to the last bit as `rouge_score`."""
     if not hits:
         return _ZERO
     precision, recall = hits / candidate, hits / reference
@@ -188,13 +189,13 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
 
     This is the best score, except for one case: without the best reference, it is the second best.
     """
-    second_best, best = sorted(reversed(scores), key=_f)[-2:]  # of equal ones, the first is the best
+    second_best, best = sorted(reversed(scores), key=_fmeasure)[-2:]  # of equal ones, the first is the best
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))
 
 
-def signature(scorer: RougeScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
+def signature(scorer: SuiteScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
     """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
 
     If `zero_for_empty`, an example without words in its references scored 0; else it was skipped.

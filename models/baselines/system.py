@@ -18,7 +18,7 @@ from longsumbench.models.baselines.config import (
     RandomConfig,
     RankedExtractConfig,
 )
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 
 
@@ -179,7 +179,7 @@ class Oracle(core.System):
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        rouge = RougeScorer()
+        rouge = SuiteScorer()
         for example in examples:
             sentences = list(example.sentences())
             yield core.Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
