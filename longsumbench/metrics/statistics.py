@@ -317,6 +317,51 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
     return corrected
 
 
+def model_confidence_set(
+    scores: Sequence[NDArray[np.float64]], resamples: int = 1_000, seed: int = 1
+) -> NDArray[np.float64]:
+    """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_max).
+
+    The systems with p ≥ 5 % are a set that contains the best one with 95 % confidence. From a set M, the test takes the
+    system that is furthest below its mean, in standard errors: t = max over i of (mean of M − mean of i) / error of i.
+    Its p-value is the share of resamples with a t, of centred scores, as large. The system leaves M, and the next is
+    tested. P-values never fall from one to the next. The choice of the best by the same scores is thereby allowed for.
+
+    Resamples are of examples, and of each system's seeds.
+
+    Args:
+        scores: of each system, [examples, seeds], on the same examples; higher is better.
+        resamples: number of resamples.
+        seed: of the resamples.
+
+    Returns:
+        [systems]; 1 for the last one.
+
+    Raises:
+        DataError: there are no scores, or one is not finite.
+    """
+    values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
+    draw, ends = np.random.default_rng(seed), np.cumsum([each.shape[1] for each in scores])
+    resampled = np.split(resampled_means(values, resamples, seed), ends[:-1], axis=1)
+    means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
+    for system, of_seeds in enumerate(resampled):
+        seeds, center = of_seeds.shape[1], of_seeds.mean(axis=1)
+        drawn = np.take_along_axis(of_seeds, draw.integers(0, seeds, of_seeds.shape), axis=1).mean(axis=1)
+        errors[:, system] = center - means[system] + math.sqrt(seeds / max(1, seeds - 1)) * (drawn - center)
+    p_values, left, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
+    negligible = _SUM_ERROR * np.abs(values).max()
+    while len(left) > 1:
+        below = np.vstack([means, errors])[:, left]
+        below = below.mean(axis=1, keepdims=True) - below
+        below[np.abs(below) <= negligible] = 0.0
+        error = np.sqrt((below[1:] ** 2).mean(axis=0))
+        t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
+        worst = int(t[0].argmax())
+        p = max(p, float((t[1:].max(axis=1) >= t[0, worst]).mean()))
+        p_values[left[worst]], left = p, np.delete(left, worst)
+    return p_values
+
+
 def smallest_detectable_difference(
     differences: Sequence[float] | NDArray[np.float64], significance: float = 0.05, power: float = 0.8
 ) -> float:
