@@ -18,6 +18,7 @@ from longsumbench.errors import EnvironmentProblem
 
 SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys and of score signatures
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
+RULE_NAMES = {"suite": SPLITTER_NAME, "given": "given", "newline": "newline", "nltk": "nltk-punkt"}  # in signatures
 
 _CLOSERS = "\"'’”»)\\]}*_`"
 _OPENING_MARKS = "\"'“‘«([{<*_`¿¡"
@@ -97,27 +98,16 @@ def split_summary(text: str) -> tuple[str, ...]:
 def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
     """Split a text into sentences for ROUGE-Lsum (`score.sentences`).
 
-    Args:
-        text: running text, or its sentences.
-        rule: "suite" (`split_summary`) and "given" (at line breaks) keep sentences. "newline" (at line breaks) and
-            "nltk" (Punkt) split sentences, too, each on a line; both as `rouge_score`.
+    The rules "suite" (`split_summary`) and "given" (at line breaks) split running text and keep lists of sentences. As
+    `rouge_score`, "newline" (at line breaks) and "nltk" (Punkt) split both, each sentence of a list on a line.
 
     Raises:
         EnvironmentProblem: nltk's data are not installed.
     """
     if not isinstance(text, str):
         return text if rule in ("suite", "given") else split_for_rouge("\n".join(text), rule)
-    if rule == "nltk":
-        return _split_by_punkt(text)
-    return split_summary(text) if rule == "suite" else tuple(filter(None, text.split("\n")))
-
-
-def splitter_name(rule: str) -> str:
-    """Return the part of a score's signature that names a rule of `split_for_rouge`."""
-    return {"suite": SPLITTER_NAME, "nltk": "nltk-punkt"}.get(rule, rule)
-
-
-def _split_by_punkt(text: str) -> tuple[str, ...]:
+    if rule != "nltk":
+        return split_summary(text) if rule == "suite" else tuple(filter(None, text.split("\n")))
     import nltk
 
     try:

@@ -89,9 +89,7 @@ def _add_score_arguments(command: Parser) -> None:
     command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
     command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)")
     command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
-    command.add_argument(
-        "--sentences", default="suite", help="for R-Lsum: suite (default), given, newline (as rouge_score) or nltk"
-    )
+    command.add_argument("--sentences", default="suite", help="for R-Lsum: suite (default), given, newline or nltk")
     command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
     command.add_argument("--json", action="store_true", help="print one object instead of the table")
     command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")

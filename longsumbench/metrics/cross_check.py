@@ -18,13 +18,7 @@ TOLERANCE = 1e-9  # of a score, 0–1
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """The result of `check_rouge`.
-
-    Attributes:
-        examples: number of examples that were checked.
-        largest_difference: of a precision, a recall or an F1, 0–1.
-        example: id of an example with this difference.
-    """
+    """How many examples were checked, and the largest difference of a precision, recall or F1, 0–1, with its id."""
 
     examples: int
     largest_difference: float
@@ -34,14 +28,7 @@ class CrossCheck:
 def check_rouge(rouge: Rouge, predictions: Sequence[str], split: Split, scores: pd.DataFrame) -> CrossCheck | None:
     """Compare the scores of a random sample with `rouge_score`: 20 examples, of long ones fewer, at least one.
 
-    Args:
-        rouge: what computed the scores.
-        predictions: those of the first examples of the split.
-        split: the examples.
-        scores: a row for each example that was scored, by id.
-
-    Returns:
-        None if `rouge_score` does not compute such scores.
+    The predictions are those of the split's first examples. None if `rouge_score` does not compute such scores.
     """
     how = rouge.scoring
     if (how.mode, how.tokenizer) != ("google", "default") or how.references == "jackknife" or scores.empty:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from longsumbench.core import Example, Metric, Scoring, Sentences
 from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer, signature
-from longsumbench.sentences import split_for_rouge, splitter_name
+from longsumbench.sentences import RULE_NAMES, split_for_rouge
 
 
 class Rouge(Metric):
@@ -21,7 +21,7 @@ class Rouge(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self.splitting = splitter_name(scoring.sentences)
+        self.splitting = RULE_NAMES[scoring.sentences]
         self._rouge = SuiteScorer(
             scoring.mode, scoring.stem, scoring.tokenizer, wordnet=scoring.wordnet, references=scoring.references
         )

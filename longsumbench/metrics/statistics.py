@@ -322,20 +322,14 @@ def model_confidence_set(
 ) -> NDArray[np.float64]:
     """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_max).
 
-    The systems with p ≥ 5 % are a set that contains the best one with 95 % confidence. From a set M, the test takes the
-    system that is furthest below its mean, in standard errors: t = max over i of (mean of M − mean of i) / error of i.
-    Its p-value is the share of resamples with a t, of centred scores, as large. The system leaves M, and the next is
-    tested. P-values never fall from one to the next. The choice of the best by the same scores is thereby allowed for.
-
-    Resamples are of examples, and of each system's seeds.
+    The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
+    for. Of a set M, the system furthest below its mean is tested: t = (mean of M − mean of i) / error, against the
+    largest t of centred resamples. It leaves M, and the next is tested. P-values never fall.
 
     Args:
         scores: of each system, [examples, seeds], on the same examples; higher is better.
-        resamples: number of resamples.
+        resamples: number of resamples, of examples and of each system's seeds.
         seed: of the resamples.
-
-    Returns:
-        [systems]; 1 for the last one.
 
     Raises:
         DataError: there are no scores, or one is not finite.
@@ -345,9 +339,9 @@ def model_confidence_set(
     resampled = np.split(resampled_means(values, resamples, seed), ends[:-1], axis=1)
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
-        seeds, center = of_seeds.shape[1], of_seeds.mean(axis=1)
-        drawn = np.take_along_axis(of_seeds, draw.integers(0, seeds, of_seeds.shape), axis=1).mean(axis=1)
-        errors[:, system] = center - means[system] + math.sqrt(seeds / max(1, seeds - 1)) * (drawn - center)
+        center = of_seeds.mean(axis=1)
+        drawn = np.take_along_axis(of_seeds, draw.integers(0, of_seeds.shape[1], of_seeds.shape), axis=1).mean(axis=1)
+        errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (drawn - center)
     p_values, left, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
     negligible = _SUM_ERROR * np.abs(values).max()
     while len(left) > 1:
@@ -360,6 +354,16 @@ def model_confidence_set(
         p = max(p, float((t[1:].max(axis=1) >= t[0, worst]).mean()))
         p_values[left[worst]], left = p, np.delete(left, worst)
     return p_values
+
+
+def _seed_factor(scores: NDArray[np.float64]) -> float:
+    """Return the factor for resampled seeds: without the variance of the examples, and as wide as Student's t."""
+    examples, seeds = scores.shape
+    if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
+        return 0.0
+    rest = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
+    share = max(0.0, 1 - rest / (examples - 1) / (seeds - 1) / examples / spread)
+    return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
 
 
 def smallest_detectable_difference(

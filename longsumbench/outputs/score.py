@@ -23,7 +23,7 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.sentences import SPLITTER_NAME, split_for_rouge, split_summary, splitter_name
+from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
 
 _log = logging.getLogger(__name__)
 
@@ -156,16 +156,8 @@ def score(
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
         EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
-    rouge = rouge_of(
-        mode=mode,
-        stem=stem,
-        tokenizer=tokenizer,
-        wordnet=wordnet,
-        resamples=resamples,
-        resampling=resampling,
-        empty_references=empty_references,
-        sentences=sentences,
-    )
+    how = {"mode": mode, "stem": stem, "tokenizer": tokenizer, "wordnet": wordnet, "sentences": sentences}
+    rouge = rouge_of(**how, resamples=resamples, resampling=resampling, empty_references=empty_references)
     return _score_pairs(pair_texts(predictions, references), rouge)
 
 
@@ -184,7 +176,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)
-    rouge.splitting = splitting_of(predictions, references) if rule == "suite" else splitter_name(rule)
+    rouge.splitting = splitting_of(predictions, references) if rule == "suite" else RULE_NAMES[rule]
     rouge.scoring = replace(rouge.scoring, sentences=_GIVEN)  # they are split now
     drops = rouge.scoring.tokenizer == "default"
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]

@@ -6,16 +6,19 @@ With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, an
 (`-n 2 -m -a`) to its five digits. With several, ROUGE-1.5.5 adds up hits and words, which neither rule here does.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain, count
 from operator import attrgetter
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
 
 from longsumbench.core import check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
-from longsumbench.rouge.overlap import Overlap, count_overlap
-from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, Vocabulary, named_tokenizer
-from longsumbench.sentences import SPLITTER_NAME
+from longsumbench.rouge.overlap import Overlap, common, count_overlap
+from longsumbench.rouge.tokenizer import END, MARK, TOKENIZERS, Vocabulary, default_words, named_tokenizer
+from longsumbench.sentences import SPLITTER_NAME, split_for_rouge
 
 SCORING_VERSION = 1  # increases when scores change
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
@@ -24,7 +27,12 @@ _MODES = ("google", "perl")
 _RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several references
 _KERNELS = ("auto", "numba", "python")
 
+_LSUM = "rougeLsum"
+_TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
+
 _Text = Sequence[str]  # sentences
+_Ids = defaultdict[Hashable, int]
+_Numbered = tuple[list[int], list[int]]  # a text's tokens: as one sequence, and by sentences; 0 ends each
 _fmeasure = attrgetter("fmeasure")
 
 
@@ -79,7 +87,7 @@ class SuiteScorer:
         self._tokenize = named_tokenizer(tokenizer, mode)
         self.stemmer, stem_word = _stemmer(mode, wordnet) if stem else ("none", None)
         self._vocabulary = Vocabulary(stem_word)
-        self._overlap = overlap_function(kernels)
+        self._overlap = _overlap_function(kernels)
 
     def score(self, prediction: _Text, references: Sequence[_Text]) -> dict[str, Score]:
         """Score a prediction against its references.
@@ -126,6 +134,90 @@ class SuiteScorer:
         return [self._vocabulary.stem(word) for word in self._tokenize([text]) if word != MARK]
 
 
+class RougeScorer:
+    """ROUGE of plain texts: a drop-in for `rouge_score.rouge_scorer.RougeScorer` 0.1.2. Threads may share a scorer.
+
+    Args:
+        rouge_types: "rouge1" to "rouge9", "rougeL", "rougeLsum".
+        use_stemmer: stem words of more than three letters; for the default tokenizer.
+        split_summaries: for rougeLsum, split texts with nltk's Punkt; False: at line breaks.
+        tokenizer: any object with `tokenize(text)`; None: words of a–z and 0–9, in lower case.
+    """
+
+    def __init__(
+        self,
+        rouge_types: Sequence[str],
+        use_stemmer: bool = False,
+        split_summaries: bool = False,
+        tokenizer: Any = None,
+    ) -> None:
+        self.rouge_types = rouge_types
+        self._arguments = rouge_types, use_stemmer, split_summaries, tokenizer
+        self._rule = "nltk" if split_summaries and _LSUM in rouge_types else "newline"
+        self._tokenizer = tokenizer or None
+        self._vocabulary = Vocabulary(stemmers.google_stem() if use_stemmer else None)
+        self._overlap = _overlap_function("auto")
+        self._lock = Lock()  # of the vocabulary, and of the memory that the kernels reuse
+
+    def score(self, target: str, prediction: str) -> dict[str, Score]:
+        """Score a prediction against a target: type → score, 0–1; errors as `score_multi`."""
+        return self._score_targets([target], prediction)[0]
+
+    def score_multi(self, targets: Sequence[str], prediction: str) -> dict[str, Score]:
+        """Score a prediction against several targets: for each type, the first of those with the best F counts.
+
+        Raises:
+            ValueError: a type of ROUGE is invalid, or there is no target.
+            EnvironmentProblem: `split_summaries` needs nltk's data, and they are missing.
+        """
+        scores = self._score_targets(targets, prediction)
+        return {kind: max((each[kind] for each in scores), key=_fmeasure) for kind in self.rouge_types}
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._arguments
+
+    def _score_targets(self, targets: Iterable[str], prediction: str) -> list[dict[str, Score]]:
+        for kind in self.rouge_types:
+            if kind not in _TEXT_TYPES:
+                problem = "rougen requires positive n" if kind == "rouge0" else "Invalid rouge type"
+                raise ValueError(f"{problem}: {kind}")
+        with self._lock:
+            self._vocabulary.shorten()
+            ids: _Ids = defaultdict(count(1).__next__)  # of a custom tokenizer's tokens
+            candidate = self._numbered(prediction, ids)
+            return [self._scores(self._numbered(target, ids), candidate, len(ids) + 1) for target in targets]
+
+    def _numbered(self, text: str, ids: _Ids) -> _Numbered:
+        if self._tokenizer is None:
+            words = list(map(self._vocabulary.__getitem__, default_words(split_for_rouge(text, self._rule))))
+            return words, words
+        number, tokenize = ids.__getitem__, self._tokenizer.tokenize
+        texts = [] if list(self.rouge_types) == [_LSUM] else [text]
+        sentences = split_for_rouge(text, self._rule) if _LSUM in self.rouge_types else []
+        sequence, in_sentences = ([[*map(number, tokenize(each)), END] for each in part] for part in (texts, sentences))
+        return [*chain(*sequence)], [*chain(*in_sentences)]
+
+    def _scores(self, target: _Numbered, candidate: _Numbered, num_ids: int) -> dict[str, Score]:
+        size = max(self._vocabulary.size, num_ids)
+        whole = union = self._overlap(target[0], candidate[0], size)
+        if self._tokenizer is not None:
+            union = self._overlap(target[1], candidate[1], size)
+        counted = {"rouge1": (whole.unigrams, whole, 0), "rouge2": (whole.bigrams, whole, 1)}
+        counted |= {"rougeL": (whole.sequence, whole, 0), _LSUM: (union.union, union, 0)}
+        for kind in set(self.rouge_types) - counted.keys():
+            n = int(kind[-1])
+            counted[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n)), whole, n - 1
+        return {
+            kind: _google_score(hits, words.candidate - less, words.reference - less)
+            for kind, (hits, words, less) in ((kind, counted[kind]) for kind in self.rouge_types)
+        }
+
+
+def _ngrams(sequence: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
+    words = [word for word in sequence if word != END]
+    return Counter(zip(*(words[start:] for start in range(n)), strict=False))
+
+
 def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
     if mode == "google":
         return "porter", stemmers.google_stem()
@@ -133,7 +225,7 @@ def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
     return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
 
 
-def overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
+def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
     """Return the function that counts the overlap.
 
     Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
@@ -154,7 +246,7 @@ def overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Over
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
     reference, candidate, unigrams, bigrams, sequence, union = counts
-    score = google_score if mode == "google" else _perl_score
+    score = _google_score if mode == "google" else _perl_score
     return [
         score(unigrams, candidate, reference),
         score(bigrams, candidate - 1, reference - 1),
@@ -163,8 +255,7 @@ def _scores(counts: Overlap, mode: str) -> list[Score]:
     ]
 
 
-def google_score(hits: int, candidate: int, reference: int) -> Score:
-    """Return the score of a number of hits among the n-grams of both texts, to the last bit as `rouge_score`."""
+def _google_score(hits: int, candidate: int, reference: int) -> Score:
     if not hits:
         return _ZERO
     precision, recall = hits / candidate, hits / reference

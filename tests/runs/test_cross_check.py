@@ -84,8 +84,10 @@ def test_a_run_with_other_scores_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Scores that are not rouge_score's are a warning with the example; the run is finished all the same."""
-    right = scorer.google_score
-    monkeypatch.setattr(scorer, "google_score", lambda *counts: scorer.Score(*(0.99 * part for part in right(*counts))))
+    right = scorer._google_score
+    monkeypatch.setattr(
+        scorer, "_google_score", lambda *counts: scorer.Score(*(0.99 * part for part in right(*counts)))
+    )
     made = lead_run(tmp_path)
     assert made.cross_check is not None
     assert made.cross_check.largest_difference > 1e-3
