@@ -320,11 +320,11 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
 def model_confidence_set(
     scores: Sequence[NDArray[np.float64]], resamples: int = 1_000, seed: int = 1
 ) -> NDArray[np.float64]:
-    """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_max).
+    """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
 
     The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
-    for. Of a set M, the system furthest below its mean is tested: t = (mean of M − mean of i) / error, against the
-    largest t of centred resamples. It leaves M, and the next is tested. P-values never fall.
+    for. Of a set, the system furthest below another one is tested: t = difference / its error, against the largest t of
+    centred resamples. It leaves the set, and the next is tested. P-values never fall.
 
     Args:
         scores: of each system, [examples, seeds], on the same examples; higher is better.
@@ -342,16 +342,16 @@ def model_confidence_set(
         center = of_seeds.mean(axis=1)
         drawn = np.take_along_axis(of_seeds, draw.integers(0, of_seeds.shape[1], of_seeds.shape), axis=1).mean(axis=1)
         errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (drawn - center)
+    rows = np.vstack([means, errors])
+    below = rows[:, None, :] - rows[:, :, None]  # [.., i, j]: how far i is below j, of the means, then of the errors
+    below[np.abs(below) <= _SUM_ERROR * np.abs(values).max()] = 0.0
+    error = np.sqrt((below[1:] ** 2).mean(axis=0))
+    t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
     p_values, left, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
-    negligible = _SUM_ERROR * np.abs(values).max()
     while len(left) > 1:
-        below = np.vstack([means, errors])[:, left]
-        below = below.mean(axis=1, keepdims=True) - below
-        below[np.abs(below) <= negligible] = 0.0
-        error = np.sqrt((below[1:] ** 2).mean(axis=0))
-        t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
-        worst = int(t[0].argmax())
-        p = max(p, float((t[1:].max(axis=1) >= t[0, worst]).mean()))
+        furthest = t[:, left][:, :, left].max(axis=2)
+        worst = int(furthest[0].argmax())
+        p = max(p, float((furthest[1:].max(axis=1) >= furthest[0, worst]).mean()))
         p_values[left[worst]], left = p, np.delete(left, worst)
     return p_values
 

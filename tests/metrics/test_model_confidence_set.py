@@ -11,23 +11,20 @@ SEEDS = st.integers(0, 2**32)
 
 
 def by_definition(scores: np.ndarray, resamples: int, seed: int) -> list[float]:
-    """Follow Hansen, Lunde & Nason (2011), §3: losses, d_ij, d_i., t_i., the T_max test, e_max, and p-values."""
+    """Follow Hansen, Lunde & Nason (2011), §3: losses, d_ij, t_ij, the T_R test, e_R, and p-values."""
     losses = -scores
-    count = losses.shape[1]
-    mean = losses.mean(axis=0)
+    mean, count = losses.mean(axis=0), losses.shape[1]
     resampled = -resampled_means(scores, resamples, seed)
     p_values, model, largest = [1.0] * count, list(range(count)), 0.0
     while len(model) > 1:
-        relative = {i: sum(mean[i] - mean[j] for j in model) / len(model) for i in model}
-        centred = {
-            i: [sum(row[i] - row[j] for j in model) / len(model) - relative[i] for row in resampled] for i in model
-        }
-        error = {i: float(np.mean(np.square(centred[i]))) ** 0.5 for i in model}
-        t = {i: relative[i] / error[i] for i in model}
-        statistic = max(t.values())
-        simulated = [max(centred[i][b] / error[i] for i in model) for b in range(resamples)]
+        pairs = [(i, j) for i in model for j in model if i != j]
+        centred = {(i, j): [row[i] - row[j] - (mean[i] - mean[j]) for row in resampled] for i, j in pairs}
+        error = {pair: float(np.mean(np.square(values))) ** 0.5 for pair, values in centred.items()}
+        t = {(i, j): (mean[i] - mean[j]) / error[i, j] for i, j in pairs}
+        statistic = max(map(abs, t.values()))
+        simulated = [max(abs(centred[pair][b]) / error[pair] for pair in pairs) for b in range(resamples)]
         largest = max(largest, sum(value >= statistic for value in simulated) / resamples)
-        eliminated = max(model, key=t.__getitem__)
+        eliminated = max(model, key=lambda i: max(value for pair, value in t.items() if pair[0] == i))
         p_values[eliminated] = largest
         model.remove(eliminated)
     return p_values
