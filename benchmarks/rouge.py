@@ -1,4 +1,4 @@
-"""Scoring pair by pair beside rouge_score, in one process: every ROUGE type, stemmed; then all-pairs work.
+"""Scoring pair by pair beside rouge_score, in one process: every ROUGE type, stemmed; the drop-in; all-pairs work.
 
 OMP_NUM_THREADS=1 python benchmarks/rouge.py
 
@@ -19,7 +19,8 @@ import rouge_pairs
 from rouge_score.rouge_scorer import RougeScorer as Library
 from tabulate import tabulate
 
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
+from longsumbench.rouge import RougeScorer
+from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer
 
 Pair = tuple[list[str], list[str]]  # sentences of the candidate and of the reference
 
@@ -29,6 +30,7 @@ ASKED = {("python", 200): (20, 20), ("python", 680): (25, 25), ("numba", 200): (
 MADE_UP = 16  # pairs of each length
 REPEATS = 5
 HEADERS = ["tokens", "kernels", "vocabulary", "µs a pair", "rouge_score, ms a pair", "times as fast", "asked", "aim"]
+DROP_IN_HEADERS = ["tokens", "the drop-in", "µs a pair", "rouge_score, ms a pair", "times as fast"]
 
 
 def stored_pairs(tokens: int) -> list[Pair]:
@@ -58,10 +60,10 @@ def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 def score_cold(kernels: str, pairs: list[Pair]) -> None:
     """Score all pairs with a new scorer."""
-    score_all(RougeScorer(kernels=kernels), pairs)
+    score_all(SuiteScorer(kernels=kernels), pairs)
 
 
-def score_all(scorer: RougeScorer, pairs: list[Pair]) -> None:
+def score_all(scorer: SuiteScorer, pairs: list[Pair]) -> None:
     """Score every pair."""
     for candidate, reference in pairs:
         scorer.score(candidate, [reference])
@@ -70,7 +72,7 @@ def score_all(scorer: RougeScorer, pairs: list[Pair]) -> None:
 def compile_kernels() -> float:
     """Return the seconds that the first score takes; those to compile, where numba's cache is empty."""
     start = time.perf_counter()
-    RougeScorer(kernels="numba").score(("a b",), [("b a",)])
+    SuiteScorer(kernels="numba").score(("a b",), [("b a",)])
     return time.perf_counter() - start
 
 
@@ -81,7 +83,7 @@ def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[obj
     beside = seconds(lambda: [library.score(*one) for one in lines], repeats=3)
     rows: list[list[object]] = []
     for kernel in kernels:
-        warm = RougeScorer(kernels=kernel)
+        warm = SuiteScorer(kernels=kernel)
         score_all(warm, pairs)
         works: dict[str, Callable[[], object]] = {
             "cold": partial(score_cold, kernel, pairs),
@@ -94,17 +96,50 @@ def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[obj
     return rows
 
 
+def drop_in_rows(tokens: int, pairs: list[Pair]) -> list[list[object]]:
+    """Measure the drop-in: a new scorer for each pair, one for all pairs, and one prediction against all references."""
+    lines = [("\n".join(reference), "\n".join(candidate)) for candidate, reference in pairs]
+    targets = [target for target, _ in lines]
+    rows, figures = [], []
+    for make in (RougeScorer, Library):
+        scorer = make(list(ROUGE_TYPES), use_stemmer=True)
+        works: dict[str, Callable[[], object]] = {
+            "a new scorer for each pair": partial(score_alone, make, lines),
+            "one scorer for all pairs": partial(score_lines, scorer, lines),
+            "score_multi, all references": partial(scorer.score_multi, targets, lines[0][1]),
+        }
+        figures.append({work: 1e3 * seconds(what, repeats=3) / len(lines) for work, what in works.items()})
+    for work, fast in figures[0].items():
+        slow = figures[1][work]
+        rows.append([tokens, work, f"{1e3 * fast:,.0f}", f"{slow:.1f}", f"{slow / fast:.0f}"])
+    return rows
+
+
+def score_alone(make: type[RougeScorer] | type[Library], lines: list[tuple[str, str]]) -> None:
+    """Score each pair with a scorer of its own."""
+    for target, prediction in lines:
+        make(list(ROUGE_TYPES), use_stemmer=True).score(target, prediction)
+
+
+def score_lines(scorer: RougeScorer | Library, lines: list[tuple[str, str]]) -> None:
+    """Score every pair."""
+    for target, prediction in lines:
+        scorer.score(target, prediction)
+
+
 def main() -> None:
     """Print the tables."""
     kernels = ["python"]
     if find_spec("numba"):
         kernels.append("numba")
         print(f"the first score with numba: {compile_kernels():.1f} s\n")
-    rows = []
+    rows, of_drop_in = [], []
     for tokens in NAMES:
         pairs = stored_pairs(tokens) if STORED.is_file() else [made_up_pair(tokens, seed) for seed in range(MADE_UP)]
         rows += rows_of(tokens, pairs, kernels)
+        of_drop_in += drop_in_rows(tokens, pairs)
     print(tabulate(rows, HEADERS, tablefmt="github"), end="\n\n")
+    print(tabulate(of_drop_in, DROP_IN_HEADERS, tablefmt="github"), end="\n\n")
     rouge_pairs.main()
 
 

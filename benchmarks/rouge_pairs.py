@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, number_words, rouge_n
 from longsumbench.rouge.fusion import FUSION_TYPES, best_pairs
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 
 Texts = list[list[str]]  # their words
 
@@ -47,7 +47,7 @@ class Blanks(Tokenizer):
 
 def real_documents() -> list[tuple[Texts, Texts]]:
     """Return source and summary sentences of joined articles."""
-    words = RougeScorer().words
+    words = SuiteScorer().words
     documents: list[tuple[Texts, Texts]] = []
     source: Texts = []
     summary: Texts = []

@@ -12,9 +12,13 @@ A lower-case word can begin a sentence only if the current sentence began in low
 """
 
 import re
+from collections.abc import Sequence
+
+from longsumbench.errors import EnvironmentProblem
 
 SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys and of score signatures
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
+RULE_NAMES = {"suite": SPLITTER_NAME, "given": "given", "newline": "newline", "nltk": "nltk-punkt"}  # in signatures
 
 _CLOSERS = "\"'’”»)\\]}*_`"
 _OPENING_MARKS = "\"'“‘«([{<*_`¿¡"
@@ -89,6 +93,28 @@ def split_sentences(text: str) -> tuple[str, ...]:
 def split_summary(text: str) -> tuple[str, ...]:
     """Split a summary: line breaks end sentences; within a line as `split_sentences` does."""
     return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
+
+
+def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
+    """Split a text into sentences for ROUGE-Lsum (`score.sentences`).
+
+    The rules "suite" (`split_summary`) and "given" (at line breaks) split running text and keep lists of sentences. As
+    `rouge_score`, "newline" (at line breaks) and "nltk" (Punkt) split both, each sentence of a list on a line.
+
+    Raises:
+        EnvironmentProblem: nltk's data are not installed.
+    """
+    if not isinstance(text, str):
+        return text if rule in ("suite", "given") else split_for_rouge("\n".join(text), rule)
+    if rule != "nltk":
+        return split_summary(text) if rule == "suite" else tuple(filter(None, text.split("\n")))
+    import nltk
+
+    try:
+        return tuple(nltk.sent_tokenize(text))
+    except LookupError as error:
+        advice = "install them: python -m nltk.downloader punkt_tab, or choose suite, given or newline"
+        raise EnvironmentProblem(f"nltk needs its data punkt_tab to split sentences; {advice}") from error
 
 
 def sentence_key(sentence: str) -> str:

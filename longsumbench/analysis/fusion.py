@@ -37,7 +37,7 @@ from longsumbench.render.html import PAGE_STYLE, html_block, html_page, html_pic
 from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
-from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
+from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 
@@ -323,7 +323,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     Raises:
         DataError: no example has a reference and two source sentences.
     """
-    scorer = RougeScorer(kernels="auto" if sampled.runs else "python")
+    scorer = SuiteScorer(kernels="auto" if sampled.runs else "python")
     fusions, ids, num_sentences, without = [], [], 0, 0
     for example in sampled.examples("looking for fusions"):
         source = list(example.sentences())
@@ -347,7 +347,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
 
 
 def _of_example(
-    example: Example, source: Sequence[str], runs: Sequence[Outputs], settings: FusionSettings, scorer: RougeScorer
+    example: Example, source: Sequence[str], runs: Sequence[Outputs], settings: FusionSettings, scorer: SuiteScorer
 ) -> list[Fusion]:
     """Return the fusion sentences of an example's first reference."""
     words, reference = [scorer.words(text) for text in source], example.references[0]
@@ -387,19 +387,19 @@ def _stated(
     summary: str,
     texts: Sequence[Sequence[str]],
     settings: FusionSettings,
-    scorer: RougeScorer,
+    scorer: SuiteScorer,
 ) -> StatedShares:
     """Return what an output states of a fusion sentence; `texts` is the words of the sentence and its two sources."""
     scores = [scorer.score([sentence], [[summary]])[settings.kind] for sentence in output]
-    best = max(range(len(output)), key=lambda index: scores[index].f, default=None)
-    recall = scorer.score(list(output), [[summary]])[settings.kind].r
+    best = max(range(len(output)), key=lambda index: scores[index].fmeasure, default=None)
+    recall = scorer.score(list(output), [[summary]])[settings.kind].recall
     if best is None:
         return StatedShares(run_id, recall, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
     shares, enough = [stated_shares(scorer.words(sentence), *texts) for sentence in output], settings.appears / 100
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     first, second = (part >= enough for part in parts)
     says = BOTH if first and second else FIRST if first else SECOND if second else _NEITHER
-    return StatedShares(run_id, recall, output[best], scores[best].r, parts, says, min(shares[best]) >= enough)
+    return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, min(shares[best]) >= enough)
 
 
 def stated_shares(

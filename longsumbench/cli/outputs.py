@@ -89,6 +89,7 @@ def _add_score_arguments(command: Parser) -> None:
     command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
     command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)")
     command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
+    command.add_argument("--sentences", default="suite", help="for R-Lsum: suite (default), given, newline or nltk")
     command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
     command.add_argument("--json", action="store_true", help="print one object instead of the table")
     command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")
@@ -110,8 +111,8 @@ def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.files import find_predictions
     from longsumbench.outputs.score import rouge_of, score_files
 
-    how = (options.mode, options.stem, options.tokenizer, options.wordnet)
-    rouge = rouge_of(*how, options.resamples, options.resampling, options.empty_references)
+    names = ("mode", "stem", "tokenizer", "wordnet", "resamples", "resampling", "empty_references", "sentences")
+    rouge = rouge_of(**{name: getattr(options, name) for name in names})
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], results_of(options))

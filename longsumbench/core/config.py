@@ -69,6 +69,7 @@ OutputMode = Annotated[str, OneOf("write", "extract")]
 SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]
+_Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
@@ -239,6 +240,7 @@ class Scoring:
     stem: bool = setting(True, "Porter stemming of words longer than three letters")
     wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
     tokenizer: _WordRule = setting("default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script")
+    sentences: _Splitting = setting("suite", "for R-Lsum: suite | given (lines) | newline (as rouge_score) | nltk")
     references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
     empty_references: Empty = setting("skip", "references without a word: skip | zero (score 0, as in rouge_score)")
     resamples: Resamples = setting(1_000, "bootstrap resamples of the 95 % interval")

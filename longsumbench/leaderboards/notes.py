@@ -23,6 +23,7 @@ LEAD = "lead"  # the baseline that trained systems should exceed
 _LENGTHS_APART = 1.5  # ratio of two length ratios, above which a line warns
 _LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
+_MOST_IN_SET = 10  # most systems that are all named
 _HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
 
 
@@ -83,12 +84,22 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     if blind := len(smallest) - len(differences):
         blind_rows = format_count(blind, "row")
         sentences.append(f"For {blind_rows} there are too few examples or seeds to find any difference.")
-    sentences.append(describe_too_few(tests, rows))
+    sentences += [describe_too_few(tests, rows), _describe_best_set(tests, rows)]
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
         untested = shorten_list([labels[key] for key in tests.untested])
         sentences.append(f"Not tested, because its scores.csv or that of the best row is missing: {untested}.")
     return join(*sentences)
+
+
+def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
+    """Name the rows in the set of best systems; empty if it is unknown, or the marks in the table say the same."""
+    name, labels = rows[0].first.ranked_by, [row.label for row in rows if row.key in tests.best_set]
+    far = {key for (key, column), p in tests.p_values.items() if column == name and p < LEVEL}
+    if not labels or far == {row.key for row in rows if row.ranked} - set(tests.best_set):
+        return ""
+    systems = ", ".join(labels) if len(labels) <= _MOST_IN_SET else shorten_list(labels)
+    return f"Set of best systems (95 %, model confidence set): {systems}."
 
 
 def describe_too_few(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:

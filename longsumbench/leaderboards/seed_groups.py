@@ -170,7 +170,7 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
 
 def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
     mean = sum(number.mean for number in numbers) / len(numbers)
-    values = _aligned_scores(group.runs, name, scores)
+    values = aligned_scores(group.runs, name, scores)
     if values is None:
         return Estimate(mean, *NO_INTERVAL)
     scale = unit_factor(group.first, name)
@@ -186,7 +186,7 @@ def estimate_share(
     The runs have one seed each; `name` is a column of their per-example scores. The resamples are for the interval of a
     single run.
     """
-    values = _aligned_scores(runs, name, scores)
+    values = aligned_scores(runs, name, scores)
     if values is None:
         return None
     if values.shape[1] == 1:
@@ -201,8 +201,11 @@ def unit_factor(record: RunRecord, name: str) -> float:
     return 1.0 if name in record.units else PERCENT
 
 
-def _aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
-    """Return a number's scores, [examples, runs], of the examples to which it applies in all runs; None without any."""
+def aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
+    """Return a number's scores, [examples, runs], of the examples to which it applies in all runs.
+
+    None if the scores of a run are missing, or it applies to no example.
+    """
     column = score_column(name)
     tables = [scores.get(run.run_id) for run in runs]
     columns = [table[column] for table in tables if table is not None and column in table]
@@ -260,7 +263,7 @@ def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: 
     else:
         pairs = [(first[seeds], second[seeds]) for seeds in sorted(first.keys() & second.keys(), key=_by_size)]
     runs = [*zip(*pairs, strict=True)] if pairs else [first_row.runs, second_row.runs]
-    values = _aligned_scores([*runs[0], *runs[1]], name, scores)
+    values = aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:
         return None
     first_of_other = len(runs[0])

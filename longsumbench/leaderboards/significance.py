@@ -3,7 +3,8 @@
 Rows with several common seeds are compared by a t test over examples and seeds, single runs by approximate
 randomization over examples. P-values are corrected (Holm) over the rows of a column in a block of comparable rows. The
 correction does not account for choosing the best row by the same scores. In simulations with 20 equal systems, a
-quarter of the columns (2 % of the rows) have a significant difference at the 5 % level.
+quarter of the columns (2 % of the rows) have a significant difference at the 5 % level. The set of best systems, for
+the score that ranks, accounts for it.
 """
 
 from collections import Counter
@@ -26,6 +27,7 @@ from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 RESAMPLES = 10_000
+_LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
 RESAMPLES_A_TEST = 100  # lower bound, since p-values are at least 1 / resamples and Holm multiplies them by the tests
 
 
@@ -41,6 +43,7 @@ class AgainstBest:
             (approximate randomization over examples).
         untested: rows without a test, because their scores.csv or that of the best row is missing.
         too_few: (key of the row, number) of tests that cannot reach 5 %, because n examples have only 2^n swaps.
+        best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
     """
 
     p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -48,6 +51,7 @@ class AgainstBest:
     over_seeds: bool = False
     untested: tuple[str, ...] = ()
     too_few: frozenset[tuple[str, str]] = frozenset()
+    best_set: tuple[str, ...] = ()
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
@@ -117,7 +121,18 @@ def against_best(
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = paired
-    return _test_pairs(pairs, tuple(untested))
+    return replace(_test_pairs(pairs, tuple(untested)), best_set=_best_set(ranked, scores))
+
+
+def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
+    """Return the rows in the model confidence set; none for two rows (the test says it all), or without scores."""
+    runs = [run for row in ranked for run in row.runs]
+    values = seed_groups.aligned_scores(runs, runs[0].ranked_by, scores) if len(ranked) > 2 else None
+    if values is None or len(values) < _LEAST_EXAMPLES:
+        return ()
+    ends = np.cumsum([len(row.runs) for row in ranked])
+    p_values = statistics.model_confidence_set(np.split(values, ends[:-1], axis=1))
+    return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 
 def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], untested: tuple[str, ...]) -> AgainstBest:

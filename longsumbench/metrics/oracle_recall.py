@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from longsumbench.core import Example, Metric, Scoring
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences
 
@@ -35,7 +35,7 @@ class OracleRecall(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self._rouge = RougeScorer()
+        self._rouge = SuiteScorer()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""

@@ -1,15 +1,16 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import ClassVar
 
 from longsumbench.core import Example, Metric, Scoring, Sentences
-from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, signature
-from longsumbench.sentences import SPLITTER_NAME, split_summary
+from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer, signature
+from longsumbench.sentences import RULE_NAMES, split_for_rouge
 
 
 class Rouge(Metric):
-    """ROUGE of a prediction, split into sentences by the suite, against the corpus's reference sentences.
+    """ROUGE of a prediction against its references, both split into sentences as `score.sentences` says.
 
     Attributes:
         splitting: name of the sentence splitter, for the signature.
@@ -20,16 +21,24 @@ class Rouge(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self.splitting = SPLITTER_NAME
-        self._rouge = RougeScorer(
+        self.splitting = RULE_NAMES[scoring.sentences]
+        self._rouge = SuiteScorer(
             scoring.mode, scoring.stem, scoring.tokenizer, wordnet=scoring.wordnet, references=scoring.references
         )
 
     def score(self, prediction: str | Sentences, example: Example) -> dict[str, float]:
         """Score one prediction, a text or its sentences; `rouge1_p` … `rougeLsum_f` → 0–1."""
-        sentences = split_summary(prediction) if isinstance(prediction, str) else prediction
-        scores = self._rouge.score(sentences, example.references)
+        scores = self._rouge.score(*self.split_sides(prediction, example))
         return dict(zip(self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True))
+
+    def split_sides(self, prediction: str | Sentences, example: Example) -> tuple[Sequence[str], list[Sequence[str]]]:
+        """Return the sentences that are scored: of the prediction, and of each reference."""
+        rule = self.scoring.sentences
+        return split_for_rouge(prediction, rule), [split_for_rouge(text, rule) for text in example.references]
+
+    def check(self) -> None:
+        """Raise EnvironmentProblem if nltk's data are needed and missing."""
+        split_for_rouge("", self.scoring.sentences)
 
     def can_score(self, example: Example) -> bool:
         """Return True if a reference has a word; with `score.empty_references=zero`, if there is a reference."""

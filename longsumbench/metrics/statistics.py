@@ -317,6 +317,55 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
     return corrected
 
 
+def model_confidence_set(
+    scores: Sequence[NDArray[np.float64]], resamples: int = 1_000, seed: int = 1
+) -> NDArray[np.float64]:
+    """Return the p-value of each system for being among the best (Hansen, Lunde & Nason 2011, with T_R).
+
+    The systems with p ≥ 5 % contain the best one with 95 % confidence; that it is chosen by the same scores is allowed
+    for. Of a set, the system furthest below another one is tested: t = difference / its error, against the largest t of
+    centred resamples. It leaves the set, and the next is tested. P-values never fall.
+
+    Args:
+        scores: of each system, [examples, seeds], on the same examples; higher is better.
+        resamples: number of resamples, of examples and of each system's seeds.
+        seed: of the resamples.
+
+    Raises:
+        DataError: there are no scores, or one is not finite.
+    """
+    values = _finite(np.concatenate(scores, axis=1), "a model confidence set")
+    draw, ends = np.random.default_rng(seed), np.cumsum([each.shape[1] for each in scores])
+    resampled = np.split(resampled_means(values, resamples, seed), ends[:-1], axis=1)
+    means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
+    for system, of_seeds in enumerate(resampled):
+        center = of_seeds.mean(axis=1)
+        drawn = np.take_along_axis(of_seeds, draw.integers(0, of_seeds.shape[1], of_seeds.shape), axis=1).mean(axis=1)
+        errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (drawn - center)
+    rows = np.vstack([means, errors])
+    below = rows[:, None, :] - rows[:, :, None]  # [.., i, j]: how far i is below j, of the means, then of the errors
+    below[np.abs(below) <= _SUM_ERROR * np.abs(values).max()] = 0.0
+    error = np.sqrt((below[1:] ** 2).mean(axis=0))
+    t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
+    p_values, left, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
+    while len(left) > 1:
+        furthest = t[:, left][:, :, left].max(axis=2)
+        worst = int(furthest[0].argmax())
+        p = max(p, float((furthest[1:].max(axis=1) >= furthest[0, worst]).mean()))
+        p_values[left[worst]], left = p, np.delete(left, worst)
+    return p_values
+
+
+def _seed_factor(scores: NDArray[np.float64]) -> float:
+    """Return the factor for resampled seeds: without the variance of the examples, and as wide as Student's t."""
+    examples, seeds = scores.shape
+    if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
+        return 0.0
+    rest = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
+    share = max(0.0, 1 - rest / (examples - 1) / (seeds - 1) / examples / spread)
+    return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
+
+
 def smallest_detectable_difference(
     differences: Sequence[float] | NDArray[np.float64], significance: float = 0.05, power: float = 0.8
 ) -> float:

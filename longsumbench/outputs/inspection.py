@@ -30,7 +30,7 @@ from longsumbench.render.evidence.picture import about_plane, draw_plane, draw_v
 from longsumbench.render.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
 from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.rouge.all_pairs import number_words, rouge_n
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
@@ -319,7 +319,7 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
     The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if
     no source sentence shares a word.
     """
-    words = RougeScorer(tokenizer="unicode", kernels="python").words
+    words = SuiteScorer(tokenizer="unicode", kernels="python").words
     texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
     if not texts or not outputs:
         return [(None, 0.0)] * len(outputs)

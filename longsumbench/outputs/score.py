@@ -7,9 +7,10 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import UsageError, suite_errors
@@ -22,7 +23,7 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.sentences import SPLITTER_NAME, split_summary
+from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
 
 _log = logging.getLogger(__name__)
 
@@ -101,31 +102,18 @@ class Report(ShownInNotebooks):
         write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
-def rouge_of(
-    mode: str, stem: bool, tokenizer: str, wordnet: str | None, resamples: int, resampling: str, empty_references: str
-) -> Rouge:
+def rouge_of(**options: Any) -> Rouge:
     """Return ROUGE with the options of `longsumbench score`, as `score` explains them.
 
     Raises:
         UsageError: an option is invalid.
         EnvironmentProblem: WordNet's lists are missing.
     """
-    options = {"resamples": resamples, "resampling": resampling, "empty_references": empty_references}
-    for name, value in options.items():
-        check_value(f"--{name.replace('_', '-')}", value, bounds_of(Scoring)[name])
-    if resampling == "perl" and mode != "perl":
+    for name in ("resamples", "resampling", "empty_references", "sentences"):
+        check_value(f"--{name.replace('_', '-')}", options[name], bounds_of(Scoring)[name])
+    if options["resampling"] == "perl" and options["mode"] != "perl":
         raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
-    return Rouge(
-        Scoring(
-            mode,
-            stem,
-            wordnet,
-            tokenizer,
-            resamples=resamples,
-            resampling=resampling,
-            empty_references=empty_references,
-        )
-    )
+    return Rouge(Scoring(**options))
 
 
 @suite_errors()
@@ -140,6 +128,7 @@ def score(
     resamples: int = MEAN_RESAMPLES,
     resampling: str = "percentile",
     empty_references: str = "skip",
+    sentences: str = "suite",
 ) -> Report:
     """Compute the ROUGE of any texts, as `longsumbench score` does for files.
 
@@ -156,6 +145,8 @@ def score(
         resamples: of the bootstrap for the 95 % intervals.
         resampling: "percentile", or "perl" for the intervals of ROUGE-1.5.5.
         empty_references: "skip" leaves out an example whose references hold no word, "zero" scores it 0.
+        sentences: how texts are split for R-Lsum: "suite" (running text; lists are kept), "given" (lists and lines are
+            kept), "newline" (at line breaks, as rouge_score) or "nltk" (Punkt).
 
     Returns:
         The scores, 0-100, with intervals, the scores of each example and the signature.
@@ -163,8 +154,10 @@ def score(
     Raises:
         UsageError: an option is invalid.
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
+        EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
-    rouge = rouge_of(mode, stem, tokenizer, wordnet, resamples, resampling, empty_references)
+    how = {"mode": mode, "stem": stem, "tokenizer": tokenizer, "wordnet": wordnet, "sentences": sentences}
+    rouge = rouge_of(**how, resamples=resamples, resampling=resampling, empty_references=empty_references)
     return _score_pairs(pair_texts(predictions, references), rouge)
 
 
@@ -181,8 +174,10 @@ def score_files(predictions: Path, references: Path | None, rouge: Rouge, inters
 
 def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
-    predictions, references = split_sides(paired.pairs)
-    rouge.splitting = splitting_of(predictions, references)
+    rule = rouge.scoring.sentences
+    predictions, references = split_sides(paired.pairs, rule)
+    rouge.splitting = splitting_of(predictions, references) if rule == "suite" else RULE_NAMES[rule]
+    rouge.scoring = replace(rouge.scoring, sentences=_GIVEN)  # they are split now
     drops = rouge.scoring.tokenizer == "default"
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
     _print_warnings(warnings)
@@ -239,17 +234,17 @@ class TextTable:
         return f"{len(rows):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[rows[0]]!r})"
 
 
-def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
-    """Split running text on both sides into sentences; keep lists of sentences."""
+def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextTable, TextTable]:
+    """Split the texts of both sides into sentences; `rule` as in `split_for_rouge`."""
     ids = [pair.id for pair in pairs]
     predictions = [pair.prediction for pair in pairs]
     owners = [pair.id for pair in pairs for _ in pair.references]
     references = list(chain.from_iterable(pair.references for pair in pairs))
-    return _split_side("predictions", ids, predictions), _split_side("references", owners, references)
+    return _split_side("predictions", ids, predictions, rule), _split_side("references", owners, references, rule)
 
 
-def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText]) -> TextTable:
-    return TextTable(name, ids, texts, [split_summary(text) if isinstance(text, str) else text for text in texts])
+def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText], rule: str) -> TextTable:
+    return TextTable(name, ids, texts, [tuple(split_for_rouge(text, rule)) for text in texts])
 
 
 def splitting_of(predictions: TextTable, references: TextTable) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 from html import escape
 from itertools import groupby
 
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 
 _WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
 SHORTEST_WORD = 4  # letters; shorter words are in any text
@@ -76,8 +76,8 @@ def _word_stems(word: str) -> list[str]:
 
 
 @cache
-def _scorer() -> RougeScorer:
-    return RougeScorer(tokenizer="unicode", kernels="python")
+def _scorer() -> SuiteScorer:
+    return SuiteScorer(tokenizer="unicode", kernels="python")
 
 
 def marks_legend(sentence: str, kinds: Mapping[str, str]) -> str:

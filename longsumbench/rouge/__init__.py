@@ -2,3 +2,5 @@
 
 Start with `scorer.py`.
 """
+
+from longsumbench.rouge.scorer import RougeScorer as RougeScorer

@@ -6,16 +6,19 @@ With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, an
 (`-n 2 -m -a`) to its five digits. With several, ROUGE-1.5.5 adds up hits and words, which neither rule here does.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain, count
 from operator import attrgetter
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
 
 from longsumbench.core import check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
-from longsumbench.rouge.overlap import Overlap, count_overlap
-from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, Vocabulary, named_tokenizer
-from longsumbench.sentences import SPLITTER_NAME
+from longsumbench.rouge.overlap import Overlap, common, count_overlap
+from longsumbench.rouge.tokenizer import END, MARK, TOKENIZERS, Vocabulary, default_words, named_tokenizer
+from longsumbench.sentences import SPLITTER_NAME, split_for_rouge
 
 SCORING_VERSION = 1  # increases when scores change
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
@@ -24,23 +27,28 @@ _MODES = ("google", "perl")
 _RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several references
 _KERNELS = ("auto", "numba", "python")
 
+_LSUM = "rougeLsum"
+_TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
+
 _Text = Sequence[str]  # sentences
-_f = attrgetter("f")
+_Ids = defaultdict[Hashable, int]
+_Numbered = tuple[list[int], list[int]]  # a text's tokens: as one sequence, and by sentences; 0 ends each
+_fmeasure = attrgetter("fmeasure")
 
 
 class Score(NamedTuple):
-    """Precision, recall and their harmonic mean, each 0–1."""
+    """Precision, recall and their harmonic mean, each 0–1; as `rouge_score.scoring.Score`."""
 
-    p: float
-    r: float
-    f: float
+    precision: float
+    recall: float
+    fmeasure: float
 
 
 _ZERO = Score(0.0, 0.0, 0.0)
 
 
-class RougeScorer:
-    """ROUGE-1, -2, -L (a text as one sequence) and -Lsum (union LCS over sentences).
+class SuiteScorer:
+    """ROUGE-1, -2, -L (a text as one sequence) and -Lsum (union LCS over sentences) of texts given as sentences.
 
     A line break within a sentence does not end it.
 
@@ -109,7 +117,7 @@ class RougeScorer:
         if len(against) == 1:
             scores = against[0]
         elif self.references == "best":
-            scores = [max(candidates, key=_f) for candidates in zip(*against, strict=True)]
+            scores = [max(candidates, key=_fmeasure) for candidates in zip(*against, strict=True)]
         else:
             scores = [_jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)]
         return dict(zip(ROUGE_TYPES, scores, strict=True))
@@ -124,6 +132,90 @@ class RougeScorer:
     def words(self, text: str) -> list[str]:
         """Return the tokenized and stemmed words of a text."""
         return [self._vocabulary.stem(word) for word in self._tokenize([text]) if word != MARK]
+
+
+class RougeScorer:
+    """ROUGE of plain texts: a drop-in for `rouge_score.rouge_scorer.RougeScorer` 0.1.2. Threads may share a scorer.
+
+    Args:
+        rouge_types: "rouge1" to "rouge9", "rougeL", "rougeLsum".
+        use_stemmer: stem words of more than three letters; for the default tokenizer.
+        split_summaries: for rougeLsum, split texts with nltk's Punkt; False: at line breaks.
+        tokenizer: any object with `tokenize(text)`; None: words of a–z and 0–9, in lower case.
+    """
+
+    def __init__(
+        self,
+        rouge_types: Sequence[str],
+        use_stemmer: bool = False,
+        split_summaries: bool = False,
+        tokenizer: Any = None,
+    ) -> None:
+        self.rouge_types = rouge_types
+        self._arguments = rouge_types, use_stemmer, split_summaries, tokenizer
+        self._rule = "nltk" if split_summaries and _LSUM in rouge_types else "newline"
+        self._tokenizer = tokenizer or None
+        self._vocabulary = Vocabulary(stemmers.google_stem() if use_stemmer else None)
+        self._overlap = _overlap_function("auto")
+        self._lock = Lock()  # of the vocabulary, and of the memory that the kernels reuse
+
+    def score(self, target: str, prediction: str) -> dict[str, Score]:
+        """Score a prediction against a target: type → score, 0–1; errors as `score_multi`."""
+        return self._score_targets([target], prediction)[0]
+
+    def score_multi(self, targets: Sequence[str], prediction: str) -> dict[str, Score]:
+        """Score a prediction against several targets: for each type, the first of those with the best F counts.
+
+        Raises:
+            ValueError: a type of ROUGE is invalid, or there is no target.
+            EnvironmentProblem: `split_summaries` needs nltk's data, and they are missing.
+        """
+        scores = self._score_targets(targets, prediction)
+        return {kind: max((each[kind] for each in scores), key=_fmeasure) for kind in self.rouge_types}
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._arguments
+
+    def _score_targets(self, targets: Iterable[str], prediction: str) -> list[dict[str, Score]]:
+        for kind in self.rouge_types:
+            if kind not in _TEXT_TYPES:
+                problem = "rougen requires positive n" if kind == "rouge0" else "Invalid rouge type"
+                raise ValueError(f"{problem}: {kind}")
+        with self._lock:
+            self._vocabulary.shorten()
+            ids: _Ids = defaultdict(count(1).__next__)  # of a custom tokenizer's tokens
+            candidate = self._numbered(prediction, ids)
+            return [self._scores(self._numbered(target, ids), candidate, len(ids) + 1) for target in targets]
+
+    def _numbered(self, text: str, ids: _Ids) -> _Numbered:
+        if self._tokenizer is None:
+            words = list(map(self._vocabulary.__getitem__, default_words(split_for_rouge(text, self._rule))))
+            return words, words
+        number, tokenize = ids.__getitem__, self._tokenizer.tokenize
+        texts = [] if list(self.rouge_types) == [_LSUM] else [text]
+        sentences = split_for_rouge(text, self._rule) if _LSUM in self.rouge_types else []
+        sequence, in_sentences = ([[*map(number, tokenize(each)), END] for each in part] for part in (texts, sentences))
+        return [*chain(*sequence)], [*chain(*in_sentences)]
+
+    def _scores(self, target: _Numbered, candidate: _Numbered, num_ids: int) -> dict[str, Score]:
+        size = max(self._vocabulary.size, num_ids)
+        whole = union = self._overlap(target[0], candidate[0], size)
+        if self._tokenizer is not None:
+            union = self._overlap(target[1], candidate[1], size)
+        counted = {"rouge1": (whole.unigrams, whole, 0), "rouge2": (whole.bigrams, whole, 1)}
+        counted |= {"rougeL": (whole.sequence, whole, 0), _LSUM: (union.union, union, 0)}
+        for kind in set(self.rouge_types) - counted.keys():
+            n = int(kind[-1])
+            counted[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n)), whole, n - 1
+        return {
+            kind: _google_score(hits, words.candidate - less, words.reference - less)
+            for kind, (hits, words, less) in ((kind, counted[kind]) for kind in self.rouge_types)
+        }
+
+
+def _ngrams(sequence: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
+    words = [word for word in sequence if word != END]
+    return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
@@ -188,13 +280,13 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
 
     This is the best score, except for one case: without the best reference, it is the second best.
     """
-    second_best, best = sorted(reversed(scores), key=_f)[-2:]  # of equal ones, the first is the best
+    second_best, best = sorted(reversed(scores), key=_fmeasure)[-2:]  # of equal ones, the first is the best
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))
 
 
-def signature(scorer: RougeScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
+def signature(scorer: SuiteScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
     """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
 
     If `zero_for_empty`, an example without words in its references scored 0; else it was skipped.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Example, check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 
 _Tokens = Sequence[str]
 Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
@@ -102,7 +102,7 @@ def greedy_selection(sentences: Sequence[_Tokens], references: Sequence[_Tokens]
     return [candidates[index] for index in selected]
 
 
-def oracle_sentences(example: Example, rouge: RougeScorer) -> list[int]:
+def oracle_sentences(example: Example, rouge: SuiteScorer) -> list[int]:
     """Return the indices of the source sentences that `greedy_selection` selects for an example's references."""
     references = [rouge.words("\n".join(reference)) for reference in example.references]
     return greedy_selection([rouge.words(sentence) for sentence in example.sentences()], references)

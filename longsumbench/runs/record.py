@@ -18,6 +18,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
+from longsumbench.metrics.cross_check import CrossCheck
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.render.html import html_table
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -187,6 +188,7 @@ class RunRecord:
         system: facts about the system (`System.facts`); `facts` has the typed part.
         counts: name → sum over the outputs ("prompt_tokens", "refused").
         versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
+        cross_check: a sample of ROUGE, computed again by `rouge_score`; None if nothing was checked.
     """
 
     run_id: str
@@ -228,6 +230,7 @@ class RunRecord:
     system: Mapping[str, Any]
     counts: Mapping[str, int | float]
     versions: Mapping[str, int]
+    cross_check: CrossCheck | None = None
 
     def __post_init__(self) -> None:
         if missing := [kind for kind in ROUGE_TYPES if kind not in self.scores]:

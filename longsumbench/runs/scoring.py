@@ -12,7 +12,9 @@ from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import column_means, write_scores
+from longsumbench.metrics.cross_check import TOLERANCE, check_rouge
 from longsumbench.metrics.evaluate import evaluate
+from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
 
@@ -38,12 +40,16 @@ def score_run(
         split = split.select([summary.id for summary in outputs[0]])
     for summaries in outputs:
         check_summarized(summaries, split)
-    names = ("rouge", *texts.metrics)
-    metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in names]
+    rouge = Rouge(config.score)
+    metrics: list[Metric] = [rouge, *(registry.metrics.load(name)(config.score) for name in texts.metrics)]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
     scored = evaluate(predictions, split, metrics, config.score, asked_metrics(config, texts), ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
+    check = check_rouge(rouge, predictions[0], split, scored.tables[0])
+    if check and check.largest_difference > TOLERANCE:
+        difference = f"ROUGE of '{check.example}' differs from rouge_score's by {check.largest_difference:.2g}"
+        warn_once(f"{difference} (of 1); the scores of this run may be wrong, please report it to the project")
     checkpoints = [
         CheckpointMeans(step, loss, column_means(table, scored.units))
         for (step, loss), table in zip(report.kept, scored.tables, strict=False)
@@ -53,6 +59,7 @@ def score_run(
         **fields,
         "examples": digest(sorted(summary.id for summary in outputs[0]))[:16],
         "ranked_by": ranked_by,
+        "cross_check": check,
         "checkpoints": tuple(checkpoints) if outputs[1:] else (),
     }
 

@@ -12,7 +12,7 @@ from longsumbench.modeling import extraction
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.modeling.units import paragraphs_of
 from longsumbench.models.baselines import config as settings
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 
 
@@ -176,7 +176,7 @@ class Oracle(core.System):
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        rouge = RougeScorer()
+        rouge = SuiteScorer()
         for example in examples:
             sentences = list(example.sentences())
             yield core.Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))

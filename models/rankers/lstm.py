@@ -30,7 +30,7 @@ from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
 from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import number_words, rouge_n
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 
 _BATCH_TOKENS = 16_384  # of paragraphs in a batch, with padding, when scoring
 _VALIDATION_EXAMPLES = 500  # most validation examples for the choice of the best weights
@@ -200,7 +200,7 @@ class Labeller:
     """Label paragraphs with their ROUGE-2 recall of a reference, over stems (Hierarchical Transformer §4)."""
 
     def __init__(self) -> None:
-        self._scorer = RougeScorer()
+        self._scorer = SuiteScorer()
 
     def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
         """Return one label per paragraph, 0–1; the sentences of the reference are scored as one text."""

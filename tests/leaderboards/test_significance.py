@@ -141,3 +141,35 @@ def test_latex_of_marks_and_groups(tmp_path: Path) -> None:
     assert sum(r"{\,$\approx$}" in row for row in rows) == 1
     for name in ("table", "adjustbox", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 2
+
+
+def set_line(block: object) -> str:
+    """The sentence on the set of best systems below a table."""
+    (line,) = re.findall(r"Set of best systems [^.]*\.", " ".join(block.footnotes)) or [""]
+    return line
+
+
+def test_the_set_of_best_systems_is_named_where_marks_say_less(tmp_path: Path) -> None:
+    """The marks ≈ and the set agree on three systems; of twenty equal ones, the set has one that the marks miss."""
+    assert against_best_of(RUNS, SCORES).best_set == ("best", "near")
+    assert set_line(updated(tmp_path / "three", RUNS, SCORES).blocks()[0]) == ""
+    for seed in range(100, 2_000, 20):
+        scores = {f"s{number}": per_example(0, seed + number) for number in range(20)}
+        runs = [finished(name, table) for name, table in scores.items()]
+        tests = against_best_of(runs, scores)
+        tied = {key for key, name in tests.tied() if name == "rougeLsum"}
+        if len(tied) < 19 and len(tests.best_set) == 20:
+            break
+    else:
+        pytest.fail("the marks missed no equal system")
+    line = set_line(updated(tmp_path / "twenty", runs, scores).blocks()[0])
+    assert line.startswith("Set of best systems (95 %, model confidence set): s")
+    assert line.endswith(" and 16 more.")
+
+
+def test_the_set_needs_three_rows_with_scores() -> None:
+    """Two rows have their test, and rows without scores, or with few examples, have no set."""
+    assert against_best_of(RUNS[:2], SCORES).best_set == ()
+    assert against_best_of(RUNS, {name: SCORES[name] for name in ("best", "far")}).best_set == ()
+    few = {name: scores.head(20) for name, scores in SCORES.items()}
+    assert against_best_of([finished(name, scores) for name, scores in few.items()], few).best_set == ()

@@ -9,7 +9,7 @@ from rouge_score.rouge_scorer import RougeScorer as Library
 
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import LEAST_RISE, greedy_selection, sequential_selection
 
 WORDS = ["alpha", "running", "runs", "cat", "the", "a", "dogs", "!!"]
@@ -41,7 +41,7 @@ def slow_selection(sentences: list[str], references: list[list[str]]) -> list[in
 
 
 def select(sentences: list[str], references: list[list[str]]) -> list[int]:
-    words = RougeScorer().words
+    words = SuiteScorer().words
     return greedy_selection([words(s) for s in sentences], [words("\n".join(r)) for r in references])
 
 

@@ -6,7 +6,7 @@ from support.toys import ToySplit, example
 from longsumbench.core import Scoring
 from longsumbench.metrics.evaluate import score_floor
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.sentences import split_summary
 
 ROUGE = Rouge(Scoring())
@@ -26,11 +26,11 @@ def test_the_cycle_equals_brute_force() -> None:
     for number in range(8):
         scores = floor_of(split, [references[number]] * 8)["rougeLsum_f"]
         meets[int(scores.to_numpy().argmax())] = number
-    texts, scorer = references[1:] + references[:1], RougeScorer(stem=True)
+    texts, scorer = references[1:] + references[:1], SuiteScorer(stem=True)
     found = floor_of(split, texts)
     for place, other in meets.items():
         expected = scorer.score(split_summary(texts[place]), split[other].references)
-        assert found["rouge1_f"].iloc[place] == expected["rouge1"].f
+        assert found["rouge1_f"].iloc[place] == expected["rouge1"].fmeasure
 
 
 def test_the_order_of_the_examples_does_not_matter() -> None:

@@ -26,7 +26,7 @@ from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.overlap import match_bits, sequence_length
-from longsumbench.rouge.scorer import IMPLEMENTATION, RougeScorer
+from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
@@ -69,7 +69,7 @@ class RankRecall(ShownInNotebooks):
     @property
     def signature(self) -> str:
         """How the recalls were computed."""
-        scorer = RougeScorer()
+        scorer = SuiteScorer()
         words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
         return f"rouge:{IMPLEMENTATION}|{words}|L:sentence|part:recall|references:first|n:{len(self.texts_of_each)}"
 
@@ -158,7 +158,7 @@ def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders],
     Raises:
         DataError: no example has a reference and a text.
     """
-    scorer = RougeScorer()
+    scorer = SuiteScorer()
     rows, counts, words, without = [], [], 0, 0
     for index, example in enumerate(track(split, "scoring", len(split))):
         texts = core.texts_to_rank(example, unit)
@@ -176,7 +176,7 @@ def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders],
     return RankRecall(dataset, split.name, unit, by_ranker, num_texts, words / int(num_texts.sum()), without)
 
 
-def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, scorer: RougeScorer) -> list[list[float]]:
+def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, scorer: SuiteScorer) -> list[list[float]]:
     """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 

@@ -10,7 +10,7 @@ import pytest
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
 from longsumbench.cli.main import main
-from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.scorer import SuiteScorer
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
 
@@ -53,14 +53,14 @@ def test_worked_recall() -> None:
 
 
 def test_recalls_are_the_scorers() -> None:
-    """Each equals what RougeScorer gives the joined texts against the reference, stemmed, as one sequence."""
-    draw, scorer = random.Random(0), RougeScorer()
+    """Each equals what SuiteScorer gives the joined texts against the reference, stemmed, as one sequence."""
+    draw, scorer = random.Random(0), SuiteScorer()
     for _ in range(20):
         texts = [" ".join(draw.choices([*WORDS, "oaks"], k=draw.randrange(1, 6))) for _ in range(draw.randrange(1, 60))]
         reference = " ".join(draw.choices(WORDS, k=draw.randrange(1, 30)))
         numbers: dict[str, int] = {}
         ids = [[numbers.setdefault(w, len(numbers) + 1) for w in scorer.words(text)] for text in [reference, *texts]]
-        wanted = [scorer.score(texts[:kept], [[reference]])["rougeL"].r for kept in KEPT]
+        wanted = [scorer.score(texts[:kept], [[reference]])["rougeL"].recall for kept in KEPT]
         assert best_recalls(ids[1:], ids[0]) == pytest.approx(wanted)
 
 
