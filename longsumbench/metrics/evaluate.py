@@ -4,7 +4,7 @@ predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -77,9 +77,11 @@ def evaluate(
     scored = [
         score_all(every, zip(track(texts, "scoring", len(texts)), examples, strict=False)) for texts in predictions
     ]
-    tables, floors = [one_set.per_example for one_set in scored], []
+    tables, floors, first = [one_set.per_example for one_set in scored], [], predictions[0]
+    targets = [_without_source(example) for _, example in zip(first, examples, strict=False)]
     if floor_of is not None:
-        floors = [score_floor(metrics[:2], examples, texts) for texts in predictions]
+        owners = examples if metrics[1:] else targets  # ROUGE does not use the source; reading it again takes time
+        floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
         deciding = columns_in(metrics, tables[0])
         column = {score_column(floor_of): floor_column(floor_of)}
         tables = [
@@ -88,11 +90,10 @@ def evaluate(
             .join(table.drop(columns=deciding))
             for table, floor in zip(tables, floors, strict=True)
         ]
-    per_example, first = mean_scores(tables), predictions[0]
+    per_example = mean_scores(tables)
     n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
     units = {column: unit for metric in others for column, unit in metric.units.items()}
     rouge, perl = per_example[list(Rouge.columns)] if len(others) < len(every) else None, scoring.resampling == "perl"
-    references = [example.references for _, example in zip(first, examples, strict=False)]
     return Evaluation(
         tables=tuple(tables),
         per_example=per_example,
@@ -105,7 +106,7 @@ def evaluate(
         ),
         units=units,
         floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
-        outputs=describe_outputs(list(map(_as_text, first)), references),
+        outputs=describe_outputs(list(map(_as_text, first)), [example.references for example in targets]),
         signature="|".join(metric.signature(n) for metric in metrics),
         measured_by={metric.name: metric.signature(n) for metric in requested},
     )
@@ -137,6 +138,10 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
         empty += not text.strip()
     table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
     return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
+
+
+def _without_source(example: Example) -> Example:
+    return replace(example, documents=())
 
 
 def _as_text(prediction: RawText) -> str:
