@@ -34,8 +34,7 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The source as one line."""
-        sections = (section for document in self.example.documents for section in document.sections)
-        return " ".join([" ".join(paragraph) for section in sections for paragraph in section.paragraphs])
+        return self.example.source_text()
 
     @cached_property
     def keys(self) -> Keys:

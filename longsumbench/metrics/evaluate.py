@@ -3,13 +3,13 @@
 predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split
+from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split, registry
 from longsumbench.errors import DataError
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
@@ -18,6 +18,7 @@ from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 RawText = str | Sentences  # running text, or its sentences
+DEFAULT_METRICS = ("entity_precision", "number_precision", "copied")  # of every run; they need no model
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,19 @@ class Evaluation:
     outputs: OutputFacts
     signature: str
     measured_by: Mapping[str, str]
+
+
+def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metric]:
+    """Return the metrics that every run has without a request, except for those among `others`."""
+    return [registry.metrics.load(name)(scoring) for name in DEFAULT_METRICS if name not in others]
+
+
+def agreement_notes(columns: Collection[str]) -> tuple[str, ...]:
+    """Return a line for each default metric with one of these columns: how far it agrees with people."""
+    metrics = [registry.metrics.load(name) for name in DEFAULT_METRICS]
+    return tuple(
+        f"{metric.name}: {metric.agrees}." for metric in metrics if metric.agrees and {*metric.columns} & {*columns}
+    )
 
 
 def evaluate(

@@ -15,11 +15,12 @@ from longsumbench.core import Example
 from longsumbench.metrics.copied import SourceMetric, are_among, pair_keys, places_of, word_keys
 from longsumbench.rouge.tokenizer import plain_words
 
-_SMALL = (
+_LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
+_SMALL = _LETTERS.findall(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+)
+_TENS = _LETTERS.findall("twenty thirty forty fifty sixty seventy eighty ninety")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _VALUES = {word: value for value, word in enumerate(_SMALL)} | {
@@ -29,8 +30,8 @@ _ORDINALS |= {f"{word}th": _VALUES[word] for word in _SMALL if _VALUES[word] not
 _ORDINALS |= {f"{word[:-1]}ieth": _VALUES[word] for word in _TENS}
 _IDIOMS = ("one", "first", "second", "zeroth")  # mostly no numbers
 _ABBREVIATIONS = {"k": "thousand", "bn": "billion"}
-_MONTHS = "january february march april may june july august september october november december".split()
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = _LETTERS.findall("january february march april may june july august september october november december")
+_WEEKDAYS = _LETTERS.findall("monday tuesday wednesday thursday friday saturday sunday")
 _DATE_WORDS = (*_MONTHS, *_WEEKDAYS)
 
 _CARDINAL, _ORDINAL = "|".join((*_VALUES, *_SCALES)), "|".join(_ORDINALS)
@@ -40,7 +41,6 @@ _SPELLED = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_WORDS = frozenset((*_VALUES, *_ORDINALS, *_SCALES))
-_LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _DIGITS = re.compile(
     r"(?<![^\W\d_])(?<![\d.])(\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?!\d)|\d+)(\.\d+(?!\.?\d))?"
@@ -55,21 +55,23 @@ _NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
 _CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
 _GAP = re.compile(r"[.!?:;•\n][^\w\n]*$")
-_TITLES = "Dr Mr Mrs Ms Prof Professor Sir St Dame Lord Lady Sen Rep Gov President".split()
-_POINT_IN_NAME = re.compile(rf"(?<=\b[A-Z])\. (?=[A-Z])|\b(?:{'|'.join(_TITLES)})\.? (?=[A-Z])")
+_TITLES = "Dr|Mr|Mrs|Ms|Prof|Professor|Sir|St|Dame|Lord|Lady|Sen|Rep|Gov|President"
+_POINT_IN_NAME = re.compile(rf"(?<=\b[A-Z])\. (?=[A-Z])|\b(?:{_TITLES})\.? (?=[A-Z])")
 _NO_NAMES = frozenset((*_DATE_WORDS, "i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
 _FUNCTION_WORDS = frozenset(
-    """a about above across after afterwards again against all almost along already also although always among an and
-    another any anyone are around as at because been before behind being below besides between both but by can could
-    despite did do does done during each either else even every everyone few finally first for four from further
-    furthermore generally had has have having he hence her here hers him his how however i if importantly in including
-    indeed initially instead into is it its itself later less like many may maybe meanwhile might more moreover most much
-    must my neither never next no nobody none nor not now of often on once one only or other others otherwise our out
-    over overall people perhaps please rather recently second several shall she should similarly since so some someone
-    something sometimes soon specifically such than that the their them then there thereby therefore these they third
-    this those though three through throughout thus to together toward two ultimately under unlike until up upon us
-    using was we well were what whatever when whenever where whereas whether which while who whose why will with within
-    without would yes yet you your""".split()
+    _LETTERS.findall(
+        """a about above across after afterwards again against all almost along already also although always among an
+        and another any anyone are around as at because been before behind being below besides between both but by
+        can could despite did do does done during each either else even every everyone few first for four from
+        further furthermore had has have having he hence her here hers him his how however i if in including indeed
+        instead into is it its itself later less like many may maybe meanwhile might more moreover most much must my
+        neither never next no nobody none nor not now of often on once one or other others otherwise our out over
+        overall people perhaps please rather second several shall she should since so some someone something
+        sometimes soon such than that the their them then there thereby therefore these they third this those though
+        three through throughout thus to together toward two under unlike until up upon us using was we well were
+        what whatever when whenever where whereas whether which while who whose why will with within without would
+        yes yet you your"""
+    )
 )
 
 

@@ -12,7 +12,7 @@ from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import column_means, write_scores
-from longsumbench.metrics.evaluate import evaluate
+from longsumbench.metrics.evaluate import default_metrics, evaluate
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
 
@@ -43,7 +43,9 @@ def score_run(
     metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in names]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
-    scored = evaluate(predictions, split, metrics, config.score, asked_metrics(config, texts), ranked_by)
+    asked = asked_metrics(config, texts)
+    requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked)]) + asked
+    scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
     checkpoints = [
         CheckpointMeans(step, loss, column_means(table, scored.units))
