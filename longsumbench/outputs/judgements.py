@@ -166,7 +166,7 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
         f"{sources[name]} is left out in {len(ids)} of {format_count(shape[0], 'document')}: it reads sources"
         for name, ids in without_source.items()
     ]
-    idle = [name for name in requested if not kept[name] and name not in without_source]
+    idle = [name for name in requested if not kept[name] and name not in (*without_source, *DEFAULT_METRICS)]
     notes += [f"{name} is left out: it applies to no output (are references missing?)" for name in idle]
     notes += _named(index[short], "{}", "output", " of fewer than two words")
     shown = [column for column in kept["rouge"] if column.endswith("_f") or column.startswith("rouge1")]

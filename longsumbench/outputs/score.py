@@ -7,10 +7,9 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.errors import UsageError, suite_errors
@@ -64,7 +63,7 @@ class Report(ShownInNotebooks):
     warnings: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
     outputs: OutputFacts
-    measures: Mapping[str, MeasureMean] = MappingProxyType({})
+    measures: Mapping[str, MeasureMean] = field(default_factory=dict)
 
     @property
     def f1(self) -> dict[str, float]:
