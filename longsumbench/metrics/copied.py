@@ -110,6 +110,9 @@ class Copied(SourceMetric):
     name: ClassVar[str] = "copied"
     columns: ClassVar[tuple[str, ...]] = ("copied_bigrams", "copied_longest")
     units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words"})
+    agrees: ClassVar[str] = (
+        "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""

@@ -58,12 +58,10 @@ def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metr
     return [registry.metrics.load(name)(scoring) for name in DEFAULT_METRICS if name not in others]
 
 
-def agreement_notes(columns: Collection[str]) -> tuple[str, ...]:
-    """Return a line for each default metric with one of these columns: how far it agrees with people."""
-    metrics = [registry.metrics.load(name) for name in DEFAULT_METRICS]
-    return tuple(
-        f"{metric.name}: {metric.agrees}." for metric in metrics if metric.agrees and {*metric.columns} & {*columns}
-    )
+def agreement_clause(column: str) -> str:
+    """Return how far the default metric with this column agrees with people; empty for other columns."""
+    metrics = map(registry.metrics.load, DEFAULT_METRICS)
+    return next((f"agreement with people: {metric.agrees}" for metric in metrics if column in metric.columns), "")
 
 
 def evaluate(

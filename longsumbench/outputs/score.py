@@ -16,7 +16,7 @@ from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMeans, write_scores
-from longsumbench.metrics.evaluate import RawText, agreement_notes, default_metrics, evaluate
+from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
@@ -84,8 +84,11 @@ class Report(ShownInNotebooks):
         ]
         blocks = [Block("", (), ("", "P", "R", "F"), "lrrr", rows)]
         if self.measures:
-            means = [(name, f"{mean.estimate:.2f}", f"{mean.n:,}") for name, mean in self.measures.items()]
-            blocks.append(Block("", agreement_notes(self.measures), ("", "mean", "examples"), "lrr", means))
+            means = [
+                (name, f"{mean.estimate:.2f}", f"{mean.n:,}", agreement_clause(name))
+                for name, mean in self.measures.items()
+            ]
+            blocks.append(Block("", (), ("", "mean", "examples", ""), "lrrl", means))
         return terminal("; ".join(counts), blocks) + f"\n\n{self.signature}"
 
     def to_json(self) -> str:
