@@ -73,12 +73,14 @@ def word_keys(text: bytes) -> Keys:
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
     masks = _MASKS[np.minimum(lengths, _EIGHT)]
     first, last = numbers[starts] & masks, numbers[np.maximum(ends - _EIGHT, starts)] & masks
-    return (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
+    keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
+    return keys
 
 
 def pair_keys(keys: Keys) -> Keys:
     """Return a key for each pair of neighbouring words."""
-    return (keys[:-1] * _FACTORS[0] ^ keys[1:]) * _FACTORS[1]
+    pairs: Keys = (keys[:-1] * _FACTORS[0] ^ keys[1:]) * _FACTORS[1]
+    return pairs
 
 
 def places_of(wanted: Keys, source: Keys) -> NDArray[np.intp]:

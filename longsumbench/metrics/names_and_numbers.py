@@ -16,11 +16,11 @@ from longsumbench.metrics.copied import SourceMetric, are_among, pair_keys, plac
 from longsumbench.rouge.tokenizer import plain_words
 
 _LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
-_SMALL = _LETTERS.findall(
+_SMALL: list[str] = _LETTERS.findall(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 )
-_TENS = _LETTERS.findall("twenty thirty forty fifty sixty seventy eighty ninety")
+_TENS: list[str] = _LETTERS.findall("twenty thirty forty fifty sixty seventy eighty ninety")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _VALUES = {word: value for value, word in enumerate(_SMALL)} | {

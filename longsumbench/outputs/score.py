@@ -214,9 +214,9 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     table, measures = scored.per_example, {}
     if paired.examples is not None:
         texts = {pair.id: pair.prediction for pair in paired.pairs}
-        examples = paired.examples.select(table.index)
-        predicted = [[texts[name] for name in examples.ids]]
-        added = evaluate(predicted, examples, (), rouge.scoring, default_metrics(rouge.scoring))
+        known = paired.examples.select(table.index)
+        predicted = [[texts[name] for name in known.ids]]
+        added = evaluate(predicted, known, (), rouge.scoring, default_metrics(rouge.scoring))
         table, measures = table.join(added.per_example), dict(added.measures)
     rows = Scored(table, scored.empty_references, scored.empty_predictions)
     return Report(
