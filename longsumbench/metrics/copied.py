@@ -22,7 +22,7 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  
 _TABLE_BITS = np.uint64(48)  # leaves 16 bits of a key
 
 
-class Source:
+class ReadSource:
     """The source of an example, its words, and the numbers it has in digits; each computed once, if it is needed.
 
     Titles, queries and section names are not part of it.
@@ -45,17 +45,17 @@ class Source:
 class SourceMetric(Metric):
     """A metric that looks up words of the summary in the source."""
 
-    _latest: ClassVar[list[Source]] = []  # all metrics of one example follow each other
+    _latest: ClassVar[list[ReadSource]] = []  # all metrics of one example follow each other
 
     def signature(self, n: int) -> str:
         """Name the metric, its version and the tokenizer."""
         return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
 
-    def source(self, example: Example) -> Source:
+    def source(self, example: Example) -> ReadSource:
         """Return the source of an example, which all metrics share."""
         tokenizer, latest = self.scoring.tokenizer, SourceMetric._latest
         if not latest or latest[0].example is not example or latest[0].tokenizer != tokenizer:
-            latest[:] = [Source(example, tokenizer)]
+            latest[:] = [ReadSource(example, tokenizer)]
         return latest[0]
 
     def keys(self, *texts: str) -> Keys:
@@ -134,7 +134,7 @@ def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
     """Return the length of the longest common sequence; `places` are those of the common pairs in the source."""
     if not len(places):
         return 0
-    text, width = summary.tobytes(), summary.itemsize
+    text, width = summary.tobytes(), summary.itemsize  # equal bytes of two keys begin at a key
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
     firsts, lengths = places[np.r_[0, breaks]], np.diff(np.r_[0, breaks, len(places)]) + 1
     longest = 2
@@ -144,20 +144,12 @@ def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
             break
         words = source[first : first + length].tobytes()
         start = 0
-        if _is_aligned(text, words, width):
+        if words in text:
             longest = length
         while start + longest < length:
             sequence = words[start * width : (start + longest + 1) * width]
-            if _is_aligned(text, sequence, width):
+            if sequence in text:
                 longest += 1
             else:
                 start += 1
     return longest
-
-
-def _is_aligned(text: bytes, sequence: bytes, width: int) -> bool:
-    """Return True if the keys of a sequence are in a text of keys."""
-    place = text.find(sequence)
-    while place >= 0 and place % width:
-        place = text.find(sequence, place + 1)
-    return place >= 0
