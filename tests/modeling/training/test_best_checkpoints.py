@@ -212,7 +212,9 @@ def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.Captur
         assert {*checkpoint.means} <= {*first.checkpoints[0].means, *added}
     one, two = (read_scores(runs.folder / f"scores-{number}.csv") for number in (1, 2))
     pd.testing.assert_frame_equal(scores, mean_scores([one, two]), check_index_type=False)
-    assert {name: second.measures[name].mean for name in added} == pytest.approx(column_means(scores[added], second.units))
+    assert {name: second.measures[name].mean for name in added} == pytest.approx(
+        column_means(scores[added], second.units)
+    )
     assert runs.run("score.metrics=[repetition]") == 0
     assert "already finished: seal" in capsys.readouterr().err
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
