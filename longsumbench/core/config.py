@@ -248,6 +248,9 @@ class Scoring:
     metrics: list[Text] = setting([], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures")
     coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
     bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
+    evaluate_settings: dict[Text, Any] = setting(
+        {}, "settings of metrics evaluate/NAME: {NAME: {SETTING: VALUE}}", decides="measures"
+    )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:

@@ -106,6 +106,11 @@ class Example:
         for document in self.documents:
             yield from document.sentences()
 
+    def source_text(self) -> str:
+        """Return all source sentences on one line, without titles and section names."""
+        sections = (section for document in self.documents for section in document.sections)
+        return " ".join([" ".join(paragraph) for section in sections for paragraph in section.paragraphs])
+
     def source_words(self) -> int:
         """Count the source's whitespace-separated words, without titles and section names."""
         return count_words(self.sentences())

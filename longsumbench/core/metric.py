@@ -20,6 +20,8 @@ class Metric(ABC):
         columns: its columns in the table of scores. The first one ranks runs on a dataset that names the metric.
         further: columns that follow only if they apply to an example.
         units: column → unit, for columns that are not shares; the same per example and aggregated.
+        agrees: a clause on how far it agrees with people, shown beside its name; from
+            results/reference/agreement/agreement.csv. Empty if this was not measured.
         version: increases when the same predictions get other scores; part of the signature and, if the dataset names
             the metric, of the run id.
     """
@@ -28,6 +30,7 @@ class Metric(ABC):
     columns: ClassVar[tuple[str, ...]]
     further: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    agrees: ClassVar[str] = ""
     version: ClassVar[int] = 1
 
     def __init__(self, scoring: Scoring) -> None:

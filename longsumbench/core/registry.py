@@ -11,7 +11,7 @@ A package adds a system with these lines in its pyproject.toml:
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoints, entry_points
@@ -30,11 +30,13 @@ class Registry:
         kind: "model", "dataset", "metric" or "ranker".
         group: the entry-point group that plug-ins use.
         built_in: name → "module:attribute".
+        families: beginning of names ("evaluate/") → "module:attribute" of a function, which gets the rest of the name.
     """
 
     kind: str
     group: str
     built_in: Mapping[str, str]
+    families: Mapping[str, str] = field(default_factory=dict)
 
     def targets(self) -> dict[str, str]:
         """Return name → "module:attribute", built-in names first; a plug-in cannot take a built-in name."""
@@ -49,6 +51,10 @@ class Registry:
             BrokenPlugin: the import fails.
         """
         targets = self.targets()
+        for beginning, target in self.families.items():
+            if name.startswith(beginning) and name != beginning:
+                module, _, attribute = target.partition(":")
+                return getattr(import_module(module), attribute)(name.removeprefix(beginning))
         if name not in targets:
             raise UnknownName(self.kind, name, targets)
         module, _, attribute = targets[name].partition(":")
@@ -115,6 +121,9 @@ metrics = Registry(
         {
             "rouge": "longsumbench.metrics.rouge:Rouge",
             "fact_recall": "longsumbench.metrics.fact_recall:FactRecall",
+            "entity_precision": "longsumbench.metrics.names_and_numbers:EntityPrecision",
+            "number_precision": "longsumbench.metrics.names_and_numbers:NumberPrecision",
+            "copied": "longsumbench.metrics.copied:Copied",
             "novel_ngrams": "longsumbench.metrics.word_metrics:NovelNgrams",
             "extractive": "longsumbench.metrics.word_metrics:Extractive",
             "repetition": "longsumbench.metrics.word_metrics:Repetition",
@@ -124,6 +133,7 @@ metrics = Registry(
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
         }
     ),
+    MappingProxyType({"evaluate/": "longsumbench.metrics.library_metrics:library_metric"}),
 )
 
 rankers = Registry(

@@ -40,14 +40,14 @@ def setting(default: object, help: str, unit: str = "", source: str = "", decide
     """Return a dataclass field that describes itself.
 
     Args:
-        default: its default; a list is copied.
+        default: its default; a list or a dictionary is copied.
         help: what it means; of several choices, what each means.
         unit: of a number ("tokens").
         source: where the default comes from ("SEAL, Table 4").
         decides: what changes with its value.
     """
     metadata = {"help": help, "unit": unit, "source": source, "decides": decides}
-    if isinstance(default, list):
+    if isinstance(default, list | dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
 

@@ -15,6 +15,7 @@ from longsumbench.formatting import format_duration, format_plain_value, percent
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, Learned, SeedGroup
+from longsumbench.metrics.evaluate import agreement_clause
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import (
     SHORT_ID,
@@ -321,7 +322,7 @@ def _number_column(name: str, part: str = "f") -> Column:
     def cell(row: SeedGroup) -> str:
         return f"{row.numbers[name]:.1f}" if name in row.numbers else ""
 
-    return Column(name, heading, group or "a measure", cell, group=group)
+    return Column(name, heading, group or agreement_clause(name) or "a measure", cell, group=group)
 
 
 def _setting_column(key: str) -> Column:

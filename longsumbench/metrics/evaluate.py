@@ -3,13 +3,13 @@
 predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split
+from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split, registry
 from longsumbench.errors import DataError
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
@@ -18,6 +18,7 @@ from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 RawText = str | Sentences  # running text, or its sentences
+DEFAULT_METRICS = ("entity_precision", "number_precision", "copied")  # of every run; they need no model
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,17 @@ class Evaluation:
     measured_by: Mapping[str, str]
 
 
+def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metric]:
+    """Return the metrics that every run has without a request, except for those among `others`."""
+    return [registry.metrics.load(name)(scoring) for name in DEFAULT_METRICS if name not in others]
+
+
+def agreement_clause(column: str) -> str:
+    """Return how far the default metric with this column agrees with people; empty for other columns."""
+    metrics = map(registry.metrics.load, DEFAULT_METRICS)
+    return next((f"agreement with people: {metric.agrees}" for metric in metrics if column in metric.columns), "")
+
+
 def evaluate(
     predictions: Sequence[Sequence[RawText]],
     examples: Split | Sequence[Example],
@@ -77,9 +89,11 @@ def evaluate(
     scored = [
         score_all(every, zip(track(texts, "scoring", len(texts)), examples, strict=False)) for texts in predictions
     ]
-    tables, floors = [one_set.per_example for one_set in scored], []
+    tables, floors, first = [one_set.per_example for one_set in scored], [], predictions[0]
+    targets = [_without_source(example) for _, example in zip(first, examples, strict=False)]
     if floor_of is not None:
-        floors = [score_floor(metrics[:2], examples, texts) for texts in predictions]
+        owners = examples if metrics[1:] else targets  # ROUGE does not use the source; reading it again takes time
+        floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
         deciding = columns_in(metrics, tables[0])
         column = {score_column(floor_of): floor_column(floor_of)}
         tables = [
@@ -88,11 +102,10 @@ def evaluate(
             .join(table.drop(columns=deciding))
             for table, floor in zip(tables, floors, strict=True)
         ]
-    per_example, first = mean_scores(tables), predictions[0]
+    per_example = mean_scores(tables)
     n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
     units = {column: unit for metric in others for column, unit in metric.units.items()}
     rouge, perl = per_example[list(Rouge.columns)] if len(others) < len(every) else None, scoring.resampling == "perl"
-    references = [example.references for _, example in zip(first, examples, strict=False)]
     return Evaluation(
         tables=tuple(tables),
         per_example=per_example,
@@ -105,7 +118,7 @@ def evaluate(
         ),
         units=units,
         floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
-        outputs=describe_outputs(list(map(_as_text, first)), references),
+        outputs=describe_outputs(list(map(_as_text, first)), [example.references for example in targets]),
         signature="|".join(metric.signature(n) for metric in metrics),
         measured_by={metric.name: metric.signature(n) for metric in requested},
     )
@@ -137,6 +150,10 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
         empty += not text.strip()
     table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
     return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
+
+
+def _without_source(example: Example) -> Example:
+    return replace(example, documents=())
 
 
 def _as_text(prediction: RawText) -> str:

@@ -254,11 +254,15 @@ def _average_levels(
 
 
 def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
-    """Test the τ within documents of each shown measure against that of the metric of largest |τ|."""
+    """Test the τ within documents of each shown measure against that of the metric of largest |τ|.
+
+    This metric must apply to half as many documents as any other.
+    """
     table = table.assign(best=False, p=np.nan, p_holm=np.nan)
     tested = table["measure"].isin(taus.keys()) & table["tau"].notna()
     places = {str(table["measure"][row]): row for row in table.index[(table["level"] == "within") & tested]}
-    metrics = [name for name in places if name not in CONTROLS]
+    counts = {name: int(table["documents"][row]) for name, row in places.items() if name not in CONTROLS}
+    metrics = [name for name, count in counts.items() if count >= max(counts.values()) / 2]
     if metrics:
         best = max(metrics, key=lambda name: abs(float(table["tau"][places[name]])))
         table.loc[places.pop(best), "best"] = True

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from longsumbench.core import Row, Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import decoded, lines_of, row_in
+from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
@@ -49,11 +50,13 @@ class PairedTexts:
         pairs: in the order of the predictions.
         only_predicted: ids without references, which were left out.
         only_referenced: ids without a prediction, which were left out.
+        examples: for a run, the examples of the pairs with their sources.
     """
 
     pairs: tuple[ScoredPair, ...]
     only_predicted: tuple[str, ...] = ()
     only_referenced: tuple[str, ...] = ()
+    examples: ReadSplit | None = None
 
 
 def find_predictions(name: str, results: Results) -> Path:
@@ -115,7 +118,8 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
         command = shlex.join(record.command)
         raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
     places = {name: place for place, name in enumerate(split.ids)}
-    return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
+    pairs = tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items())
+    return PairedTexts(pairs, examples=split.select(texts))
 
 
 def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:

@@ -18,13 +18,14 @@ from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import BadFile, parse_json
 from longsumbench.formatting import format_count
+from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.outputs.files import first_ids
 from longsumbench.progress import track
 from longsumbench.sentences import split_summary
 
 CONTROLS = {  # control → metric and column that it is computed from
     "words": ("length_ratio", "length_summary"),
-    "copied_bigrams": ("novel_ngrams", "novel_ngrams_2"),  # 1 − the column
+    "copied_bigrams": ("copied", "copied_bigrams"),
     "repeated_bigrams": ("repetition", "repetition_2"),
 }
 _PAIR = ["id", "system"]
@@ -38,6 +39,8 @@ class _SourceMissing(Exception):
 class _WithoutSource(Example):  # without it, a metric would find no words, and score 0
     def sentences(self) -> NoReturn:
         raise _SourceMissing
+
+    source_text = sentences
 
 
 @dataclass
@@ -132,8 +135,11 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
 
 
 def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
-    """Score each output with ROUGE, `score.metrics` and the controls; of several references, the best one by column."""
-    requested = list(dict.fromkeys(["rouge", *scoring.metrics]))
+    """Score each output with ROUGE, the default metrics, `score.metrics` and the controls.
+
+    Of several references, the best one counts, by column.
+    """
+    requested = list(dict.fromkeys(["rouge", *DEFAULT_METRICS, *scoring.metrics]))
     sources = {name: name for name in requested}
     sources |= {metric: control for control, (metric, _) in CONTROLS.items() if metric not in requested}
     metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in sources}
@@ -154,19 +160,17 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     kept = {name: [c for c in (*metrics[name].columns, *metrics[name].further) if c in table] for name in requested}
     tables = {column: table[column] for columns in kept.values() for column in columns}
     tables |= {control: table[column] for control, (_, column) in CONTROLS.items() if column in table}
-    if "copied_bigrams" in tables:
-        tables["copied_bigrams"] = 1 - tables["copied_bigrams"]
     short = tables["words"] < 2  # such a text repeats nothing
     tables["repeated_bigrams"] = table["repetition_2"].mask(short, 0.0)
     notes = [
         f"{sources[name]} is left out in {len(ids)} of {format_count(shape[0], 'document')}: it reads sources"
         for name, ids in without_source.items()
     ]
-    idle = [name for name in requested if not kept[name] and name not in without_source]
+    idle = [name for name in requested if not kept[name] and name not in (*without_source, *DEFAULT_METRICS)]
     notes += [f"{name} is left out: it applies to no output (are references missing?)" for name in idle]
     notes += _named(index[short], "{}", "output", " of fewer than two words")
     shown = [column for column in kept["rouge"] if column.endswith("_f") or column.startswith("rouge1")]
-    shown += [column for name in requested[1:] for column in kept[name][:1]]
+    shown += [column for name in requested[1:] for column in kept[name][:1] if column not in CONTROLS]
     scores = {name: column.round(_DECIMALS).to_numpy(np.float64).reshape(shape) for name, column in tables.items()}
     return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)
 

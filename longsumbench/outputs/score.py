@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bou
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES, RougeMeans, write_scores
-from longsumbench.metrics.evaluate import RawText, evaluate
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, MeasureMean, RougeMeans, write_scores
+from longsumbench.metrics.evaluate import RawText, agreement_clause, default_metrics, evaluate
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
@@ -54,6 +54,7 @@ class Report(ShownInNotebooks):
         warnings: probable errors in the texts.
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
         outputs: statistics of the predictions, from `describe_outputs`.
+        measures: means of the default metrics, for a run whose sources are known.
     """
 
     scores: Mapping[str, RougeMeans]
@@ -63,6 +64,7 @@ class Report(ShownInNotebooks):
     warnings: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
     outputs: OutputFacts
+    measures: Mapping[str, MeasureMean] = field(default_factory=dict)
 
     @property
     def f1(self) -> dict[str, float]:
@@ -81,14 +83,21 @@ class Report(ShownInNotebooks):
             (ROUGE_HEADINGS[kind], f"{mean.p:.2f}", f"{mean.r:.2f}", f"{mean.f1:.2f}")
             for kind, mean in self.scores.items()
         ]
-        block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
-        return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
+        blocks = [Block("", (), ("", "P", "R", "F"), "lrrr", rows)]
+        if self.measures:
+            means = [
+                (name, f"{mean.estimate:.2f}", f"{mean.n:,}", agreement_clause(name))
+                for name, mean in self.measures.items()
+            ]
+            blocks.append(Block("", (), ("", "mean", "examples", ""), "lrrl", means))
+        return terminal("; ".join(counts), blocks) + f"\n\n{self.signature}"
 
     def to_json(self) -> str:
         """Return everything except per-example scores as a JSON object on one line."""
         values = {
             **{kind: asdict(score) for kind, score in self.scores.items()},
             "n": len(self.scored.per_example),
+            **({"measures": {name: asdict(mean) for name, mean in self.measures.items()}} if self.measures else {}),
             "signature": self.signature,
             "warnings": self.warnings,
             "left_out": self.left_out,
@@ -196,9 +205,23 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         "only_predicted": paired.only_predicted,
         "only_referenced": paired.only_referenced,
     }
-    rows = Scored(scored.per_example, scored.empty_references, scored.empty_predictions)
+    table, measures = scored.per_example, {}
+    if paired.examples is not None:
+        texts = {pair.id: pair.prediction for pair in paired.pairs}
+        known = paired.examples.select(table.index)
+        predicted = [[texts[name] for name in known.ids]]
+        added = evaluate(predicted, known, (), rouge.scoring, default_metrics(rouge.scoring))
+        table, measures = table.join(added.per_example), dict(added.measures)
+    rows = Scored(table, scored.empty_references, scored.empty_predictions)
     return Report(
-        scored.scores, rows, rouge.scoring.mode, scored.signature, (*warnings, *about_outputs), left_out, scored.outputs
+        scored.scores,
+        rows,
+        rouge.scoring.mode,
+        scored.signature,
+        (*warnings, *about_outputs),
+        left_out,
+        scored.outputs,
+        measures,
     )
 
 

@@ -49,6 +49,15 @@ def ascii_words(sentences: Iterable[str]) -> list[str]:
     return _BETWEEN.join([*lines, b""]).translate(_BYTE_TABLE).decode("ascii").split()
 
 
+def plain_words(sentences: Iterable[str], name: str) -> bytes:
+    """Return the words that a tokenizer finds in some sentences, in UTF-8 with blanks between them."""
+    text = " ".join(sentences)
+    if name == "unicode":
+        return " ".join(word for word in unicode_words([text]) if word != MARK).encode("utf-8", "surrogatepass")
+    text = text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
+    return text.encode("utf-8", "surrogatepass").translate(_BYTE_TABLE)
+
+
 def unicode_words(sentences: Iterable[str]) -> list[str]:
     """Return runs of letters, digits and their marks of any script, case-folded and normalized (NFKC).
 

@@ -13,7 +13,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import column_means, write_scores
 from longsumbench.metrics.cross_check import TOLERANCE, check_rouge
-from longsumbench.metrics.evaluate import evaluate
+from longsumbench.metrics.evaluate import default_metrics, evaluate
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
@@ -44,7 +44,9 @@ def score_run(
     metrics: list[Metric] = [rouge, *(registry.metrics.load(name)(config.score) for name in texts.metrics)]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
-    scored = evaluate(predictions, split, metrics, config.score, asked_metrics(config, texts), ranked_by)
+    asked = asked_metrics(config, texts)
+    requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked)]) + asked
+    scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
     check = check_rouge(rouge, predictions[0], split, scored.tables[0])
     if check and check.largest_difference > TOLERANCE:

@@ -24,6 +24,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
+from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.models.baselines.system import Lead
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import Point
@@ -81,6 +82,9 @@ def configured(tmp_path: Path, dataset: str = "reports", **model: Any) -> RunCon
     return RunConfig(settings, DatasetSettings(dataset), score=scoring, results_dir=str(tmp_path / "results"))
 
 
+DEFAULT_COLUMNS = ["entity_precision", "number_precision", "copied_bigrams", "copied_longest"]
+
+
 def asking(config: RunConfig, *metrics: str, **models: Any) -> RunConfig:
     """Return a configuration that asks for metrics."""
     return replace(config, score=replace(config.score, metrics=list(metrics), device="cpu", **models))
@@ -114,19 +118,21 @@ def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
     record = run_point(Point(config))
     table = read_scores(Results(Path(config.results_dir)).find(record.run_id) / "scores.csv")
     assert list(table.columns[:12]) == [f"{kind}_{part}" for kind in record.scores for part in "prf"]
-    assert aggregate_measures(table.iloc[:, 12:].drop(columns="fact_recall_floor"), 100) == record.measures
+    others = table.iloc[:, 12:].drop(columns="fact_recall_floor")
+    assert aggregate_measures(others, 100, in_units=record.units) == record.measures
 
 
 def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
-    """Naming a metric changes neither texts nor ROUGE; without one, nothing is added to scores or record."""
+    """Naming a metric changes neither texts nor ROUGE; without one, only the default metrics are added."""
     with_facts = run_point(Point(configured(tmp_path)))
     plain = configured(tmp_path, "plain_reports")
     without = run_point(Point(plain))
     assert (without.scores, without.fingerprint) == (with_facts.scores, with_facts.fingerprint)
-    assert without.measures == {}
+    assert list(without.measures) == ["copied_bigrams", "copied_longest"]  # the reports have no names and no numbers
+    assert tuple(without.measured_by) == DEFAULT_METRICS
     assert with_facts.signature == f"{without.signature}|fact_recall:1"
     folder = Results(Path(plain.results_dir)).find(without.run_id)
-    assert list(read_scores(folder / "scores.csv").columns[12:]) == ["rougeLsum_floor"]
+    assert list(read_scores(folder / "scores.csv").columns[12:]) == ["rougeLsum_floor", *DEFAULT_COLUMNS]
 
 
 def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +160,7 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
     assert means["extractive_density"] == written == pytest.approx(means["length_ratio"] * means["length_references"])
     assert record.units["extractive_density"] == "words"
-    assert list(record.measured_by) == ["extractive", "length_ratio", "novel_ngrams"]
+    assert list(record.measured_by) == [*DEFAULT_METRICS, "extractive", "length_ratio", "novel_ngrams"]
     assert (record.run_id, record.scores, record.signature) == (before.run_id, before.scores, before.signature)
     assert record.ranked_by == "rougeLsum"
 
@@ -164,7 +170,7 @@ def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
     record = run_point(Point(asking(configured(tmp_path), "repetition", "fact_recall")))
     assert record.ranked_by == next(iter(record.measures)) == "fact_recall"
     assert record.signature.endswith("|fact_recall:1")
-    assert list(record.measured_by) == ["repetition"]
+    assert list(record.measured_by) == [*DEFAULT_METRICS, "repetition"]
 
 
 def test_a_finished_run_is_scored_by_what_it_lacks(
@@ -182,7 +188,7 @@ def test_a_finished_run_is_scored_by_what_it_lacks(
     assert [line.partition(" on ")[0] for line in log_lines] == [
         "already finished, except for extractive, repetition: lead"
     ]
-    assert replace(after, measures=before.measures, units={}, measured_by={}) == before
+    assert replace(after, measures=before.measures, units=before.units, measured_by=before.measured_by) == before
     assert list(after.measures)[: len(before.measures)] == list(before.measures)
     table = read_scores(folder / "scores.csv")
     assert table[list(scores.columns)].equals(scores)
@@ -198,7 +204,7 @@ def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: p
     words = f"run -m model=lead dataset=plain_reports baselines=false results_dir={tmp_path / 'results'}"
     assert main([*words.split(), "score.metrics=[extractive],[repetition]"]) == 0
     (record,) = Results(tmp_path / "results").records("plain_reports")
-    assert list(record.measured_by) == ["extractive", "repetition"]
+    assert list(record.measured_by) == [*DEFAULT_METRICS, "extractive", "repetition"]
     assert "already finished, except for repetition" in capsys.readouterr().err
 
 
@@ -215,7 +221,10 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
     assert first.measured_by["coherence"] != second.measured_by["coherence"]
     table = read_scores(files_of(plain, second) / "scores.csv")
     assert 100 * table["coherence"].mean() == pytest.approx(second.measures["coherence"].mean)
-    assert sorted(table.columns[13:]) == ["coherence", *(f"repetition_{n}" for n in range(1, 5))]
+    assert sorted(table.columns[13 + len(DEFAULT_COLUMNS) :]) == [
+        "coherence",
+        *(f"repetition_{n}" for n in range(1, 5)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,10 @@ def test_without_sources_what_reads_them_is_left_out(rows: Rows, tmp_path: Path)
     for row in rows["documents"]:
         del row["document"]
     metrics = ["extractive", "novel_ngrams", "oracle_recall"]
+    left_out = ["entity_precision", "copied", *metrics]  # the outputs have no numbers
     measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring(metrics=metrics))
     assert all(name.startswith("rouge") or name in ("words", "repeated_bigrams") for name in measures.scores)
-    assert list(measures.notes) == [f"{name} is left out in 2 of 2 documents: it reads sources" for name in metrics]
+    assert list(measures.notes) == [f"{name} is left out in 2 of 2 documents: it reads sources" for name in left_out]
 
 
 def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> None:
@@ -85,7 +86,8 @@ def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> Non
     rows["documents"][1]["references"] = []
     judged = read_judged(write_rows(tmp_path, rows))
     measures = score_judged(judged, Scoring())
-    assert list(measures.scores) == ["words", "copied_bigrams", "repeated_bigrams"]
+    assert {"words", "copied_bigrams", "repeated_bigrams"} <= measures.scores.keys()
+    assert not any(name.startswith("rouge") for name in measures.scores)
     assert list(measures.notes) == ["rouge is left out: it applies to no output (are references missing?)"]
 
 

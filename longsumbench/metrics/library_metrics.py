@@ -1,0 +1,102 @@
+"""Metrics of the library `evaluate`, by name: `score.metrics=["evaluate/bleu@v0.4.6"]`.
+
+Loading such a metric runs its code, from the hub or from a folder. So each must be named by the user.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longsumbench.core import Example, Metric
+from longsumbench.errors import DataError, EnvironmentProblem
+
+
+class LibraryMetric(Metric):
+    """A metric of `evaluate`, computed for each example; of several references, the mean if it takes one at a time.
+
+    The value is the entry of the result with the metric's name, else its first number, in its own unit. It does not
+    apply to an empty prediction, or to an example without references.
+
+    Attributes:
+        path: the name on the hub, or a folder or a script.
+        revision: of the hub; None: that of the installed library.
+    """
+
+    path: ClassVar[str]
+    revision: ClassVar[str | None]
+
+    def check(self) -> None:
+        """Load the metric and score a sentence by itself."""
+        self._value("A sentence.", ["A sentence."])
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; the column → the metric's value, or NaN."""
+        references = [text for reference in example.references if (text := " ".join(reference).strip())]
+        if not (references and prediction.strip()):
+            return {self.columns[0]: np.nan}
+        return {self.columns[0]: self._value(prediction, references)}
+
+    def signature(self, n: int) -> str:
+        """Name the metric, the hash of its code, its revision, the library's version and the settings."""
+        import evaluate
+
+        parts = [
+            f"{self.name.partition('/')[0]}/{PurePath(self.path).name}:{self.version}",
+            f"code:{self._loaded._hash[:8]}",
+        ]
+        parts += [f"revision:{self.revision or 'default'}", f"evaluate:{evaluate.__version__}"]
+        return "|".join([*parts, f"settings:{json.dumps(self._settings, sort_keys=True)}"])
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return dict(self.scoring.evaluate_settings.get(PurePath(self.path).stem, {}))
+
+    @cached_property
+    def _loaded(self) -> Any:
+        import evaluate  # imports datasets, which takes seconds
+
+        try:
+            return evaluate.load(self.path, revision=self.revision, keep_in_memory=True)
+        except Exception as error:  # the code of a metric can raise anything
+            advice = "check the name and the network, or name a folder with its script"
+            raise EnvironmentProblem(f"score.metrics: cannot load {self.name} ({error}): {advice}") from error
+
+    @cached_property
+    def _takes_several(self) -> bool:
+        features = self._loaded.features
+        choices = features if isinstance(features, list) else [features]
+        return any(type(choice["references"]).__name__ in ("Sequence", "List", "list") for choice in choices)
+
+    def _value(self, prediction: str, references: list[str]) -> float:
+        return float(
+            np.mean([self._compute(prediction, each) for each in ([references] if self._takes_several else references)])
+        )
+
+    def _compute(self, prediction: str, references: str | list[str]) -> float:
+        try:
+            result = self._loaded.compute(predictions=[prediction], references=[references], **self._settings)
+            numbers = {key: np.ravel(value) for key, value in result.items() if np.size(value) == 1}
+            return float(numbers.get(PurePath(self.path).stem, next(iter(numbers.values())))[0])
+        except Exception as error:  # as above
+            settings = f" with score.evaluate_settings={self._settings}" if self._settings else ""
+            raise DataError(f"{self.name} cannot score a summary{settings}: {type(error).__name__}: {error}") from error
+
+
+def library_metric(word: str) -> type[LibraryMetric]:
+    """Return the metric that is named "NAME", "NAME@REVISION" or by a path; it is loaded when it is used."""
+    path, _, revision = word.partition("@")
+    column = f"evaluate_{PurePath(path).stem}"
+    units: Mapping[str, str] = MappingProxyType({column: "as the metric has it"})
+    facts = {
+        "path": path,
+        "revision": revision or None,
+        "name": f"evaluate/{word}",
+        "columns": (column,),
+        "units": units,
+    }
+    return type(column, (LibraryMetric,), facts)

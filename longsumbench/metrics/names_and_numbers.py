@@ -1,0 +1,264 @@
+"""`entity_precision` and `number_precision`: the share of a summary's names, and of its numbers, that the source has.
+
+No model is needed. A name is a sequence of capitalized words, so the first metric does not apply to lower-cased texts.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from longsumbench.core import Example
+from longsumbench.metrics.copied import SourceMetric, are_among, pair_keys, places_of, word_keys
+from longsumbench.rouge.tokenizer import plain_words
+
+_LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
+_SMALL: list[str] = _LETTERS.findall(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS: list[str] = _LETTERS.findall("twenty thirty forty fifty sixty seventy eighty ninety")
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
+_SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_VALUES = {word: value for value, word in enumerate(_SMALL)} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=2)
+}
+_ORDINALS |= {f"{word}th": _VALUES[word] for word in _SMALL if _VALUES[word] not in _ORDINALS.values()}
+_ORDINALS |= {f"{word[:-1]}ieth": _VALUES[word] for word in _TENS}
+_IDIOMS = ("one", "first", "second", "zeroth")  # mostly no numbers
+_ABBREVIATIONS = {"k": "thousand", "bn": "billion"}
+_MONTHS = _LETTERS.findall("january february march april may june july august september october november december")
+_WEEKDAYS = _LETTERS.findall("monday tuesday wednesday thursday friday saturday sunday")
+_DATE_WORDS = (*_MONTHS, *_WEEKDAYS)
+
+_CARDINAL, _ORDINAL = "|".join((*_VALUES, *_SCALES)), "|".join(_ORDINALS)
+_BETWEEN = r"(?:\s+and\s+|[\s-]+)"
+_SPELLED = re.compile(
+    rf"\b(?:(?:{_CARDINAL})\b(?:{_BETWEEN}(?:{_CARDINAL})\b)*(?:{_BETWEEN}(?:{_ORDINAL})\b)?|(?:{_ORDINAL})\b)",
+    re.IGNORECASE,
+)
+_NUMBER_WORDS = frozenset((*_VALUES, *_ORDINALS, *_SCALES))
+_ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_DIGITS = re.compile(
+    r"(?<![^\W\d_])(?<![\d.])(\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?!\d)|\d+)(\.\d+(?!\.?\d))?"
+    rf"(?:[\s-]?({'|'.join(_SCALES)}|k|bn)\b)?"
+)
+_DATE_WORD = re.compile(  # "may" and "march" are verbs in lower case, and may be at a sentence start
+    rf"\b(?:{'|'.join(word for word in _DATE_WORDS if word not in ('march', 'may'))})\b|(?<=[\w,] )(?-i:March|May)\b",
+    re.IGNORECASE,
+)
+_NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
+
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
+_CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
+_GAP = re.compile(r"[.!?:;•\n][^\w\n]*$")
+_TITLES = "Dr|Mr|Mrs|Ms|Prof|Professor|Sir|St|Dame|Lord|Lady|Sen|Rep|Gov|President"
+_POINT_IN_NAME = re.compile(rf"(?<=\b[A-Z])\. (?=[A-Z])|\b(?:{_TITLES})\.? (?=[A-Z])")
+_NO_NAMES = frozenset((*_DATE_WORDS, "i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
+_FUNCTION_WORDS = frozenset(
+    _LETTERS.findall(
+        """a about above across after afterwards again against all almost along already also although always among an
+        and another any anyone are around as at because been before behind being below besides between both but by
+        can could despite did do does done during each either else even every everyone few first for four from
+        further furthermore had has have having he hence her here hers him his how however i if in including indeed
+        instead into is it its itself later less like many may maybe meanwhile might more moreover most much must my
+        neither never next no nobody none nor not now of often on once one or other others otherwise our out over
+        overall people perhaps please rather second several shall she should since so some someone something
+        sometimes soon such than that the their them then there thereby therefore these they third this those though
+        three through throughout thus to together toward two under unlike until up upon us using was we well were
+        what whatever when whenever where whereas whether which while who whose why will with within without would
+        yes yet you your"""
+    )
+)
+
+
+class EntityPrecision(SourceMetric):
+    """The share of the summary's names that the source, its title or its query has.
+
+    A name is a sequence of capitalized words, without titles ("Dr."). The source has it if it has all of its words.
+    A word that begins a sentence counts if it is capitalized elsewhere in the summary, or if it is neither a function
+    word nor in the source in lower case. Months and weekdays are dates. The metric does not apply to a summary without
+    names, so it does not apply to lower-cased texts.
+    """
+
+    name: ClassVar[str] = "entity_precision"
+    columns: ClassVar[tuple[str, ...]] = (name,)
+    agrees: ClassVar[str] = "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `entity_precision` → 0–1, NaN without names."""
+        source, tokenizer = self.source(example), self.scoring.tokenizer
+        names = [plain_words([name], tokenizer).split() for name in names_in(prediction, source.text)]
+        names = [words for words in names if words]
+        if not names:
+            return {self.name: np.nan}
+        words = list({word for name in names for word in name})
+        keys = word_keys(b" ".join(words))
+        in_source = are_among(keys, source.keys[places_of(keys, source.keys)])
+        known = {word for word, present in zip(words, in_source, strict=True) if present}
+        known.update(plain_words([example.topic or ""], tokenizer).split())
+        return {self.name: float(np.mean([known.issuperset(name) for name in names]))}
+
+
+class NumberPrecision(SourceMetric):
+    """The share of the summary's numbers and parts of dates that the source, its title or its query has.
+
+    Notations are compared by their value: 3,000 = 3000 = three thousand = 3 thousand, 3rd = third, 12 % = twelve
+    percent, 2021-03-05 = March 5, 2021. Units are ignored. "One", "first" and "second" alone are no numbers. The metric
+    does not apply to a summary without numbers.
+    """
+
+    name: ClassVar[str] = "number_precision"
+    columns: ClassVar[tuple[str, ...]] = (name,)
+    agrees: ClassVar[str] = "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `number_precision` → 0–1, NaN without numbers."""
+        numbers = list(numbers_in(prediction))
+        if not numbers:
+            return {self.name: np.nan}
+        text = f"{self.source(example).text} {example.topic or ''}"
+        digits = digits_in(text)
+        present = [is_in_digits(number, digits, text) or self._is_spelled(number, example) for number in numbers]
+        return {self.name: float(np.mean(present))}
+
+    def _is_spelled(self, number: "Number", example: Example) -> bool:
+        """Return True if the source has a number in words, which follow each other."""
+        for keys in map(self.keys, number.spellings()):
+            for text in (self.source(example).keys, self.keys(example.topic or "")):
+                wanted, there = (pair_keys(keys), pair_keys(text)) if len(keys) > 1 else (keys, text)
+                if len(there) and are_among(wanted, there[places_of(wanted, there)]).all():
+                    return True
+        return False
+
+
+def digits_in(text: str) -> frozenset[str]:
+    """Return the values of the numbers that a text has in digits."""
+    tokens = set(text.encode("utf-8", "surrogatepass").translate(_NUMBER_BYTES).split())
+    parts = (part.replace(",", "") for token in tokens for part in _parts_of(token.decode("ascii").strip(".,")))
+    return frozenset(map(_plain, filter(None, parts)))
+
+
+def _parts_of(token: str) -> Iterator[str]:
+    """Yield the numbers in digits, points and commas: one, or those of an enumeration ("3,4", "2.1.5")."""
+    grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", token)
+    yield from [token] if grouped else re.split("[.,]+", token)
+
+
+def _plain(number: str) -> str:
+    """Return a number without zeros at its ends: "007" → "7", "3.50" → "3.5"."""
+    whole, point, decimals = number.partition(".")
+    return (whole.lstrip("0") or "0") + (point + decimals).rstrip("0").rstrip(".")
+
+
+class Number(NamedTuple):
+    """A number of a summary as its value, or a month or a weekday as its word."""
+
+    value: str
+    word: str = ""
+
+    def spellings(self) -> Iterator[str]:
+        """Yield the ways in which the number is written in words."""
+        if self.word:
+            yield from (self.word, self.word[:3])
+        elif self.value.isdecimal() and len(self.value) <= len(str(_SCALES["trillion"])):
+            yield (spelled := _spell(int(self.value)))
+            *before, last = spelled.split()
+            if ordinal := next((word for word, value in _ORDINALS.items() if value == _VALUES.get(last)), None):
+                yield " ".join([*before, ordinal])
+            if " hundred " in spelled:
+                yield spelled.replace(" hundred ", " hundred and ")
+
+
+def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
+    """Return True if a text, which has some `digits`, has a number in digits, or in digits before "million"."""
+    if number.word:
+        return number.word in _MONTHS and bool(_month_pattern(_MONTHS.index(number.word) + 1).search(text))
+    if number.value in digits:
+        return True
+    scaled = ((_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items())
+    return any(
+        mantissa in digits and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
+        for mantissa, word in scaled
+    )
+
+
+@lru_cache
+def _month_pattern(month: int) -> re.Pattern[str]:
+    """Return the pattern of a date in digits in this month: 2021-03-05, 3/5/2021, 5/3/2021 or 5.3.2021."""
+    return re.compile(rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d")
+
+
+def _spell(value: int) -> str:
+    """Return a number in words: 3021 → "three thousand twenty one"."""
+    if value < 20:
+        return _SMALL[value]
+    if value < 100:
+        return " ".join([_TENS[value // 10 - 2], *([_SMALL[value % 10]] if value % 10 else [])])
+    word, scale = next((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value)
+    rest = [_spell(value % scale)] if value % scale else []
+    return " ".join([_spell(value // scale), word, *rest])
+
+
+def numbers_in(text: str) -> Iterator[Number]:
+    """Yield the numbers of a text, and its months and weekdays."""
+    words = set(_LETTERS.findall(text.lower()))  # most summaries have few kinds of numbers
+    if _ANY_DIGIT.search(text):
+        for date in _ISO_DATE.finditer(text):
+            year, month, day = map(int, date.groups())
+            yield from (Number(str(year)), Number(str(day)))
+            if 1 <= month <= len(_MONTHS):
+                yield Number("", _MONTHS[month - 1])
+        text = _ISO_DATE.sub(" ", text)
+        for match in _DIGITS.finditer(text):
+            digits = re.sub(r"\D", "", match[1]) + (match[2] or "")
+            scale = _SCALES[_ABBREVIATIONS.get(match[3], match[3])] if match[3] else 1
+            yield Number(_plain(f"{Decimal(digits) * scale:f}"))
+        text = _DIGITS.sub(" ", text)
+    if not words.isdisjoint(_NUMBER_WORDS):
+        for match in _SPELLED.finditer(text):
+            parts = [word for word in re.split(r"[\s-]+", match[0].lower()) if word != "and"]
+            if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
+                yield Number(str(_value_of(parts)))
+    if not words.isdisjoint(_DATE_WORDS):
+        yield from (Number("", match[0].lower()) for match in _DATE_WORD.finditer(text))
+
+
+def _value_of(words: list[str]) -> int:
+    """Return the value of a number in words: ["three", "thousand", "five"] → 3005."""
+    total, part = 0, 0
+    for word in words:
+        scale = _SCALES.get(word, 0)
+        if scale > 100:
+            total, part = total + max(part, 1) * scale, 0
+        else:
+            part = max(part, 1) * scale if scale else part + (_VALUES | _ORDINALS)[word]
+    return total + part
+
+
+def names_in(text: str, source: str) -> Iterator[str]:
+    """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
+    if text.isupper():
+        return
+    text = _POINT_IN_NAME.sub(" ", text)
+    sequences = [(match[0].split(), _begins_sentence(text, match.start())) for match in _CAPITALIZED.finditer(text)]
+    inside = {word for words, begins in sequences for word in words[begins:]}
+    for words, begins in sequences:
+        first = words[0].lower()
+        common = (
+            first in _FUNCTION_WORDS
+            or first.endswith("ly")
+            or (len(words) == 1 and words[0] not in inside and f" {first} " in source)
+        )
+        parts = (word.removesuffix("'s").removesuffix("’s") for word in words[begins and common :])
+        name = " ".join(word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES)
+        if name:
+            yield name
+
+
+def _begins_sentence(text: str, place: int) -> bool:
+    gap = _GAP.search(text, max(0, place - 8), place)
+    return gap is not None or not text[:place].strip()

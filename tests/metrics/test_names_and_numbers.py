@@ -1,0 +1,164 @@
+"""Names, numbers and copied words of a summary: worked by hand, against slower metrics, and on real corpora."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from agreement import PUBLISHED
+from hypothesis import given, strategies as st
+from planted_faults import PUBLISHED as FAULTS, area, table_of
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
+
+from longsumbench.core import Document, Example, Scoring, Section
+from longsumbench.core.registry import metrics
+from longsumbench.metrics.evaluate import DEFAULT_METRICS
+from longsumbench.metrics.names_and_numbers import names_in, numbers_in
+
+SOURCE = "Mary Smith of the U.S. paid 3,000 dollars on 5 March 2021. Some bacteria grew by twelve percent."
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d.", "longer-than-sixteen-letters", "longer-than-sixteen letters"]))
+TEXTS = WORDS.map(" ".join)
+
+
+def example(source: str, title: str | None = None, query: str | None = None) -> Example:
+    """Return an example with this source."""
+    return Example("e", title, query, (Document(None, (Section(None, ((source,),)),)),), (("x",),))
+
+
+def score(name: str, prediction: str, source: str = SOURCE, **topic: str) -> list[float]:
+    """Return the columns of a metric, in their order."""
+    metric = metrics.load(name)(Scoring())
+    return list(metric.score(prediction, example(source, **topic)).values())
+
+
+@pytest.mark.parametrize(
+    ("prediction", "expected"),
+    [
+        ("Dr. Smith paid.", 1.0),  # titles are no part of a name
+        ("Mary Jones paid.", 0.0),
+        ("Smith's aide met Jones in Rome.", 1 / 3),
+        ("Bacteria grew. However, they died.", math.nan),  # words at a sentence start are no names
+        ("They met in March.", math.nan),  # a month is a date
+        ("mary smith paid", math.nan),
+        ("MARY SMITH PAID JONES", math.nan),
+        ("The U.S. paid.", 1.0),
+        ("", math.nan),
+    ],
+)
+def test_names_by_hand(prediction: str, expected: float) -> None:
+    """The share of names that the source has; undefined, not 0, without names and in lower case."""
+    assert score("entity_precision", prediction) == pytest.approx([expected], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "expected"),
+    [
+        ("3000 dollars", 1.0),
+        ("three thousand dollars", 1.0),
+        ("3 thousand or 3k dollars", 1.0),
+        ("4,000 dollars", 0.0),
+        ("12 % more", 1.0),
+        ("On 2021-03-05", 1.0),
+        ("On March 5th, 2021", 1.0),
+        ("On the fifth of April", 1 / 2),
+        ("It grew by 12.0 in 1999 and 300", 1 / 3),
+        ("one of the first", math.nan),
+        ("p53 may march", math.nan),
+    ],
+)
+def test_numbers_by_hand(prediction: str, expected: float) -> None:
+    """Numbers and dates are compared by their value; undefined, not 0, without numbers."""
+    assert score("number_precision", prediction) == pytest.approx([expected], nan_ok=True)
+
+
+def test_notations_of_the_source() -> None:
+    """Words, scales, ordinals and dates in digits of the source match digits of the summary."""
+    source = "The twenty-first of 2.5 million on 03/04/1999, one hundred and five times, 5km."
+    for prediction in ("21", "2,500,000", "2.5 million", "in April 1999", "105", "5 km", "the 21st"):
+        assert score("number_precision", prediction, source) == [1.0], prediction
+    assert score("number_precision", "250 million", source) == [0.0]
+
+
+def test_title_and_query_count() -> None:
+    """Names and numbers of the title and the query are known, too; nothing is copied from them."""
+    topic = {"title": "Jones", "query": "What in 1999?"}
+    assert score("entity_precision", "It was Jones.", **topic) == [1.0]
+    assert score("number_precision", "in 1999", **topic) == [1.0]
+    assert score("copied", "what in", **topic) == [0.0, 0.0]
+
+
+def test_copied_by_hand() -> None:
+    """Of six pairs the source has "some bacteria", "bacteria grew" and "grew by"; these are four words."""
+    assert score("copied", "Some bacteria grew by much more money.") == [3 / 6, 4.0]
+    assert score("copied", "dollars percent") == [0.0, 1.0]
+    assert np.isnan(score("copied", "one")).all()
+
+
+@given(TEXTS, TEXTS)
+def test_copied_equals_slow_counts(prediction: str, source: str) -> None:
+    """The share of bigrams is 1 − novel_ngrams_2, the longest copy that of all common sequences; also unicode."""
+    for tokenizer in ("default", "unicode"):
+        novel, copied = (metrics.load(name)(Scoring(tokenizer=tokenizer)) for name in ("novel_ngrams", "copied"))
+        expected = 1 - novel.score(prediction, example(source))["novel_ngrams_2"]
+        found = copied.score(prediction, example(source))
+        assert found["copied_bigrams"] == pytest.approx(expected, nan_ok=True)
+        words, text = (novel.words(side) for side in (prediction, source))
+        common = [
+            end - start
+            for start in range(len(words))
+            for end in range(start + 1, len(words) + 1)
+            if any(text[place : place + end - start] == words[start:end] for place in range(len(text)))
+        ]
+        if len(words) > 1:
+            assert found["copied_longest"] == max(common, default=0)
+
+
+def test_names_and_numbers_are_read_once() -> None:
+    """Sequences of capitalized words are one name, a scale belongs to its number, an ordinal ends a number."""
+    names = list(names_in("Then Anna-Lena O'Brien met John F. Kennedy's aide in Paris, France.", ""))
+    assert names == ["Anna-Lena O'Brien", "John F Kennedy", "Paris", "France"]
+    values = [number.value or number.word for number in numbers_in("The first 205 of $3.5 million, twenty-third May.")]
+    assert values == ["205", "3500000", "23", "may"]
+
+
+def test_area_by_hand() -> None:
+    """Of the six pairs, 3 > 1, 3 > 2 and 2 > 1 are in order, 2 = 2 is half: (3 + 0.5 + …) / 6."""
+    assert area([3, 2, 0], [1, 2]) == (1 + 1 + 1 + 0.5 + 0 + 0) / 6
+
+
+@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason=SHARED_FOLDER)
+def test_planted_faults_can_be_measured_again() -> None:
+    """On a few examples, swapped names lower entity precision, swapped numbers number precision, nothing else."""
+    table = table_of("elife", SHARED / "data", 12).set_index(["fault", "metric"])
+    assert table.loc[("name", "entity_precision"), "paired"] > 0.7
+    assert table.loc[("negation", "entity_precision"), "auc"] == 0.5
+
+
+def test_published_faults() -> None:
+    """Every fault but negations is seen by a metric in each corpus; the control by length sees none."""
+    table = pd.read_csv(FAULTS)
+    lengths = table[(table["metric"] == "length_summary") & (table["fault"] != "negation")]
+    assert lengths["auc"].between(0.4, 0.6).all()
+    for fault, metric in (("name", "entity_precision"), ("sentence", "copied_bigrams")):
+        assert (table[(table["fault"] == fault) & (table["metric"] == metric)]["auc"] > 0.6).all()
+
+
+def test_what_is_said_of_agreement_is_published() -> None:
+    """The τ in the clause of each default metric are those of agreement.csv."""
+    table = pd.read_csv(PUBLISHED).query("level == 'within'").set_index(["set", "aspect", "measure"])["tau"]
+    papers = [("longsciverify/arxiv", "factuality"), ("longsciverify/pubmed", "factuality")]
+    meetings = ("kirstein_qmsum", "number of errors (of 8)")
+    stories, reviews = ("squality/3 systems", "correctness"), ("summeval_op", "faithfulness")
+    rows = {
+        "entity_precision": [(*stories, "entity_precision"), (*stories, "annotators"), (*reviews, "entity_precision")],
+        "number_precision": [(*paper, name) for name in ("number_precision", "annotators") for paper in papers],
+        "copied": [
+            *((*paper, name) for name in ("copied_bigrams", "annotators") for paper in papers),
+            (*meetings, "copied_bigrams"),
+        ],
+    }
+    for name in DEFAULT_METRICS:
+        said = [word.strip("(),") for word in metrics.load(name).agrees.split()]
+        numbers = [float(word) for word in said if word.lstrip("-")[:1].isdigit()]
+        assert numbers == [round(float(table[row]), 2) for row in rows[name]]
