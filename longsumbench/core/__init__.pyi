@@ -69,6 +69,7 @@ from .documents import (
 from .metric import (
     Metric as Metric,
     Scored as Scored,
+    Verdict as Verdict,
 )
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,

@@ -29,6 +29,7 @@ from longsumbench.core.bounds import (
     Resamples,
     Seed,
     Text,
+    TokenCount,
     Weight,
     bounds_of,
     check_value,
@@ -72,6 +73,7 @@ _WordRule = Annotated[str, OneOf("default", "unicode")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
+_SupportScheme = Annotated[str, OneOf("sentences", "chunks")]
 
 
 @dataclass
@@ -260,6 +262,26 @@ class Scoring:
     metrics: list[Text] = setting([], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures")
     coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
     bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
+    support_model: Text | None = setting(
+        None, "an entailment classifier for support: folder or hub name", decides="measures"
+    )
+    support_label: Text | None = setting(
+        None, "its label for a supported sentence; null: entailment, supported or so", decides="measures"
+    )
+    support_scheme: _SupportScheme = setting(
+        "sentences",
+        "what a summary sentence is compared with: sentences of the source (SummaC) | chunks (MiniCheck)",
+        decides="measures",
+    )
+    support_top: Count | None = setting(
+        None,
+        "most similar sentences or chunks that are compared; null: 3 sentences, or all chunks",
+        source="LongDocFACTScore; MiniCheck",
+        decides="measures",
+    )
+    support_length: TokenCount = setting(
+        400, "longest chunk; a longer sentence is cut", "tokens", "MiniCheck", decides="measures"
+    )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:

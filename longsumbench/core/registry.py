@@ -137,6 +137,7 @@ metrics = Registry(
             "coherence": "longsumbench.metrics.coherence:Coherence",
             "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
+            "support": "longsumbench.metrics.support:Support",
         }
     ),
 )

@@ -59,6 +59,7 @@ from longsumbench.runs.scoring import (
     warn_of_other_scripts,
     write_each_scores,
 )
+from longsumbench.runs.verdicts import write_verdicts
 
 _log = logging.getLogger(__name__)
 
@@ -411,6 +412,7 @@ def _add_measures(config: RunConfig, metrics: Sequence[Metric], texts: Texts, fo
         for table, columns in zip(tables, added.tables, strict=True)
     ]
     write_each_scores(folder, tables, mean_scores(tables))
+    write_verdicts(folder, metrics)
     measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
     checkpoints = [
         replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})

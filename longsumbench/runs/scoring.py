@@ -15,6 +15,7 @@ from longsumbench.metrics.aggregate import column_means, write_scores
 from longsumbench.metrics.evaluate import evaluate
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
+from longsumbench.runs.verdicts import write_verdicts
 
 _SAMPLED_REFERENCES, _MOST = 100, 0.5
 
@@ -43,8 +44,10 @@ def score_run(
     metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in names]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
-    scored = evaluate(predictions, split, metrics, config.score, asked_metrics(config, texts), ranked_by)
+    requested = asked_metrics(config, texts)
+    scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
+    write_verdicts(folder, [*metrics, *requested])
     checkpoints = [
         CheckpointMeans(step, loss, column_means(table, scored.units))
         for (step, loss), table in zip(report.kept, scored.tables, strict=False)
