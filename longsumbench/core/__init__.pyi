@@ -69,7 +69,7 @@ from .documents import (
 from .metric import (
     Metric as Metric,
     Scored as Scored,
-    Verdict as Verdict,
+    SentenceVerdict as SentenceVerdict,
 )
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,

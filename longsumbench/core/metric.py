@@ -12,7 +12,7 @@ from longsumbench.core.config import Scoring
 from longsumbench.core.documents import Example
 
 
-class Verdict(NamedTuple):
+class SentenceVerdict(NamedTuple):
     """A metric's score of one sentence, 0–1, and the index of the source sentence that decided it, or begins there."""
 
     score: float
@@ -40,7 +40,7 @@ class Metric(ABC):
 
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
-        self.verdicts: dict[str, Sequence[Verdict]] = {}
+        self.verdicts: dict[str, Sequence[SentenceVerdict]] = {}
 
     @abstractmethod
     def score(self, prediction: str, example: Example) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Support: the probability that the source supports each sentence of a summary, by an entailment classifier.
 
-source --passages--> sentences or chunks --most similar--> pairs with a summary sentence --classifier--> maximum, mean
+source --premises--> sentences or chunks --most similar--> pairs with a summary sentence --classifier--> maximum, mean
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Example, Metric, Scoring, Verdict
+from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_finite,
@@ -40,7 +40,7 @@ _TEST_PAIR = "a sentence " * 300, "another one"  # longer than most classifiers 
 _TokenCounter = Callable[[Sequence[str]], list[int]]
 
 
-class Passage(NamedTuple):
+class Premise(NamedTuple):
     """A part of a source that is compared as a whole.
 
     Attributes:
@@ -100,14 +100,14 @@ class Support(Metric):
         source, sentences = list(example.sentences()), split_summary(prediction)
         if not sentences or not any(map(str.strip, source)):
             return {self.name: math.nan}
-        compared = self._passages(source, sentences)
+        compared = self._premises(source, sentences)
         similar = self._most_similar(compared, sentences)
-        pairs = [(passage, place) for place, nearest in enumerate(similar) for passage in nearest]
-        values = self.probabilities([(passage.text, sentences[place]) for passage, place in pairs])
-        best: list[Verdict] = [Verdict(-1.0, 0)] * len(sentences)
-        for (passage, place), value in zip(pairs, values, strict=True):
+        pairs = [(premise, place) for place, nearest in enumerate(similar) for premise in nearest]
+        values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
+        best: list[SentenceVerdict] = [SentenceVerdict(-1.0, 0)] * len(sentences)
+        for (premise, place), value in zip(pairs, values, strict=True):
             if value > best[place].score:
-                best[place] = Verdict(value, passage.source)
+                best[place] = SentenceVerdict(value, premise.source)
         self.verdicts.setdefault(example.id, best)
         return {self.name: float(np.mean([verdict.score for verdict in best]))}
 
@@ -129,7 +129,7 @@ class Support(Metric):
         return "|".join([f"{self.name}:{self.version}", *(f"{name}:{value}" for name, value in parts.items())])
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return for each pair of a passage and a sentence the probability that the passage supports the sentence."""
+        """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
         import torch
 
         tokenizer, network, label, limit, separator = self._classifier()
@@ -138,8 +138,8 @@ class Support(Metric):
         values = np.zeros(len(pairs))
         for start in range(0, len(order), _BATCH_SIZE):
             batch = order[start : start + _BATCH_SIZE]
-            passages, sentences = (list(side) for side in zip(*(pairs[place] for place in batch), strict=True))
-            texts = (passages, sentences) if separator is None else ([separator.join(pairs[place]) for place in batch],)
+            premises, sentences = (list(side) for side in zip(*(pairs[place] for place in batch), strict=True))
+            texts = (premises, sentences) if separator is None else ([separator.join(pairs[place]) for place in batch],)
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
@@ -150,7 +150,7 @@ class Support(Metric):
         chunks = self.scoring.support_scheme == "chunks"
         return self.scoring.support_top or (None if chunks else _TOP_SENTENCES)
 
-    def _passages(self, source: Sequence[str], sentences: Sequence[str]) -> list[Passage]:
+    def _premises(self, source: Sequence[str], sentences: Sequence[str]) -> list[Premise]:
         """Return what is compared; each fits into the classifier with the longest of the sentences."""
         tokenizer, _, _, limit, _ = self._classifier()
         room = limit - tokenizer.num_special_tokens_to_add(pair=True)
@@ -161,15 +161,15 @@ class Support(Metric):
 
         longest_sentence = min(max(count_tokens(sentences)), room // 2)
         longest = max(1, min(self.scoring.support_length, room - longest_sentence))
-        return passages(source, count_tokens, longest, self.scoring.support_scheme == "chunks")
+        return premises(source, count_tokens, longest, self.scoring.support_scheme == "chunks")
 
-    def _most_similar(self, compared: Sequence[Passage], sentences: Sequence[str]) -> Iterator[list[Passage]]:
-        """Yield for each sentence the passages to compare it with, in the order of the source."""
+    def _most_similar(self, compared: Sequence[Premise], sentences: Sequence[str]) -> Iterator[list[Premise]]:
+        """Yield for each sentence the premises to compare it with, in the order of the source."""
         if self._top is None or self._top >= len(compared):
             yield from ([*compared] for _ in sentences)
             return
         split = named_tokenizer(self.scoring.tokenizer, "google")
-        words = [frozenset(split([passage.text])) for passage in compared]
+        words = [frozenset(split([premise.text])) for premise in compared]
         for similarity in overlaps(words, [frozenset(split([sentence])) for sentence in sentences]):
             yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
 
@@ -223,36 +223,36 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
     return places[0]
 
 
-def passages(source: Sequence[str], count_tokens: _TokenCounter, longest: int, chunks: bool) -> list[Passage]:
+def premises(source: Sequence[str], count_tokens: _TokenCounter, longest: int, chunks: bool) -> list[Premise]:
     """Divide a source into its sentences, or into chunks of whole sentences; no word is lost.
 
     Args:
         source: its sentences; blank ones are skipped.
         count_tokens: returns the lengths of some texts.
-        longest: most tokens of a passage; a longer sentence is cut between words, or within a long word.
+        longest: most tokens of a premise; a longer sentence is cut between words, or within a long word.
         chunks: True to join neighbouring sentences as long as they fit.
     """
-    parts: list[Passage] = []
+    parts: list[Premise] = []
     for place, (text, tokens) in enumerate(zip(source, count_tokens(source), strict=True)):
-        for part in _cut(Passage(text.strip(), place, tokens), count_tokens, longest):
+        for part in _cut(Premise(text.strip(), place, tokens), count_tokens, longest):
             if chunks and parts and parts[-1].tokens + part.tokens <= longest:
                 last = parts.pop()
-                part = Passage(f"{last.text} {part.text}", last.source, last.tokens + part.tokens)
+                part = Premise(f"{last.text} {part.text}", last.source, last.tokens + part.tokens)
             parts.append(part)
     return parts
 
 
-def _cut(passage: Passage, count_tokens: _TokenCounter, longest: int) -> Iterator[Passage]:
-    text, source, tokens = passage
+def _cut(premise: Premise, count_tokens: _TokenCounter, longest: int) -> Iterator[Premise]:
+    text, source, tokens = premise
     if tokens > longest and len(text) > 1:
         middle = len(text) // 2
         blank = text.rfind(" ", 1, middle)
         cut = blank if blank > 0 else middle
         halves = text[:cut].strip(), text[cut:].strip()
         for half, number in zip(halves, count_tokens(halves), strict=True):
-            yield from _cut(Passage(half, source, number), count_tokens, longest)
+            yield from _cut(Premise(half, source, number), count_tokens, longest)
     elif text:
-        yield passage
+        yield premise
 
 
 def overlaps(texts: Sequence[frozenset[str]], sentences: Sequence[frozenset[str]]) -> Iterator[NDArray[np.float64]]:

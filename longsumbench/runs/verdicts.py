@@ -10,13 +10,13 @@ from html import escape
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
-from longsumbench.core import Metric, Verdict
+from longsumbench.core import Metric, SentenceVerdict
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_text, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_summary
 
-Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[Verdict]]]  # metric → id → a verdict for each sentence
+Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → a verdict for each sentence
 _PREFIX, _DECIMALS = "verdicts-", 6
 _UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
 
@@ -44,7 +44,7 @@ def read_verdicts(folder: Path) -> Verdicts:
     Raises:
         DataError: a file is damaged.
     """
-    verdicts: dict[str, dict[str, list[Verdict]]] = {}
+    verdicts: dict[str, dict[str, list[SentenceVerdict]]] = {}
     for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
         of_metric = verdicts.setdefault(path.stem.removeprefix(_PREFIX), {})
         for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -52,7 +52,7 @@ def read_verdicts(folder: Path) -> Verdicts:
                 row = parse_json(line, _VerdictLine)
             except BadFile as problem:
                 raise DataError(f"{problem}; delete the file, and score the run again", path, number) from problem
-            of_metric[row["id"]] = [Verdict(*verdict) for verdict in row["verdicts"]]
+            of_metric[row["id"]] = [SentenceVerdict(*verdict) for verdict in row["verdicts"]]
     return verdicts
 
 
@@ -71,9 +71,9 @@ def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> 
             continue
         low = sum(verdict.score < _UNSUPPORTED for verdict in scored)
         heading = f"{label}: " if label else ""
-        heading += f"{metric}, {low} of {format_count(len(scored), 'sentence')} below {100 * _UNSUPPORTED:.0f} %"
+        heading += f"{metric}, {low} of {format_count(len(scored), 'sentence')} below {_UNSUPPORTED:.0%}"
         rows = "".join(
-            f"<li><b{' class=down' if score < _UNSUPPORTED else ''}>{100 * score:.0f} %</b> {escape(sentence)}"
+            f"<li>{f'<b>{score:.0%}</b>' if score < _UNSUPPORTED else f'{score:.0%}'} {escape(sentence)}"
             f' <span class="soft">(source sentence {source + 1})</span></li>'
             for sentence, (score, source) in zip(sentences, scored, strict=True)
         )

@@ -25,10 +25,10 @@ from transformers import (
     RobertaTokenizerFast,
 )
 
-from longsumbench.core import Document, Example, Scoring, Section, Verdict
+from longsumbench.core import Document, Example, Scoring, Section, SentenceVerdict
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics import support
-from longsumbench.metrics.support import Classifier, Support, entailment_label, overlaps, passages
+from longsumbench.metrics.support import Classifier, Support, entailment_label, overlaps, premises
 
 NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
 
@@ -88,7 +88,7 @@ def test_sentences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {(text, claim): row[place] for text, row in rows.items() for place, claim in enumerate(summary)}
     metric = by_hand(monkeypatch, known)
     assert metric.score(" ".join(summary), example(*source)) == {"support": pytest.approx(0.7)}
-    assert metric.verdicts == {"e": [Verdict(0.8, 2), Verdict(0.6, 0)]}
+    assert metric.verdicts == {"e": [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]}
 
 
 def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = by_hand(monkeypatch, known, scheme="chunks", length=4)
     source = example("A a.", "B b.", "C c.", "D.", "E e e e.")
     assert metric.score("X one. Y two.", source) == {"support": pytest.approx(0.65)}
-    assert metric.verdicts["e"] == [Verdict(0.4, 2), Verdict(0.9, 0)]
+    assert metric.verdicts["e"] == [SentenceVerdict(0.4, 2), SentenceVerdict(0.9, 0)]
 
 
 def test_only_similar_sentences_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,8 +126,8 @@ def count_letters(texts: Sequence[str]) -> list[int]:
     st.booleans(),
 )
 def test_nothing_is_lost(source: list[str], longest: int, chunks: bool) -> None:
-    """Passages have all letters of a source in order, fit, and have whole every sentence that fits."""
-    parts = passages(source, count_letters, longest, chunks)
+    """Premises have all letters of a source in order, fit, and have whole every sentence that fits."""
+    parts = premises(source, count_letters, longest, chunks)
     assert "".join("".join(part.text.split()) for part in parts) == "".join("".join(source).split())
     assert all(part.tokens <= longest and count_letters([part.text])[0] <= longest for part in parts)
     for place, sentence in enumerate(source):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.pages import Reading
 
-from longsumbench.core import Scoring, Verdict
+from longsumbench.core import Scoring, SentenceVerdict
 from longsumbench.errors import DataError
 from longsumbench.metrics.support import Support
 from longsumbench.render.html import html_page
@@ -17,7 +17,7 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     metric = Support(Scoring())
     write_verdicts(tmp_path, [metric])
     assert read_verdicts(tmp_path) == {}
-    metric.verdicts = {"a\u2028": [Verdict(0.25, 3), Verdict(1.0, 0)]}
+    metric.verdicts = {"a\u2028": [SentenceVerdict(0.25, 3), SentenceVerdict(1.0, 0)]}
     write_verdicts(tmp_path, [metric])
     assert read_verdicts(tmp_path) == {"support": metric.verdicts}
     with (tmp_path / "verdicts-support.jsonl").open("a", encoding="utf-8") as file:
@@ -30,14 +30,14 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_sentences_with_their_scores() -> None:
     """Each sentence has its percentage and its source sentence; markup in it is text; other texts have no verdict."""
-    verdicts = {"support": {"a": [Verdict(0.25, 3), Verdict(0.75, 0)]}}
+    verdicts = {"support": {"a": [SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]}}
     html = html_verdicts(verdicts, "a", "One <script>alert(1)</script>\nTwo.", "lead")
     reading = Reading(html_page("verdicts", [html]))
     assert reading.open == []
     text = " ".join(reading.text.split())
-    assert "lead: support, 1 of 2 sentences below 50 %" in text
-    assert "25 % One <script>alert(1)</script>" in text
-    assert "75 % Two. (source sentence 1)" in text
+    assert "lead: support, 1 of 2 sentences below 50%" in text
+    assert "25% One <script>alert(1)</script>" in text
+    assert "75% Two. (source sentence 1)" in text
     assert "<script" not in html
     assert html_verdicts(verdicts, "a", "One.") == html_verdicts(verdicts, "b", "One. Two.") == ""
     assert html_verdicts({"support": {"a": []}}, "a", "") == ""
