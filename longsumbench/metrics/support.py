@@ -277,4 +277,5 @@ def _num_positions(network: Any) -> int:
     for name, part in network.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
             return int(part.num_embeddings - part.padding_idx - 1)
-    return getattr(network.config, "max_position_embeddings", None) or _MOST_TOKENS
+    limit: int = getattr(network.config, "max_position_embeddings", None) or 0
+    return limit if limit > 0 else _MOST_TOKENS  # XLNet's is -1
