@@ -66,7 +66,7 @@ from .documents import (
     describe_reading as describe_reading,
     total_truncation as total_truncation,
 )
-from .metric import Metric as Metric, Scored as Scored
+from .metric import Metric as Metric, Scored as Scored, SentenceVerdict as SentenceVerdict
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,
     UNRANKED as UNRANKED,

@@ -29,6 +29,7 @@ from longsumbench.core.bounds import (
     Resamples,
     Seed,
     Text,
+    TokenCount,
     Weight,
     bounds_of,
     check_value,
@@ -73,6 +74,7 @@ _Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
+_SupportScheme = Annotated[str, OneOf("sentences", "chunks")]
 
 
 @dataclass
@@ -250,6 +252,26 @@ class Scoring:
     bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
     evaluate_settings: dict[Text, Any] = setting(
         {}, "settings of metrics evaluate/NAME: {NAME: {SETTING: VALUE}}", decides="measures"
+    )
+    support_model: Text | None = setting(
+        None, "an entailment classifier for support: folder or hub name", decides="measures"
+    )
+    support_label: Text | None = setting(
+        None, "its label for a supported sentence; null: entailment, supported or so", decides="measures"
+    )
+    support_scheme: _SupportScheme = setting(
+        "sentences",
+        "what a summary sentence is compared with: sentences of the source (SummaC) | chunks (MiniCheck)",
+        decides="measures",
+    )
+    support_top: Count | None = setting(
+        None,
+        "most similar sentences or chunks that are compared; null: 3 sentences, or all chunks",
+        source="LongDocFACTScore; MiniCheck",
+        decides="measures",
+    )
+    support_length: TokenCount = setting(
+        400, "longest chunk; a longer sentence is cut", "tokens", "MiniCheck", decides="measures"
     )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 

@@ -1,15 +1,22 @@
 """The interface of a metric: it scores one prediction against its example."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 
 from longsumbench.core.config import Scoring
 from longsumbench.core.documents import Example
+
+
+class SentenceVerdict(NamedTuple):
+    """A metric's score of one sentence, 0–1, and the index of the source sentence that decided it, or begins there."""
+
+    score: float
+    source: int
 
 
 class Metric(ABC):
@@ -24,6 +31,7 @@ class Metric(ABC):
             results/reference/agreement/agreement.csv. Empty if this was not measured.
         version: increases when the same predictions get other scores; part of the signature and, if the dataset names
             the metric, of the run id.
+        verdicts: example → a verdict for each sentence of the first prediction scored; empty for most metrics.
     """
 
     name: ClassVar[str]
@@ -35,6 +43,7 @@ class Metric(ABC):
 
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
+        self.verdicts: dict[str, Sequence[SentenceVerdict]] = {}
 
     @abstractmethod
     def score(self, prediction: str, example: Example) -> dict[str, float]:

@@ -131,6 +131,7 @@ metrics = Registry(
             "coherence": "longsumbench.metrics.coherence:Coherence",
             "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
+            "support": "longsumbench.metrics.support:Support",
         }
     ),
     MappingProxyType({"evaluate/": "longsumbench.metrics.library_metrics:library_metric"}),

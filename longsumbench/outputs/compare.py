@@ -8,7 +8,7 @@ A difference is a run's score minus the baseline's on the same example. ROUGE an
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -37,6 +37,7 @@ from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
 from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.verdicts import Verdicts, read_verdicts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,12 +63,14 @@ class ComparedRun:
 
     Attributes:
         scores: one row per example, indexed by id, as the metrics returned them.
+        verdicts: what metrics found about each sentence of the predictions.
     """
 
     folder: Path
     record: RunRecord
     scores: pd.DataFrame
     predictions: Mapping[str, str]
+    verdicts: Verdicts = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -434,7 +437,7 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     if missing := set(scores.index) - predictions.keys():
         problem = f"lacks {len(missing)} summaries that scores.csv has; overwrite=true repeats the run"
         raise DataError(problem, folder / "predictions.jsonl")
-    return ComparedRun(folder, record, scores, predictions)
+    return ComparedRun(folder, record, scores, predictions, read_verdicts(folder))
 
 
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:

@@ -20,6 +20,7 @@ from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
 from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import SHORT_ID, split_variant
 from longsumbench.runs.results import Results
+from longsumbench.runs.verdicts import html_verdicts
 
 _NO_REFERENCES = (
     "The references are not shown: the texts of these runs are not on this machine (their work/corpus leads to "
@@ -143,10 +144,14 @@ def _card(pair: compare.RunPair, change: compare.ScoreChange, references: Sequen
     texts = [(pair.baseline.label, baseline_output, "baseline"), (pair.run.label, output, "run")]
     texts += [(heading, text, "reference") for heading, text in headed_references(references).items()]
     columns = "".join(html_text(heading, mark_words(text, shared), kind) for heading, text, kind in texts)
+    verdicts = "".join(
+        html_verdicts(run.verdicts, change.id, run.predictions[change.id], run.label)
+        for run in (pair.baseline, pair.run)
+    )
     way = "up" if change.difference > 0 else "down"
     scores = f"{pair.main.heading} {change.baseline_score:.2f} → {change.score:.2f}"
     return (
         f'<details class="example" open><summary><b class="{way}">{change.difference:+.2f}</b> '
         f'<code>{escape(change.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
-        f'<div class="texts">{columns}</div></details>'
+        f'<div class="texts">{columns}</div>{verdicts}</details>'
     )

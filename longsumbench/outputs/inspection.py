@@ -12,7 +12,7 @@ import base64
 import hashlib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -35,6 +35,7 @@ from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, r
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
 from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.verdicts import Verdicts, html_verdicts, read_verdicts
 from longsumbench.sentences import split_summary
 
 _FIRST_WORDS = 70  # characters of a closed unit
@@ -71,6 +72,7 @@ class Inspection:
         example: the texts; None if they are not on this machine.
         input_text: the input as the system read it; None if the run kept none of this example.
         pages: numbers of the examples whose pages are in the same folder, sorted.
+        verdicts: what metrics found about each sentence of the run's summaries.
     """
 
     record: RunRecord
@@ -82,6 +84,7 @@ class Inspection:
     no_evidence: str = ""
     input_text: str | None = None
     pages: Sequence[int] = ()
+    verdicts: Verdicts = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -119,7 +122,8 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
     input_text = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
-    return Inspection(record, number, summary, evidence, scores, texts, reason, input_text)
+    verdicts = read_verdicts(folder)
+    return Inspection(record, number, summary, evidence, scores, texts, reason, input_text, verdicts=verdicts)
 
 
 def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
@@ -219,7 +223,8 @@ def _inspection_facts(inspection: Inspection) -> str:
     next_pages = [page for page in inspection.pages if page > inspection.number][:1]
     links = [f'<a href="{page}.html">previous: {page}</a>' for page in previous_pages]
     links += [f'<a href="{page}.html">next: {page}</a>' for page in next_pages]
-    return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "")
+    verdicts = html_verdicts(inspection.verdicts, summary.id, summary.text)
+    return f"<dl>\n{rows}</dl>" + (f"\n<nav>{' · '.join(links)}</nav>" if links else "") + verdicts
 
 
 def _text_read(inspection: Inspection) -> str:

@@ -29,6 +29,7 @@ from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
 from longsumbench.runs.record import RunRecord, StepSeconds, output_files
 from longsumbench.runs.run_id import config_identity, current_versions, id_of_run
+from longsumbench.runs.verdicts import write_verdicts
 
 _log = logging.getLogger(__name__)
 
@@ -325,6 +326,7 @@ def _add_measures(config: core.RunConfig, metrics: Sequence[core.Metric], texts:
         for table, columns in zip(tables, added.tables, strict=True)
     ]
     scoring.write_each_scores(folder, tables, mean_scores(tables))
+    write_verdicts(folder, metrics)
     measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
     checkpoints = [
         replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})

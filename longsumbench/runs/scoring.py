@@ -17,6 +17,7 @@ from longsumbench.metrics.evaluate import default_metrics, evaluate
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
+from longsumbench.runs.verdicts import write_verdicts
 
 _SAMPLED_REFERENCES, _MOST = 100, 0.5
 
@@ -48,6 +49,7 @@ def score_run(
     requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked)]) + asked
     scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
+    write_verdicts(folder, [*metrics, *requested])
     check = check_rouge(rouge, predictions[0], split, scored.tables[0])
     if check and check.largest_difference > TOLERANCE:
         difference = f"ROUGE of '{check.example}' differs from rouge_score's by {check.largest_difference:.2g}"

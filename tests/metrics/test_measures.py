@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.tiny_bert import write_bert
+from transformers import BertForSequenceClassification
 
 from longsumbench.cli.main import main
 from longsumbench.core import (
@@ -26,10 +28,14 @@ from longsumbench.core import (
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.models.baselines.system import Lead
+from longsumbench.outputs.compare import compare
+from longsumbench.outputs.compare_page import comparison_page
+from longsumbench.outputs.inspection import inspect
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.runs.verdicts import read_verdicts
 
 FIRMS = ("adler", "york", "wells", "dahl")
 NUM_REPORTS = 12  # in a split
@@ -227,12 +233,33 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
     ]
 
 
+def test_verdicts_of_sentences_are_kept_and_shown(tmp_path: Path) -> None:
+    """A finished run gets a file with a verdict for each sentence, whose mean is the score; both pages show them."""
+    plain = configured(tmp_path, "plain_reports")
+    other = configured(tmp_path, "plain_reports", length="9")
+    model = {"support_model": str(write_bert(tmp_path / "nli", 1, BertForSequenceClassification))}
+    records = [run_point(Point(config)) for config in (other, plain)]
+    assert read_verdicts(files_of(plain, records[1])) == {}
+    for config in (other, plain):
+        run_point(Point(asking(config, "support", support_label="LABEL_0", **model)))
+    folder = files_of(plain, records[1])
+    verdicts, scores = read_verdicts(folder)["support"], read_scores(folder / "scores.csv")["support"]
+    means = {name: np.mean([score for score, _ in each]) for name, each in verdicts.items()}
+    assert means == pytest.approx(scores.to_dict(), abs=1e-6)
+    ids, results = [record.run_id for record in records], plain.results_dir
+    assert "support, " in inspect(ids[1], 0, results).page()
+    page = comparison_page(compare(*ids, results_dir=results))
+    assert page.count("support, ") == 2 * page.count('<details class="example"') > 0
+
+
 @pytest.mark.parametrize(
     ("asked", "code", "message"),
     [
         ("[novelty]", 2, "unknown metric 'novelty'"),
         ("novelty", 2, "score.metrics='novelty' is not of type list"),
         ("[coherence]", 2, "score.coherence_model is missing"),
+        ("[support]", 2, "score.support_model is missing"),
+        ("[support] score.support_scheme=words", 2, "score.support_scheme=words"),
         ("[coherence] score.coherence_model=no/such/folder", 2, "neither a folder nor a model"),
         ("[coherence] score.coherence_model=nobody/has-this", 4, "no copy of it is on this machine"),
         ("[] score.mode=perl score.wordnet=no/such/folder", 2, "does not have adj.exc"),

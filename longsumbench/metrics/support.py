@@ -1,0 +1,281 @@
+"""Support: the probability that the source supports each sentence of a summary, by an entailment classifier.
+
+source --premises--> sentences or chunks --most similar--> pairs with a summary sentence --classifier--> maximum, mean
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.core import Example, Metric, Scoring, SentenceVerdict
+from longsumbench.errors import UsageError
+from longsumbench.modeling.checkpoints import (
+    check_finite,
+    check_vocabulary,
+    load_config,
+    load_network,
+    model_digest,
+    model_folder,
+    read_tokenizer,
+    reading_checkpoint,
+    resolved_revision,
+    weights_format,
+)
+from longsumbench.modeling.ranking import rank
+from longsumbench.rouge.tokenizer import named_tokenizer
+from longsumbench.sentences import SPLITTER_NAME, split_summary
+
+_MODEL_SETTING, _LABEL_SETTING = "score.support_model", "score.support_label"
+_LABELS = frozenset(("entailment", "entails", "entailed", "support", "supports", "supported"))
+_TOP_SENTENCES = 3  # LongDocFACTScore
+_BATCH_SIZE = 32  # pairs
+_MOST_TOKENS = 8_192  # of a pair, for a model that names no limit
+_TEST_PAIR = "a sentence " * 300, "another one"  # longer than most classifiers read
+
+_TokenCounter = Callable[[Sequence[str]], list[int]]
+
+
+class Premise(NamedTuple):
+    """A part of a source that is compared as a whole.
+
+    Attributes:
+        text: a sentence, a part of a long one, or a chunk of neighbouring ones.
+        source: index of the sentence in which it begins.
+        tokens: its length.
+    """
+
+    text: str
+    source: int
+    tokens: int
+
+
+class Classifier(NamedTuple):
+    """A loaded classifier.
+
+    Attributes:
+        label: index of the label for a supported sentence.
+        limit: most tokens of a pair.
+        separator: what joins the texts of a pair; None if the tokenizer encodes them as a pair.
+    """
+
+    tokenizer: Any
+    network: Any
+    label: int
+    limit: int
+    separator: str | None
+
+
+class Support(Metric):
+    """The mean over the summary's sentences of the probability that the source supports them, by a classifier.
+
+    A sentence is compared with sentences of the source (SummaC's zero-shot scheme, Laban et al. 2022) or with chunks
+    of whole sentences (MiniCheck, Tang et al. 2024), and the largest probability counts. Only the most similar ones are
+    compared (LongDocFACTScore, Bishop et al. 2024). The similarity is the sum of the idf weights of shared words.
+
+    The metric does not apply to an empty summary or an empty source. `verdicts` has the probability of each sentence.
+
+    Deviation: SummaC's package subtracts the probability of a contradiction, and LongDocFACTScore finds similar
+    sentences with an encoder and adds their neighbours.
+    """
+
+    name: ClassVar[str] = "support"
+    columns: ClassVar[tuple[str, ...]] = (name,)
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self._loaded: Classifier | None = None
+
+    def check(self) -> None:
+        """Load the classifier, find its label, and score a long pair."""
+        with reading_checkpoint(option := self._option()):
+            check_finite(self.probabilities([_TEST_PAIR]), option)
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `support` → 0–1, or NaN for an empty summary or source."""
+        source, sentences = list(example.sentences()), split_summary(prediction)
+        if not sentences or not any(map(str.strip, source)):
+            return {self.name: math.nan}
+        compared = self._premises(source, sentences)
+        similar = self._most_similar(compared, sentences)
+        pairs = [(premise, place) for place, nearest in enumerate(similar) for premise in nearest]
+        values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
+        best: list[SentenceVerdict] = [SentenceVerdict(-1.0, 0)] * len(sentences)
+        for (premise, place), value in zip(pairs, values, strict=True):
+            if value > best[place].score:
+                best[place] = SentenceVerdict(value, premise.source)
+        self.verdicts.setdefault(example.id, best)
+        return {self.name: float(np.mean([verdict.score for verdict in best]))}
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""
+        scoring, folder = self.scoring, self._folder()
+        labels = load_config(_network_class(), folder, self._option()).id2label
+        revision = resolved_revision(folder)
+        parts = {
+            "model": f"{Path(scoring.support_model or '').name}@{model_digest(folder)}",
+            **({"revision": revision} if revision else {}),
+            "label": labels[entailment_label(labels, scoring.support_label, self._option())],
+            "scheme": scoring.support_scheme,
+            "top": self._top or "all",
+            "length": scoring.support_length,
+            "tokenizer": scoring.tokenizer,
+            "sentences": SPLITTER_NAME,
+        }
+        return "|".join([f"{self.name}:{self.version}", *(f"{name}:{value}" for name, value in parts.items())])
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
+        import torch
+
+        tokenizer, network, label, limit, separator = self._classifier()
+        options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
+        order = sorted(range(len(pairs)), key=lambda place: -sum(map(len, pairs[place])))
+        values = np.zeros(len(pairs))
+        for start in range(0, len(order), _BATCH_SIZE):
+            batch = order[start : start + _BATCH_SIZE]
+            premises, sentences = (list(side) for side in zip(*(pairs[place] for place in batch), strict=True))
+            texts = (premises, sentences) if separator is None else ([separator.join(pairs[place]) for place in batch],)
+            with torch.inference_mode():
+                logits = network(**tokenizer(*texts, **options).to(network.device)).logits
+            values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
+        return [float(value) for value in values]
+
+    @property
+    def _top(self) -> int | None:
+        chunks = self.scoring.support_scheme == "chunks"
+        return self.scoring.support_top or (None if chunks else _TOP_SENTENCES)
+
+    def _premises(self, source: Sequence[str], sentences: Sequence[str]) -> list[Premise]:
+        """Return what is compared; each fits into the classifier with the longest of the sentences."""
+        tokenizer, _, _, limit, _ = self._classifier()
+        room = limit - tokenizer.num_special_tokens_to_add(pair=True)
+
+        def count_tokens(texts: Sequence[str]) -> list[int]:
+            spaced = [f" {text}" for text in texts]  # as inside a chunk
+            return [len(ids) for ids in tokenizer(spaced, add_special_tokens=False, verbose=False)["input_ids"]]
+
+        longest_sentence = min(max(count_tokens(sentences)), room // 2)
+        longest = max(1, min(self.scoring.support_length, room - longest_sentence))
+        return premises(source, count_tokens, longest, self.scoring.support_scheme == "chunks")
+
+    def _most_similar(self, compared: Sequence[Premise], sentences: Sequence[str]) -> Iterator[list[Premise]]:
+        """Yield for each sentence the premises to compare it with, in the order of the source."""
+        if self._top is None or self._top >= len(compared):
+            yield from ([*compared] for _ in sentences)
+            return
+        split = named_tokenizer(self.scoring.tokenizer, "google")
+        words = [frozenset(split([premise.text])) for premise in compared]
+        for similarity in overlaps(words, [frozenset(split([sentence])) for sentence in sentences]):
+            yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
+
+    def _folder(self) -> Path:
+        return model_folder(self.scoring.support_model, _MODEL_SETTING, pickled=True)
+
+    def _option(self) -> str:
+        return f"{_MODEL_SETTING}={self._folder()}"
+
+    def _classifier(self) -> Classifier:
+        if self._loaded is None:
+            from longsumbench.modeling.nn.device import choose_device
+
+            folder, option, kind = self._folder(), self._option(), _network_class()
+            config = load_config(kind, folder, option)
+            label = entailment_label(config.id2label, self.scoring.support_label, option)
+            tokenizer, safe = read_tokenizer(folder, option), weights_format(folder) != "bin"
+            network, missing, _ = load_network(kind, folder, option, config, use_safetensors=safe)
+            if missing:
+                raise UsageError(f"{option} is not a sequence classifier: it lacks {', '.join(sorted(missing)[:3])}")
+            check_vocabulary(tokenizer, network.config.vocab_size, option)
+            limit = min(tokenizer.model_max_length, _num_positions(network), _MOST_TOKENS)
+            # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
+            joined = config.num_labels == 2 and "token_type_ids" not in tokenizer.model_input_names
+            separator = tokenizer.eos_token if joined else None
+            network = network.to(choose_device(self.scoring.device)).eval()
+            self._loaded = Classifier(tokenizer, network, label, limit, separator)
+        return self._loaded
+
+
+def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str) -> int:
+    """Return the index of the label for a supported sentence, in any order and case.
+
+    Args:
+        labels: the classifier's `id2label`.
+        label: `score.support_label`; None: the label whose name says so.
+        shown_as: the classifier in messages.
+
+    Raises:
+        UsageError: there is no such label, or several, or the classifier has fewer than two labels.
+    """
+    names = ", ".join(labels.values())
+    if len(labels) < 2:
+        raise UsageError(f"{shown_as} has one label ({names}), and support needs two or more: give another classifier")
+    wanted = _LABELS if label is None else {label.casefold()}
+    places = [place for place, name in labels.items() if name.casefold() in wanted]
+    if len(places) != 1:
+        problem = "no single label says that a text supports another" if label is None else f"no label {label}"
+        advice = f"set {_LABEL_SETTING} to the one that does (MiniCheck: LABEL_1)"
+        raise UsageError(f"{shown_as}: {problem}; its labels are {names}: {advice}")
+    return places[0]
+
+
+def premises(source: Sequence[str], count_tokens: _TokenCounter, longest: int, chunks: bool) -> list[Premise]:
+    """Divide a source into its sentences, or into chunks of whole sentences; no word is lost.
+
+    Args:
+        source: its sentences; blank ones are skipped.
+        count_tokens: returns the lengths of some texts.
+        longest: most tokens of a premise; a longer sentence is cut between words, or within a long word.
+        chunks: True to join neighbouring sentences as long as they fit.
+    """
+    parts: list[Premise] = []
+    for place, (text, tokens) in enumerate(zip(source, count_tokens(source), strict=True)):
+        for part in _cut(Premise(text.strip(), place, tokens), count_tokens, longest):
+            if chunks and parts and parts[-1].tokens + part.tokens <= longest:
+                last = parts.pop()
+                part = Premise(f"{last.text} {part.text}", last.source, last.tokens + part.tokens)
+            parts.append(part)
+    return parts
+
+
+def _cut(premise: Premise, count_tokens: _TokenCounter, longest: int) -> Iterator[Premise]:
+    text, source, tokens = premise
+    if tokens > longest and len(text) > 1:
+        middle = len(text) // 2
+        blank = text.rfind(" ", 1, middle)
+        cut = blank if blank > 0 else middle
+        halves = text[:cut].strip(), text[cut:].strip()
+        for half, number in zip(halves, count_tokens(halves), strict=True):
+            yield from _cut(Premise(half, source, number), count_tokens, longest)
+    elif text:
+        yield premise
+
+
+def overlaps(texts: Sequence[frozenset[str]], sentences: Sequence[frozenset[str]]) -> Iterator[NDArray[np.float64]]:
+    """Yield for each sentence its similarity to each of some texts: the sum of ln(N / N_w) over shared words w.
+
+    N is the number of texts, N_w the number of those with the word.
+    """
+    num_texts = Counter(word for words in texts for word in words)
+    idf = {word: math.log(len(texts) / number) for word, number in num_texts.items()}
+    for sentence in sentences:
+        yield np.array([math.fsum(idf[word] for word in sentence & words) for words in texts])
+
+
+def _network_class() -> Any:
+    from transformers import AutoModelForSequenceClassification
+
+    return AutoModelForSequenceClassification
+
+
+def _num_positions(network: Any) -> int:
+    """Return how many tokens a network reads; RoBERTa's first positions belong to no token."""
+    for name, part in network.named_modules():
+        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
+            return int(part.num_embeddings - part.padding_idx - 1)
+    limit: int = getattr(network.config, "max_position_embeddings", None) or 0
+    return limit if limit > 0 else _MOST_TOKENS  # XLNet's is -1

@@ -1,0 +1,81 @@
+"""What metrics found about each sentence of a run's summaries: `verdicts-<metric>.jsonl`, and its HTML.
+
+A line is {"id", "verdicts": [[score, source], …]}, with an entry for each sentence: a score, 0–1, and the index of the
+source sentence that decided it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TypeAlias, TypedDict
+
+from longsumbench.core import Metric, SentenceVerdict
+from longsumbench.errors import DataError
+from longsumbench.files import BadFile, parse_json, read_text, write_atomically
+from longsumbench.formatting import format_count
+from longsumbench.sentences import split_summary
+
+Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → a verdict for each sentence
+_PREFIX, _DECIMALS = "verdicts-", 6
+_UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
+
+
+class _VerdictLine(TypedDict):
+    id: str
+    verdicts: list[tuple[float, int]]
+
+
+def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
+    """Write the verdicts of the metrics that have some."""
+    for metric in metrics:
+        rows = [
+            {"id": name, "verdicts": [[round(score, _DECIMALS), source] for score, source in verdicts]}
+            for name, verdicts in metric.verdicts.items()
+        ]
+        if rows:
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
+
+
+def read_verdicts(folder: Path) -> Verdicts:
+    """Read the verdicts of a run; empty if it has none.
+
+    Raises:
+        DataError: a file is damaged.
+    """
+    verdicts: dict[str, dict[str, list[SentenceVerdict]]] = {}
+    for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
+        of_metric = verdicts.setdefault(path.stem.removeprefix(_PREFIX), {})
+        for number, line in enumerate(read_text(path).splitlines(), start=1):
+            try:
+                row = parse_json(line, _VerdictLine)
+            except BadFile as problem:
+                raise DataError(f"{problem}; delete the file, and score the run again", path, number) from problem
+            of_metric[row["id"]] = [SentenceVerdict(*verdict) for verdict in row["verdicts"]]
+    return verdicts
+
+
+def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> str:
+    """Return the sentences of a summary with their scores, for each metric; empty without verdicts.
+
+    Args:
+        verdicts: those of its run.
+        name: id of the example.
+        text: the summary.
+        label: the run in headings, if there are several.
+    """
+    sentences, parts = split_summary(text), []
+    for metric, of_metric in verdicts.items():
+        if not (scored := of_metric.get(name)) or len(scored) != len(sentences):  # no verdict of this text
+            continue
+        low = sum(verdict.score < _UNSUPPORTED for verdict in scored)
+        heading = f"{label}: " if label else ""
+        heading += f"{metric}, {low} of {format_count(len(scored), 'sentence')} below {_UNSUPPORTED:.0%}"
+        rows = "".join(
+            f"<li>{f'<b>{score:.0%}</b>' if score < _UNSUPPORTED else f'{score:.0%}'} {escape(sentence)}"
+            f' <span class="soft">(source sentence {source + 1})</span></li>'
+            for sentence, (score, source) in zip(sentences, scored, strict=True)
+        )
+        parts.append(f"<details><summary>{escape(heading)}</summary><ol>{rows}</ol></details>")
+    return "".join(parts)

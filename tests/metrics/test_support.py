@@ -1,0 +1,265 @@
+"""Support: both schemes by hand, chunks that lose nothing, labels in any order, and what is kept of each sentence."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from support.tiny_bert import write_bert
+from tokenizers import ByteLevelBPETokenizer
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForNextSentencePrediction,
+    BertForSequenceClassification,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    RobertaTokenizerFast,
+)
+
+from longsumbench.core import Document, Example, Scoring, Section, SentenceVerdict
+from longsumbench.errors import DataError, UsageError
+from longsumbench.metrics import support
+from longsumbench.metrics.support import Classifier, Support, entailment_label, overlaps, premises
+
+NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
+
+
+def example(*sentences: str) -> Example:
+    """An example with a source of these sentences."""
+    return Example("e", None, None, (Document(None, (Section(None, (sentences,)),)),), (("x",),))
+
+
+class WordTokenizer:
+    """A tokenizer whose tokens are words; a pair has three special tokens."""
+
+    def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, list[list[str]]]:
+        """Return words in place of ids."""
+        return {"input_ids": [text.split() for text in texts]}
+
+    def num_special_tokens_to_add(self, pair: bool) -> int:
+        """Return the number for a pair."""
+        return 3
+
+
+def by_hand(
+    monkeypatch: pytest.MonkeyPatch, known: Mapping[tuple[str, str], float], limit: int = 99, **settings: Any
+) -> Support:
+    """Return the metric with a classifier that knows the probabilities of some pairs, and no others."""
+    metric = Support(Scoring(**{f"support_{name}": value for name, value in settings.items()}))
+    monkeypatch.setattr(metric, "_classifier", lambda: Classifier(WordTokenizer(), None, 0, limit, None))
+    monkeypatch.setattr(metric, "probabilities", lambda pairs: [known[pair] for pair in pairs])
+    return metric
+
+
+def write_classifier(folder: Path, labels: Mapping[int, str] = NLI, seed: int = 1) -> Path:
+    """Write a tiny classifier with these labels."""
+    write_bert(folder, seed)
+    config = BertConfig.from_pretrained(folder, id2label=dict(labels), label2id={})
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a classifier of three labels."""
+    return write_classifier(tmp_path_factory.mktemp("models") / "nli")
+
+
+def of_folder(folder: Path, **settings: Any) -> Support:
+    """Return the metric with a classifier on the CPU."""
+    return Support(Scoring(support_model=str(folder), device="cpu", **settings))
+
+
+def test_sentences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest probability over source sentences, then the mean: (max(.1, .8, .3) + max(.6, .2, .5)) / 2 = .7."""
+    source, summary = ("A one.", " ", "B two.", "C three."), ("X one.", "Y two.")
+    rows = {"A one.": (0.1, 0.6), "B two.": (0.8, 0.2), "C three.": (0.3, 0.5)}
+    known = {(text, claim): row[place] for text, row in rows.items() for place, claim in enumerate(summary)}
+    metric = by_hand(monkeypatch, known)
+    assert metric.score(" ".join(summary), example(*source)) == {"support": pytest.approx(0.7)}
+    assert metric.verdicts == {"e": [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]}
+
+
+def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of at most four tokens are "A a B b", "C c D" and "E e e e": (max(.2, .4, .3) + max(.9, .1, .5)) / 2."""
+    known = {("A a. B b.", "X one."): 0.2, ("C c. D.", "X one."): 0.4, ("E e e e.", "X one."): 0.3}
+    known |= {("A a. B b.", "Y two."): 0.9, ("C c. D.", "Y two."): 0.1, ("E e e e.", "Y two."): 0.5}
+    metric = by_hand(monkeypatch, known, scheme="chunks", length=4)
+    source = example("A a.", "B b.", "C c.", "D.", "E e e e.")
+    assert metric.score("X one. Y two.", source) == {"support": pytest.approx(0.65)}
+    assert metric.verdicts["e"] == [SentenceVerdict(0.4, 2), SentenceVerdict(0.9, 0)]
+
+
+def test_only_similar_sentences_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four sentences, the two that share the rarest words are compared; no other pair is known."""
+    source = ("the red cat", "the dog ran", "the red dog", "the end")
+    known = {("the red cat", "a red cat"): 0.25, ("the red dog", "a red cat"): 0.75}
+    assert by_hand(monkeypatch, known, top=2).score("a red cat", example(*source)) == {"support": 0.75}
+
+
+def test_similarity_by_hand() -> None:
+    """It is the sum of ln(N / N_w): "red" is in two of four texts, "cat" in one, "the" in all, "moon" in none."""
+    texts = [frozenset(text.split()) for text in ("the red cat", "the dog ran", "the red dog", "the end")]
+    (similarity,) = overlaps(texts, [frozenset(("the", "red", "cat", "moon"))])
+    assert similarity == pytest.approx([math.log(2) + math.log(4), 0, math.log(2), 0])
+
+
+def count_letters(texts: Sequence[str]) -> list[int]:
+    """A token is up to three letters of a word."""
+    return [sum(-(-len(word) // 3) for word in text.split()) for text in texts]
+
+
+@given(
+    st.lists(st.lists(st.text("ab é", max_size=12), max_size=8).map(" ".join), max_size=12),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_nothing_is_lost(source: list[str], longest: int, chunks: bool) -> None:
+    """Premises have all letters of a source in order, fit, and have whole every sentence that fits."""
+    parts = premises(source, count_letters, longest, chunks)
+    assert "".join("".join(part.text.split()) for part in parts) == "".join("".join(source).split())
+    assert all(part.tokens <= longest and count_letters([part.text])[0] <= longest for part in parts)
+    for place, sentence in enumerate(source):
+        if sentence.strip() and count_letters([sentence])[0] <= longest:
+            assert any(sentence.strip() in part.text and part.source <= place for part in parts)
+    if chunks:
+        assert all(one.tokens + two.tokens > longest for one, two in pairwise(parts))
+
+
+def test_a_long_claim_leaves_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 11 tokens, 3 are special and 4 of the claim at most, so that chunks have 4; a short claim leaves more."""
+    seen: list[str] = []
+    metric = by_hand(monkeypatch, {}, limit=11, scheme="chunks")
+    monkeypatch.setattr(metric, "probabilities", lambda pairs: [0.5 for pair in pairs if seen.append(pair[0]) is None])
+    metric.score("a b c d e f g", example("1 2", "3 4", "5 6"))
+    metric.score("a b", example("1 2", "3 4", "5 6"))
+    assert seen == ["1 2 3 4", "5 6", "1 2 3 4 5 6"]
+
+
+def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probability is the label's, of each pair alone, whatever the batches; a long pair is no problem."""
+    source, claims = ("the cat sat", "it slept", "the dog ran on and on"), ("a dog ran", "the cat slept")
+    tokenizer = AutoTokenizer.from_pretrained(classifier)
+    network = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
+    with torch.inference_mode():
+        encoded = [[tokenizer(text, claim, return_tensors="pt") for text in source] for claim in claims]
+        table = [[float(network(**pair).logits.softmax(-1)[0, 1]) for pair in row] for row in encoded]
+    expected = np.mean([max(row) for row in table])
+    for size in (1, 4, 32):
+        monkeypatch.setattr(support, "_BATCH_SIZE", size)
+        metric = of_folder(classifier)
+        metric.check()
+        assert metric.score("\n".join(claims), example(*source))["support"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_order_of_labels_changes_nothing(tmp_path: Path) -> None:
+    """A classifier whose labels and weights are permuted gives the same values."""
+    folder, permuted = write_classifier(tmp_path / "nli"), write_classifier(tmp_path / "other")
+    order = [2, 0, 1]
+    network = BertForSequenceClassification.from_pretrained(folder)
+    for name in ("weight", "bias"):
+        values = getattr(network.classifier, name)
+        values.data = values.data[order]
+    network.config.id2label = {place: NLI[old] for place, old in enumerate(order)}
+    network.save_pretrained(permuted)
+    text, source = "the cat sat. a dog ran.", example("the dog ran .", "a cat slept .")
+    first, second = (of_folder(one).score(text, source)["support"] for one in (folder, permuted))
+    assert first == pytest.approx(second, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "expected"),
+    [
+        ({0: "SUPPORTS", 1: "REFUTES", 2: "NOT ENOUGH INFO"}, None, 0),
+        ({0: "not_entailment", 1: "entailment"}, None, 1),
+        ({0: "LABEL_0", 1: "LABEL_1"}, "LABEL_1", 1),
+        ({0: "LABEL_0", 1: "LABEL_1"}, None, "no single label.*are LABEL_0, LABEL_1: set score.support_label"),
+        ({0: "entailment", 1: "SUPPORTED"}, None, "no single label"),
+        ({0: "entailment", 1: "neutral"}, "yes", "no label yes; its labels are entailment, neutral"),
+        ({0: "entailment"}, None, "one label"),
+    ],
+)
+def test_labels(labels: dict[int, str], label: str | None, expected: int | str) -> None:
+    """The label is found by its name or by the setting; otherwise one line says what to set."""
+    if isinstance(expected, int):
+        assert entailment_label(labels, label, "score.support_model=m") == expected
+        return
+    with pytest.raises(UsageError, match=f"^score.support_model=m.*{expected}") as caught:
+        entailment_label(labels, label, "score.support_model=m")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_roberta_of_two_labels(tmp_path: Path) -> None:
+    """As in MiniCheck, its end token joins the two texts; its first positions belong to no token."""
+    bpe = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bpe.train_from_iterator(["the cat sat on the mat and a dog ran"], 300, 1, special_tokens=special)
+    bpe.save_model(str(tmp_path))
+    tokenizer = RobertaTokenizerFast(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))
+    tokenizer.save_pretrained(tmp_path)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    limits = {"vocab_size": len(tokenizer), "max_position_embeddings": 34}
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        network = RobertaForSequenceClassification(RobertaConfig(**sizes, **limits, initializer_range=0.5)).eval()
+    network.save_pretrained(tmp_path)
+    metric = of_folder(tmp_path, support_label="LABEL_1")
+    metric.check()  # with a long pair
+    with torch.inference_mode():
+        encoded = tokenizer("<s>a cat sat</s>the dog ran</s>", add_special_tokens=False, return_tensors="pt")
+        expected = float(network(**encoded).logits.softmax(-1)[0, 1])
+    assert metric.probabilities([("a cat sat", "the dog ran")]) == pytest.approx([expected], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("summary", "source"), [("", ("a cat",)), (" \n", ("a cat",)), ("a cat", ()), ("a cat", ("",))]
+)
+def test_without_a_text_it_does_not_apply(summary: str, source: tuple[str, ...]) -> None:
+    """An empty summary and an empty source have no support, which is not 0, and no verdict."""
+    metric = Support(Scoring())
+    assert math.isnan(metric.score(summary, example(*source))["support"])
+    assert metric.verdicts == {}
+
+
+def test_what_is_no_classifier(tmp_path: Path, classifier: Path) -> None:
+    """No model, one without the head, and damaged weights end in one line; weights in PyTorch's format are read."""
+    headless = write_bert(tmp_path / "headless", network=BertForNextSentencePrediction)
+    config = json.loads((headless / "config.json").read_text(encoding="utf-8")) | {"id2label": NLI}
+    (headless / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    damaged, pickled = write_classifier(tmp_path / "damaged"), write_classifier(tmp_path / "pickled")
+    (damaged / "model.safetensors").write_bytes(b"none")
+    network = BertForSequenceClassification.from_pretrained(pickled)
+    (pickled / "model.safetensors").unlink()
+    torch.save(network.state_dict(), pickled / "pytorch_model.bin")
+    for folder, kind, message in (
+        (None, UsageError, "score.support_model is missing"),
+        (headless, UsageError, "is not a sequence classifier"),
+        (damaged, DataError, "cannot be read"),
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            Support(Scoring(support_model=str(folder) if folder else None)).check()
+        assert "\n" not in str(caught.value)
+    texts = "the cat sat.", example("a dog ran .")
+    first, second = (of_folder(folder).score(*texts)["support"] for folder in (pickled, classifier))
+    assert first == pytest.approx(second, abs=1e-6)
+
+
+def test_the_signature_tells_what_decides(classifier: Path) -> None:
+    """It names the classifier, its label, and the settings; another setting has another signature."""
+    first = of_folder(classifier)
+    assert first.signature(3).startswith("support:1|model:nli@")
+    assert "|label:Entailment|scheme:sentences|top:3|length:400|" in first.signature(3)
+    changes = ({"support_scheme": "chunks"}, {"support_top": 4}, {"support_length": 9}, {"support_label": "neutral"})
+    signatures = {Support(replace(first.scoring, **change)).signature(3) for change in changes}
+    assert len({first.signature(3), *signatures}) == 5
