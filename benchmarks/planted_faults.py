@@ -34,8 +34,10 @@ CORPORA = ("elife", "qmsum", "wiki_sections")
 EXAMPLES, NUM_OTHERS = 150, 20
 FEWEST = 10  # references with a fault of a kind; fewer are left out
 METRICS = (*DEFAULT_METRICS, "extractive", "novel_ngrams", "length_ratio")
-SHOWN = ("entity_precision", "number_precision", "copied_bigrams", "copied_longest", "extractive_coverage")
-SHOWN += ("extractive_density", "novel_ngrams_1", "length_summary")
+SHOWN = (
+    *("entity_precision", "number_precision", "copied_bigrams", "copied_longest", "extractive_coverage"),
+    *("extractive_density", "novel_ngrams_1", "length_summary"),
+)
 FROM_SOURCE = ("rouge1_p", "rouge1_r", "rouge2_p", "rouge2_r", "rougeL_p", "rougeL_r")
 FALLS = {"novel_ngrams_1"}  # a faithful summary has less of it
 
@@ -148,7 +150,8 @@ def table_of(corpus: str, data: Path, num_examples: int) -> pd.DataFrame:
                 ]
     pairs = pd.DataFrame(rows).dropna()
     groups = pairs.groupby(["fault", "metric"], sort=False)
-    areas = groups.apply(lambda group: area(group["clean"].tolist(), group["faulty"].tolist()), include_groups=False)
+    areas = pd.Series({name: area(group["clean"].tolist(), group["faulty"].tolist()) for name, group in groups})
+    areas = areas.rename_axis(["fault", "metric"])
     higher = (pairs["clean"] > pairs["faulty"]) + (pairs["clean"] == pairs["faulty"]) / 2
     paired = higher.groupby([pairs["fault"], pairs["metric"]], sort=False).mean()
     table = pd.DataFrame({"n": groups.size(), "auc": areas, "paired": paired}).reset_index()
@@ -168,7 +171,8 @@ def main() -> None:
         tables.append(table := table_of(corpus, options.data, options.examples))
         for statistic in ("auc", "paired"):
             shown = table.pivot_table(index="metric", columns="fault", values=statistic, sort=False)
-            print(tabulate(shown, headers=[f"{corpus}, {statistic}", *shown.columns], floatfmt=".2f"), end="\n\n")
+            headers = [f"{corpus}, {statistic}", *map(str, shown.columns)]
+            print(tabulate(shown.reset_index().to_numpy().tolist(), headers=headers, floatfmt=".2f"), end="\n\n")
     if options.corpora == list(CORPORA) and options.examples == EXAMPLES:
         write_atomically(PUBLISHED, pd.concat(tables).to_csv(index=False, lineterminator="\n", float_format="%.4f"))
         print(PUBLISHED)
