@@ -129,7 +129,15 @@ TRAINED = {"batch_size": 16, "accumulation": 1, "batch_words": 2_048, "learning_
 
 def made(seed: int, **changes: object) -> RunRecord:
     """Return a run of SEAL as `dataset=probe scale=probe` makes it."""
-    texts = {"name": "probe", "path": None, "strict": True, "limit": None, "document_length": None, "agenda": None}
+    texts = {
+        "name": "probe",
+        "reader": "probe",
+        "path": None,
+        "strict": True,
+        "limit": None,
+        "document_length": None,
+        "agenda": None,
+    }
     config = {"dataset": texts, "train": {**TRAINED, "max_steps": 1_500}}
     facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config, "run_id": f"seal{seed:08d}"}
     return replace(record("seal", 30, **facts, seed=seed), **changes)  # type: ignore[arg-type]
