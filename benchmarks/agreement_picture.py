@@ -111,7 +111,7 @@ def draw_panel(plot: "Axes", rows: pd.DataFrame, panel: Panel) -> None:
     total = rows["documents"].max()
     for name, (_, colour, style) in LINES.items():
         if name in rows.index:
-            tau, low, high = rows.loc[name, ["tau", "tau_lo", "tau_hi"]]
+            tau, low, high = map(float, rows.loc[name, ["tau", "tau_lo", "tau_hi"]].to_numpy())
             plot.axvline(tau, color=colour, linestyle=style, linewidth=1.8)
             if name == PEOPLE:
                 plot.axvspan(low, high, color=colour, alpha=0.1, linewidth=0)

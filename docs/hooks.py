@@ -120,7 +120,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
-    if page.file.src_uri.startswith(("tables/", "papers/")):
+    if page.file.src_uri.startswith(("tables/", "papers/", "concepts/which-number")):
         page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:
@@ -242,11 +242,12 @@ def agreement_cell(rows: pd.DataFrame, measure: str, documents: int) -> str:
     if measure not in rows.index or pd.isna(rows.loc[measure, "tau"]):
         return ""
     tau, low, high = (signed(rows.loc[measure, name]) for name in ("tau", "tau_lo", "tau_hi"))
+    interval = f"<br><small>{low}&nbsp;to&nbsp;{high}</small>"
     defined = int(rows.loc[measure, "documents"])
     if 2 * defined < documents:
-        return f"{tau}<br><small>{low} to {high}; {defined} documents</small>"
+        return f"{tau}{interval}<br><small>{defined}&nbsp;documents</small>"
     clear = rows.loc[measure, "tau_lo"] > 0 or rows.loc[measure, "tau_hi"] < 0
-    return f"{f'**{tau}**' if clear else tau}<br><small>{low} to {high}</small>"
+    return f"{f'**{tau}**' if clear else tau}{interval}"
 
 
 def signed(number: float) -> str:

@@ -159,7 +159,7 @@ def test_the_table_of_the_page_has_all_its_sets_and_marks_what_is_clear() -> Non
 
     lines = hooks.agreement_with_people().splitlines()[2:]
     assert len(lines) == sum(len(aspects) for _, aspects in hooks.JUDGED.values())
-    assert "| **0.51**<br><small>0.38 to 0.64</small> |" in next(
+    assert "| **0.51**<br><small>0.38&nbsp;to&nbsp;0.64</small> |" in next(
         line for line in lines if "reports | relevance" in line
     )
     few = [cell for line in lines for cell in line.split(" | ") if "documents" in cell]
