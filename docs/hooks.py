@@ -12,6 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -35,6 +36,47 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 WIDTH = {"COLUMNS": "120"}  # of help
+FIGURES = ROOT / "results" / "reference" / "agreement"
+RELEVANCE_AND_FACTS = ("relevance", "factual_consistency")
+ANSWERS = ("coverage", "correctness", "overall")
+JUDGED = {  # set → its texts, and the aspects that are shown
+    "koh2022/arXiv": ("papers: arXiv", RELEVANCE_AND_FACTS),
+    "longsciverify/arxiv": ("papers: arXiv, LongSciVerify", ("factuality",)),
+    "longsciverify/pubmed": ("papers: PubMed, LongSciVerify", ("factuality",)),
+    "koh2022/GovReport": ("reports", RELEVANCE_AND_FACTS),
+    "kirstein_qmsum": ("meetings", ("number of errors (of 8)",)),
+    "squality/3 systems": ("stories: two models and a person", ANSWERS),
+    "squality/bart; bart-dpr": ("stories: two models", ANSWERS),
+    "summeval_op": (
+        "reviews",
+        (
+            *("relevance", "faithfulness", "aspect_coverage", "sentiment_consistency"),
+            *("specificity", "coherence", "fluency"),
+        ),
+    ),
+}
+MEASURES = {  # column of the CSV → heading
+    "rouge1_f": "R-1",
+    "rouge2_f": "R-2",
+    "rougeL_f": "R-L",
+    "copied_bigrams": "copied bigrams",
+    "entity_precision": "names",
+    "number_precision": "numbers",
+    "words": "words",
+    "annotators": "people",
+}
+FAULT_METRICS = {
+    "entity_precision": "names",
+    "number_precision": "numbers",
+    "rouge1_p": "R-1",
+    "rouge2_p": "R-2",
+    "rougeL_p": "R-L",
+    "copied_bigrams": "copied bigrams",
+    "copied_longest": "longest copy",
+    "length_summary": "words",
+}
+FEW_SYSTEMS = 5  # τ within documents of fewer has few values
+SEEN = 0.6  # AUC
 MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 
@@ -78,7 +120,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     pages[ROOT / "README.md"] = "index.md"
     pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
-    if page.file.src_uri.startswith(("tables/", "papers/")):
+    if page.file.src_uri.startswith(("tables/", "papers/", "concepts/which-number")):
         page.meta["hide"] = ["toc"]  # room for wide tables
 
     def link(found: re.Match[str]) -> str:
@@ -181,6 +223,50 @@ def readme_table() -> str:
     return rows[0]
 
 
+def agreement_with_people() -> str:
+    """Return τ within documents of metrics and people, for each set and aspect."""
+    rows = pd.read_csv(FIGURES / "agreement.csv").query("level == 'within' and measure in @MEASURES")
+    cells = []
+    for judged, (texts, aspects) in JUDGED.items():
+        for aspect in aspects:
+            chosen = rows[(rows["set"] == judged) & (rows["aspect"] == aspect)].set_index("measure")
+            documents, systems = int(chosen["documents"].max()), int(chosen["systems"].max())
+            size = f"{documents} × {systems}{'†' if systems < FEW_SYSTEMS else ''}"
+            taus = [agreement_cell(chosen, measure, documents) for measure in MEASURES]
+            cells.append([texts, aspect.replace("_", " "), size, *taus])
+    return table(["texts", "aspect", "documents × systems", *MEASURES.values()], cells)
+
+
+def agreement_cell(rows: pd.DataFrame, measure: str, documents: int) -> str:
+    """Return τ and its interval, bold if that excludes 0 in half of the documents; empty if τ is undefined."""
+    if measure not in rows.index or pd.isna(rows.loc[measure, "tau"]):
+        return ""
+    tau, low, high = (signed(rows.loc[measure, name]) for name in ("tau", "tau_lo", "tau_hi"))
+    interval = f"<br><small>{low}&nbsp;to&nbsp;{high}</small>"
+    defined = int(rows.loc[measure, "documents"])
+    if 2 * defined < documents:
+        return f"{tau}{interval}<br><small>{defined}&nbsp;documents</small>"
+    clear = rows.loc[measure, "tau_lo"] > 0 or rows.loc[measure, "tau_hi"] < 0
+    return f"{f'**{tau}**' if clear else tau}{interval}"
+
+
+def signed(number: float) -> str:
+    """Return a number with two digits and a minus sign, without a negative zero."""
+    return f"{number:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def planted_faults() -> str:
+    """Return the AUC of metrics for each kind of planted fault and corpus."""
+    rows = pd.read_csv(FIGURES / "planted_faults.csv").query("metric in @FAULT_METRICS")
+    cells = []
+    for (fault, corpus), chosen in rows.groupby(["fault", "corpus"]):
+        areas = chosen.set_index("metric")["auc"]
+        values = [f"{areas[metric]:.2f}" for metric in FAULT_METRICS]
+        bold = [f"**{value}**" if float(value) >= SEEN else value for value in values]
+        cells.append([fault, f"`{corpus}`", str(chosen["n"].max()), *bold])
+    return table(["fault", "corpus", "n", *FAULT_METRICS.values()], cells)
+
+
 GENERATORS = {
     "readme_table": readme_table,
     "commands": commands,
@@ -189,5 +275,7 @@ GENERATORS = {
     "settings_of_systems": settings_of_systems,
     "datasets": datasets,
     "published_recipes": published_recipes,
+    "agreement_with_people": agreement_with_people,
+    "planted_faults": planted_faults,
     **{kind: partial(names, kind) for kind in ("rankers", "scales", "experiments")},
 }

@@ -1,0 +1,167 @@
+"""The page about what agrees with people states what the committed figures say, and no other number."""
+
+import re
+import sys
+from collections.abc import Iterator
+
+import agreement_picture
+import pandas as pd
+import pytest
+from agreement_picture import ERRORS, PANELS, rows_of_panel
+from support.paths import ROOT
+
+PAGE = " ".join((ROOT / "docs" / "concepts" / "which-number.md").read_text(encoding="utf-8").split())
+TABLE = pd.read_csv(agreement_picture.AGREEMENT)
+FAULTS = pd.read_csv(agreement_picture.AGREEMENT.with_name("planted_faults.csv"))
+ROUGE = ("rouge1_f", "rouge2_f", "rougeL_f")
+REPORTS, PAPERS, REVIEWS = "koh2022/GovReport", "koh2022/arXiv", "summeval_op"
+SCIENCE = ("longsciverify/arxiv", "longsciverify/pubmed")
+THREE, TWO = "squality/3 systems", "squality/bart; bart-dpr"
+
+
+def shown(number: float) -> str:
+    return f"{number:.2f}".replace("-", "−")
+
+
+def rows(judged: str, aspect: str, level: str = "within") -> pd.DataFrame:
+    found = TABLE[(TABLE["set"] == judged) & (TABLE["aspect"] == aspect) & (TABLE["level"] == level)]
+    return found.set_index("measure")
+
+
+def taus(judged: str, aspect: str, *measures: str) -> list[str]:
+    return [shown(tau) for tau in rows(judged, aspect).loc[[*measures], "tau"]]
+
+
+def interval(judged: str, aspect: str, measure: str, name: str = "tau", level: str = "within") -> str:
+    found = rows(judged, aspect, level).loc[measure]
+    return f"{shown(found[f'{name}_lo'])} to {shown(found[f'{name}_hi'])}"
+
+
+def with_interval(judged: str, aspect: str, measure: str) -> str:
+    return f"{taus(judged, aspect, measure)[0]}, {interval(judged, aspect, measure)}"
+
+
+def sign(judged: str, aspect: str, measure: str, name: str = "tau") -> int:
+    """Return 1 or −1 if the interval excludes 0, else 0."""
+    low, high = rows(judged, aspect).loc[measure, [f"{name}_lo", f"{name}_hi"]]
+    return int(low > 0) - int(high < 0)
+
+
+def series(values: list[str]) -> str:
+    return f"{', '.join(values[:-1])} and {values[-1]}"
+
+
+def sentences() -> Iterator[str]:
+    """Yield the words with numbers."""
+    people, words = "annotators", "words"
+    yield f"τ is {series(taus(REPORTS, 'relevance', *ROUGE))} for R-1, R-2 and R-L"
+    yield f"people reach {taus(REPORTS, 'relevance', people)[0]} with each other"
+    yield f"it is {series(taus(PAPERS, 'relevance', *ROUGE))} (people {taus(PAPERS, 'relevance', people)[0]})"
+    yield f"words alone reaches {taus(PAPERS, 'relevance', words)[0]},"
+    means = rows(REPORTS, "relevance", "system").loc["rouge1_f"]
+    both = interval(REPORTS, "relevance", "rouge1_f", "tau_both", "system")
+    yield f"R-1 with relevance is {shown(means['tau'])} ({both}, over documents and systems)"
+    close = rows(REPORTS, "relevance").loc[[*ROUGE], "close"]
+    yield f"in reports still clear ({shown(close.min())} to {shown(close.max())})"
+    reversed_l = taus(PAPERS, "factual_consistency", "rougeL_f")[0]
+    yield f"({reversed_l}, interval {interval(PAPERS, 'factual_consistency', 'rougeL_f')})"
+    highest = max(rows(name, "factuality").loc[[*ROUGE], "tau_hi"].max() for name in SCIENCE)
+    yield f"the intervals of R-1, R-2 and R-L reach {shown(highest)}."
+    arxiv, pubmed = (with_interval(name, "factuality", "copied_bigrams") for name in SCIENCE)
+    yield f"arXiv ({arxiv.replace(', ', ', interval ')}) and PubMed ({pubmed})"
+    yield f"more errors ({with_interval('kirstein_qmsum', ERRORS, 'copied_bigrams')})"
+    yield f"(faithfulness {taus(REVIEWS, 'faithfulness', 'copied_bigrams')[0]})"
+    yield f"({series(taus('kirstein_qmsum', ERRORS, *ROUGE))} for R-1, R-2 and R-L)"
+    correct, covered = (taus(THREE, aspect, "rouge1_f")[0] for aspect in ("correctness", "coverage"))
+    yield f"correctness ({correct}) and coverage ({covered})"
+    for words_before, measure in (("models it is ", "rouge1_f"), ("models (", "copied_bigrams")):
+        yield words_before + series([taus(TWO, aspect, measure)[0] for aspect in ("correctness", "coverage")])
+    length, ceiling = taus(REVIEWS, "relevance", words, people)
+    yield f"the number of words has a τ of {length}, people of {ceiling}."
+    recall, precision = taus(REVIEWS, "relevance", "rouge1_r", "rouge1_p")
+    yield f"recall of R-1 agrees ({recall}) and its precision is reversed ({precision})"
+    given = shown(rows(REVIEWS, "relevance").loc["rouge1_f", "partial"])
+    yield f"F1 of R-1 is {given} ({interval(REVIEWS, 'relevance', 'rouge1_f', 'partial')})"
+    sizes = [int(rows(name, "relevance")["documents"].max()) for name in (PAPERS, REPORTS)]
+    for name in SCIENCE:
+        assert rows(name, "factuality")["documents"].max() == 15
+    yield f"{sizes[0]} papers, {sizes[1]} reports and 15 papers say"
+    yield f"Those of the {sizes[0]} papers and {sizes[1]} reports are"
+    auc = FAULTS.set_index(["fault", "corpus", "metric"])["auc"]
+    name, number = auc["name", "wiki_sections", "entity_precision"], auc["number", "wiki_sections", "number_precision"]
+    yield f"both see less ({shown(name)} and {shown(number)})"
+    few = FAULTS.query("fault == 'number' and corpus == 'qmsum'")["n"].max()
+    yield f"{few} references of `qmsum` with a number are too few"
+    others = auc["sentence"].xs("rouge1_p", level="metric")
+    yield f"R-1 against the source ({shown(others.min())} to {shown(others.max())})"
+    yield f"are seen by none (at most {shown(auc['negation'].max())})"
+    paired = 100 * FAULTS.query("fault == 'negation' and metric == 'copied_bigrams'")["paired"]
+    yield f"in {paired.min():.0f} to {paired.max():.0f} % of the cases"
+    yield "0.5 is chance. **Bold** is 0.6 or more"
+
+
+def test_the_sentences_have_the_numbers_of_the_figures() -> None:
+    """Each sentence with a number is what the CSV files say, and no other number with decimals is on the page."""
+    assert [words for words in sentences() if words not in PAGE] == []
+    rest = PAGE
+    for words in sentences():
+        rest = rest.replace(words, "")
+    assert re.findall(r"\S*\d\.\d+\S*", rest) == []
+
+
+def test_what_is_not_clear_is_said_to_be_so() -> None:
+    """Facts in reports and papers: no F1 agrees. Close pairs of papers: none is clear, and all are in reports."""
+    facts = [(name, "factual_consistency") for name in (PAPERS, REPORTS)] + [(name, "factuality") for name in SCIENCE]
+    assert {sign(*case, measure) for case in facts for measure in (*ROUGE, "rougeLsum_f")} <= {0, -1}
+    assert {sign(PAPERS, "relevance", measure, "close") for measure in ROUGE} == {0}
+    assert {sign(REPORTS, "relevance", measure, "close") for measure in ROUGE} == {1}
+    assert {sign("kirstein_qmsum", "error: hallucination", measure) for measure in (*ROUGE, "copied_bigrams")} == {0}
+    assert {sign(TWO, aspect, "copied_bigrams") for aspect in ("coverage", "correctness")} == {1}
+    assert {sign(TWO, aspect, "rouge1_f") for aspect in ("coverage", "correctness")} == {1}
+    assert [sign(REVIEWS, "relevance", name, "partial") for name in ("rouge1_f", "rouge1_r")] == [-1, 0]
+    assert [sign(REVIEWS, "relevance", name) for name in ("rouge1_r", "rouge1_p", *ROUGE)] == [1, -1, -1, -1, -1]
+    assert {sign(name, "relevance", measure, "partial") for name in (PAPERS, REPORTS) for measure in ROUGE} == {1}
+    assert sign(TWO, "correctness", "rougeL_f") == 0
+    low, high = rows(REPORTS, "factual_consistency", "system").loc["rouge1_f", ["tau_both_lo", "tau_both_hi"]]
+    assert low < 0 < high
+
+
+AGREES, UNCLEAR, REVERSED = 1, 0, -1
+TITLES = {  # signs of R-1, R-2 and R-L, and of copied bigrams, where the set has sources
+    "ROUGE agrees, so does length": ([AGREES] * 3, None),
+    "ROUGE agrees beyond length": ([AGREES] * 3, None),
+    "ROUGE agrees, copying unclear": ([AGREES] * 3, UNCLEAR),
+    "ROUGE agrees, copying reversed": ([AGREES] * 3, REVERSED),
+    "ROUGE and copying reversed": ([REVERSED] * 3, REVERSED),
+    "Copying agrees, ROUGE unclear": ([UNCLEAR] * 3, AGREES),
+    "ROUGE-1 and -2 unclear": ([UNCLEAR, UNCLEAR, REVERSED], None),
+    "ROUGE unclear": ([UNCLEAR] * 3, None),
+}
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=[panel.heading for panel in PANELS])
+def test_the_titles_of_the_picture_follow_from_the_intervals(panel: agreement_picture.Panel) -> None:
+    """What "agrees", is "reversed" or "unclear" in a title is so by the sign of the interval in its plot."""
+    plot = rows_of_panel(TABLE, panel)
+    signs = {name: int(low > 0) - int(high < 0) for name, low, high in plot[["tau_lo", "tau_hi"]].itertuples()}
+    assert ([signs[name] for name in ROUGE], signs.get("copied_bigrams")) == TITLES[panel.result]
+    if panel.result.endswith("so does length"):
+        assert signs["words"] == AGREES
+    if panel.result.endswith("beyond length"):
+        assert {sign(panel.judged, panel.aspect, name, "partial") for name in ROUGE} == {AGREES}
+
+
+def test_the_table_of_the_page_has_all_its_sets_and_marks_what_is_clear() -> None:
+    """Every row has ROUGE; a value is bold if its interval excludes 0, and never for a few documents."""
+    pytest.importorskip("mkdocs")
+    sys.path.append(str(ROOT / "docs"))
+    import hooks
+
+    lines = hooks.agreement_with_people().splitlines()[2:]
+    assert len(lines) == sum(len(aspects) for _, aspects in hooks.JUDGED.values())
+    assert "| **0.51**<br><small>0.38&nbsp;to&nbsp;0.64</small> |" in next(
+        line for line in lines if "reports | relevance" in line
+    )
+    few = [cell for line in lines for cell in line.split(" | ") if "documents" in cell]
+    assert few
+    assert all("**" not in cell for cell in few)
