@@ -145,14 +145,9 @@ def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
         first, length = int(firsts[stretch]), int(lengths[stretch])
         if length <= longest:
             break
-        words = source[first : first + length].tobytes()
-        start = 0
-        if words in text:
-            longest = length
+        words, start = source[first : first + length].tobytes(), 0
+        longest = length if words in text else longest
         while start + longest < length:
             sequence = words[start * width : (start + longest + 1) * width]
-            if sequence in text:
-                longest += 1
-            else:
-                start += 1
+            longest, start = (longest + 1, start) if sequence in text else (longest, start + 1)
     return longest

@@ -6,7 +6,6 @@ No model is needed. A name is a sequence of capitalized words, so the first metr
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -49,6 +48,7 @@ _DIGITS = re.compile(
 _DATE_WORD = re.compile(  # "may" and "march" are verbs in lower case, and may be at a sentence start
     rf"\b(?:{'|'.join(_SURE_DATE_WORDS)})\b|(?<=[\w,] )(?-i:March|May)\b", re.IGNORECASE
 )
+_GROUPED, _POINTS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"), re.compile("[.,]+")
 _NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
@@ -137,14 +137,9 @@ def digits_in(text: str) -> frozenset[str]:
     firsts, lasts = places[np.r_[0, breaks + 1]], places[np.r_[breaks, -1]]
     stretches = {raw[first : last + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)}
     tokens = b" ".join(stretches).translate(_NUMBER_BYTES).split()
-    parts = (part.replace(",", "") for token in tokens for part in _parts_of(token.decode("ascii").strip(".,")))
-    return frozenset(map(_plain, filter(None, parts)))
-
-
-def _parts_of(token: str) -> Iterator[str]:
-    """Yield the numbers in digits, points and commas: one, or those of an enumeration ("3,4", "2.1.5")."""
-    grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", token)
-    yield from [token] if grouped else re.split("[.,]+", token)
+    numbers = (token.decode().strip(".,") for token in tokens)
+    parts = (part for number in numbers for part in ([number] if _GROUPED.fullmatch(number) else _POINTS.split(number)))
+    return frozenset(_plain(part.replace(",", "")) for part in parts if part)
 
 
 def _plain(number: str) -> str:
@@ -175,7 +170,9 @@ class Number(NamedTuple):
 def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
     """Return True if a text, which has some `digits`, has a month in digits, or a number as digits before "million"."""
     if number.word:
-        return number.word in _MONTHS and bool(_month_pattern(_MONTHS.index(number.word) + 1).search(text))
+        month = _MONTHS.index(number.word) + 1 if number.word in _MONTHS else None
+        dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
+        return month is not None and re.search(dates, text) is not None
     scaled = ((_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items())
     return any(
         mantissa in digits and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
@@ -183,21 +180,13 @@ def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
     )
 
 
-@lru_cache
-def _month_pattern(month: int) -> re.Pattern[str]:
-    """Return the pattern of a date in digits in this month: 2021-03-05, 3/5/2021, 5/3/2021 or 5.3.2021."""
-    return re.compile(rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d")
-
-
 def _spell(value: int) -> str:
     """Return a number in words: 3021 → "three thousand twenty one"."""
     if value < 20:
         return _SMALL[value]
-    if value < 100:
-        return " ".join([_TENS[value // 10 - 2], *([_SMALL[value % 10]] if value % 10 else [])])
-    word, scale = next((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value)
-    rest = [_spell(value % scale)] if value % scale else []
-    return " ".join([_spell(value // scale), word, *rest])
+    word, scale = next(((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value), ("", 10))
+    before = f"{_spell(value // scale)} {word}" if word else _TENS[value // 10 - 2]
+    return f"{before} {_spell(value % scale)}" if value % scale else before
 
 
 def numbers_in(text: str) -> Iterator[Number]:
@@ -246,8 +235,9 @@ def names_in(text: str, source: str) -> Iterator[str]:
     """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
     if text.isupper():
         return
-    text = _POINT_IN_NAME.sub(" ", text)
-    sequences = [(match[0].split(), _begins_sentence(text, match.start())) for match in _CAPITALIZED.finditer(text)]
+    text = _POINT_IN_NAME.sub(" ", text).lstrip()
+    places = ((match[0].split(), match.start()) for match in _CAPITALIZED.finditer(text))
+    sequences = [(words, not place or bool(_GAP.search(text, max(0, place - 8), place))) for words, place in places]
     inside = {word for words, begins in sequences for word in words[begins:]}
     for words, begins in sequences:
         first = words[0].lower()
@@ -260,8 +250,3 @@ def names_in(text: str, source: str) -> Iterator[str]:
         name = " ".join(word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES)
         if name:
             yield name
-
-
-def _begins_sentence(text: str, place: int) -> bool:
-    gap = _GAP.search(text, max(0, place - 8), place)
-    return gap is not None or not text[:place].strip()
