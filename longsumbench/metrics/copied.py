@@ -77,8 +77,7 @@ def _word_keys(text: bytes) -> Keys:
     starts, ends = edges[::2], edges[1::2]
     lengths = ends - starts
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
-    masks = _MASKS[np.minimum(lengths, _EIGHT)]
-    first, last = (numbers.take(places) & masks for places in (starts, np.maximum(ends - _EIGHT, starts)))
+    first, last = numbers.take([starts, np.maximum(ends - _EIGHT, starts)]) & _MASKS.take(lengths, mode="clip")
     keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
     return keys
 
