@@ -3,6 +3,7 @@
 A source of 10,000 words takes 0.2 ms: no word becomes an object of Python.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -23,10 +24,7 @@ _TABLE_BITS = np.uint64(48)  # leaves 16 bits of a key
 
 
 class ReadSource:
-    """The source of an example, its words, and the numbers it has in digits; each computed once, if it is needed.
-
-    Titles, queries and section names are not part of it.
-    """
+    """The source of an example and its words, without titles, queries and section names; each computed if needed."""
 
     def __init__(self, example: Example, tokenizer: str) -> None:
         self.example, self.tokenizer = example, tokenizer
@@ -37,9 +35,21 @@ class ReadSource:
         return self.example.source_text()
 
     @cached_property
-    def keys(self) -> Keys:
-        """The keys of its words."""
-        return word_keys(plain_words([self.text], self.tokenizer))
+    def words(self) -> bytes:
+        """Its words between blanks."""
+        return plain_words([self.text], self.tokenizer)
+
+    @cached_property
+    def known_words(self) -> bytes:
+        """The words of the source, then those of the title and the query, with blanks at both ends."""
+        return b" ".join([b"", self.words, b".", plain_words([self.example.topic or ""], self.tokenizer), b""])
+
+    def has_words(self, phrase: str) -> bool:
+        """Return True if some words follow each other in the source, the title or the query."""
+        first, *others = phrase.encode().split()
+        pattern = b" +".join([b" " + first, *others]) + b" "
+        present = b" %b " % first in self.known_words
+        return present and (not others or re.search(pattern, self.known_words) is not None)
 
 
 class SourceMetric(Metric):
@@ -58,41 +68,36 @@ class SourceMetric(Metric):
             latest[:] = [ReadSource(example, tokenizer)]
         return latest[0]
 
-    def keys(self, *texts: str) -> Keys:
-        """Return the keys of the words of some texts."""
-        return word_keys(plain_words(texts, self.scoring.tokenizer))
 
-
-def word_keys(text: bytes) -> Keys:
+def _word_keys(text: bytes) -> Keys:
     """Return a number for each word between blanks, of its first and last eight bytes and its length."""
     padded = b" " + text + b" " * _EIGHT
     inside = np.frombuffer(padded, np.uint8) != ord(" ")
     edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
-    starts, ends = edges[::2].copy(), edges[1::2].copy()
+    starts, ends = edges[::2], edges[1::2]
     lengths = ends - starts
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
-    masks = _MASKS[np.minimum(lengths, _EIGHT)]
-    first, last = numbers[starts] & masks, numbers[np.maximum(ends - _EIGHT, starts)] & masks
+    first, last = numbers.take([starts, np.maximum(ends - _EIGHT, starts)]) & _MASKS.take(lengths, mode="clip")
     keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
     return keys
 
 
-def pair_keys(keys: Keys) -> Keys:
+def _pair_keys(keys: Keys) -> Keys:
     """Return a key for each pair of neighbouring words."""
     pairs: Keys = (keys[:-1] * _FACTORS[0] ^ keys[1:]) * _FACTORS[1]
     return pairs
 
 
-def places_of(wanted: Keys, source: Keys) -> NDArray[np.intp]:
+def _places_of(wanted: Keys, source: Keys) -> NDArray[np.intp]:
     """Return the positions in `source` of all keys that are in `wanted`, in order."""
     table = np.zeros(2**16, dtype=bool)  # most keys of the source are excluded by their first bits
     table[wanted >> _TABLE_BITS] = True
-    candidates = np.flatnonzero(table[source >> _TABLE_BITS])
-    places: NDArray[np.intp] = candidates[are_among(source[candidates], wanted)]
+    candidates = np.flatnonzero(table.take(source >> _TABLE_BITS))
+    places: NDArray[np.intp] = candidates[_are_among(source[candidates], wanted)]
     return places
 
 
-def are_among(keys: Keys, few: Keys) -> NDArray[np.bool_]:
+def _are_among(keys: Keys, few: Keys) -> NDArray[np.bool_]:
     """Return for each key whether it is one of a few; five times as fast as numpy's `isin`."""
     ordered = np.sort(few)
     places = np.searchsorted(ordered, keys)
@@ -118,22 +123,19 @@ class Copied(SourceMetric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""
-        source, summary = self.source(example).keys, self.keys(prediction)
+        summary = _word_keys(plain_words([prediction], self.scoring.tokenizer))
         if len(summary) < 2:
             return dict.fromkeys(self.columns, np.nan)
-        pairs, source_pairs = pair_keys(summary), pair_keys(source)
-        places = places_of(pairs, source_pairs)
-        share = are_among(pairs, source_pairs[places]).mean()
-        shortest = 0 if len(places) else int(len(places_of(summary, source)) > 0)
-        return dict(
-            zip(self.columns, (float(share), float(max(shortest, _longest(source, summary, places)))), strict=True)
-        )
+        source = _word_keys(self.source(example).words)
+        pairs, source_pairs = _pair_keys(summary), _pair_keys(source)
+        places = _places_of(pairs, source_pairs)
+        share = float(_are_among(pairs, source_pairs[places]).mean())
+        longest = _longest(source, summary, places) if len(places) else len(_places_of(summary, source)) > 0
+        return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 
 def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
     """Return the length of the longest common sequence; `places` are those of the common pairs in the source."""
-    if not len(places):
-        return 0
     text, width = summary.tobytes(), summary.itemsize  # equal bytes of two keys begin at a key
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
     firsts, lengths = places[np.r_[0, breaks]], np.diff(np.r_[0, breaks, len(places)]) + 1
@@ -142,14 +144,9 @@ def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
         first, length = int(firsts[stretch]), int(lengths[stretch])
         if length <= longest:
             break
-        words = source[first : first + length].tobytes()
-        start = 0
-        if words in text:
-            longest = length
+        words, start = source[first : first + length].tobytes(), 0
+        longest = length if words in text else longest
         while start + longest < length:
             sequence = words[start * width : (start + longest + 1) * width]
-            if sequence in text:
-                longest += 1
-            else:
-                start += 1
+            longest, start = (longest + 1, start) if sequence in text else (longest, start + 1)
     return longest

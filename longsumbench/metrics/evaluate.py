@@ -3,7 +3,7 @@
 predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, the floor, facts about the outputs
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,13 +86,18 @@ def evaluate(
         DataError: two examples have the same id, or no example can be scored by ROUGE.
     """
     every = [*metrics, *requested]
-    scored = [
-        score_all(every, zip(track(texts, "scoring", len(texts)), examples, strict=False)) for texts in predictions
-    ]
+    targets: list[Example] = []  # the floor and the outputs need no sources, and reading them again takes time
+
+    def read(texts: Sequence[RawText]) -> Iterator[tuple[RawText, Example]]:
+        targets.clear()
+        for text, example in zip(track(texts, "scoring", len(texts)), examples, strict=False):
+            targets.append(replace(example, documents=()))
+            yield text, example
+
+    scored = [score_all(every, read(texts)) for texts in predictions]
     tables, floors, first = [one_set.per_example for one_set in scored], [], predictions[0]
-    targets = [_without_source(example) for _, example in zip(first, examples, strict=False)]
     if floor_of is not None:
-        owners = examples if metrics[1:] else targets  # ROUGE does not use the source; reading it again takes time
+        owners = examples if metrics[1:] else targets  # ROUGE does not use the source
         floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
         deciding = columns_in(metrics, tables[0])
         column = {score_column(floor_of): floor_column(floor_of)}
@@ -150,10 +155,6 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
         empty += not text.strip()
     table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
     return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
-
-
-def _without_source(example: Example) -> Example:
-    return replace(example, documents=())
 
 
 def _as_text(prediction: RawText) -> str:

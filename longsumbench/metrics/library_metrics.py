@@ -4,7 +4,6 @@ Loading such a metric runs its code, from the hub or from a folder. So each must
 """
 
 import json
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePath
 from types import MappingProxyType
@@ -45,12 +44,9 @@ class LibraryMetric(Metric):
         """Name the metric, the hash of its code, its revision, the library's version and the settings."""
         import evaluate
 
-        parts = [
-            f"{self.name.partition('/')[0]}/{PurePath(self.path).name}:{self.version}",
-            f"code:{self._loaded._hash[:8]}",
-        ]
-        parts += [f"revision:{self.revision or 'default'}", f"evaluate:{evaluate.__version__}"]
-        return "|".join([*parts, f"settings:{json.dumps(self._settings, sort_keys=True)}"])
+        facts = f"{self.name.partition('/')[0]}/{PurePath(self.path).name}:{self.version}|code:{self._loaded._hash[:8]}"
+        facts += f"|revision:{self.revision or 'default'}|evaluate:{evaluate.__version__}"
+        return f"{facts}|settings:{json.dumps(self._settings, sort_keys=True)}"
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -73,9 +69,8 @@ class LibraryMetric(Metric):
         return any(type(choice["references"]).__name__ in ("Sequence", "List", "list") for choice in choices)
 
     def _value(self, prediction: str, references: list[str]) -> float:
-        return float(
-            np.mean([self._compute(prediction, each) for each in ([references] if self._takes_several else references)])
-        )
+        choices = [references] if self._takes_several else references
+        return float(np.mean([self._compute(prediction, choice) for choice in choices]))
 
     def _compute(self, prediction: str, references: str | list[str]) -> float:
         try:
@@ -91,12 +86,6 @@ def library_metric(word: str) -> type[LibraryMetric]:
     """Return the metric that is named "NAME", "NAME@REVISION" or by a path; it is loaded when it is used."""
     path, _, revision = word.partition("@")
     column = f"evaluate_{PurePath(path).stem}"
-    units: Mapping[str, str] = MappingProxyType({column: "as the metric has it"})
-    facts = {
-        "path": path,
-        "revision": revision or None,
-        "name": f"evaluate/{word}",
-        "columns": (column,),
-        "units": units,
-    }
-    return type(column, (LibraryMetric,), facts)
+    units = MappingProxyType({column: "as the metric has it"})
+    facts = {"name": f"evaluate/{word}", "columns": (column,), "units": units}
+    return type(column, (LibraryMetric,), facts | {"path": path, "revision": revision or None})

@@ -6,13 +6,12 @@ No model is needed. A name is a sequence of capitalized words, so the first metr
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from longsumbench.core import Example
-from longsumbench.metrics.copied import SourceMetric, are_among, pair_keys, places_of, word_keys
+from longsumbench.metrics.copied import SourceMetric
 from longsumbench.rouge.tokenizer import plain_words
 
 _LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
@@ -33,13 +32,13 @@ _ABBREVIATIONS = {"k": "thousand", "bn": "billion"}
 _MONTHS = _LETTERS.findall("january february march april may june july august september october november december")
 _WEEKDAYS = _LETTERS.findall("monday tuesday wednesday thursday friday saturday sunday")
 _DATE_WORDS = (*_MONTHS, *_WEEKDAYS)
+_SURE_DATE_WORDS = tuple(word for word in _DATE_WORDS if word not in ("march", "may"))
 
 _CARDINAL, _ORDINAL = "|".join((*_VALUES, *_SCALES)), "|".join(_ORDINALS)
 _BETWEEN = r"(?:\s+and\s+|[\s-]+)"
 _SPELLED = re.compile(
-    rf"\b(?:(?:{_CARDINAL})\b(?:{_BETWEEN}(?:{_CARDINAL})\b)*(?:{_BETWEEN}(?:{_ORDINAL})\b)?|(?:{_ORDINAL})\b)",
-    re.IGNORECASE,
-)
+    rf"\b(?=[befhmnostz])(?:(?:{_CARDINAL})\b(?:{_BETWEEN}(?:{_CARDINAL})\b)*(?:{_BETWEEN}(?:{_ORDINAL})\b)?|(?:{_ORDINAL})\b)"
+)  # of text in lower case
 _NUMBER_WORDS = frozenset((*_VALUES, *_ORDINALS, *_SCALES))
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _DIGITS = re.compile(
@@ -47,16 +46,16 @@ _DIGITS = re.compile(
     rf"(?:[\s-]?({'|'.join(_SCALES)}|k|bn)\b)?"
 )
 _DATE_WORD = re.compile(  # "may" and "march" are verbs in lower case, and may be at a sentence start
-    rf"\b(?:{'|'.join(word for word in _DATE_WORDS if word not in ('march', 'may'))})\b|(?<=[\w,] )(?-i:March|May)\b",
-    re.IGNORECASE,
+    rf"\b(?:{'|'.join(_SURE_DATE_WORDS)})\b|(?<=[\w,] )(?-i:March|May)\b", re.IGNORECASE
 )
+_GROUPED, _POINTS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"), re.compile("[.,]+")
 _NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
 _CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
 _GAP = re.compile(r"[.!?:;•\n][^\w\n]*$")
 _TITLES = "Dr|Mr|Mrs|Ms|Prof|Professor|Sir|St|Dame|Lord|Lady|Sen|Rep|Gov|President"
-_POINT_IN_NAME = re.compile(rf"(?<=\b[A-Z])\. (?=[A-Z])|\b(?:{_TITLES})\.? (?=[A-Z])")
+_POINT_IN_NAME = re.compile(rf"\.(?<=\b[A-Z]\.) (?=[A-Z])|\b(?=[DGLMPRS])(?:{_TITLES})\.? (?=[A-Z])")
 _NO_NAMES = frozenset((*_DATE_WORDS, "i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
 _FUNCTION_WORDS = frozenset(
     _LETTERS.findall(
@@ -90,17 +89,11 @@ class EntityPrecision(SourceMetric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
-        source, tokenizer = self.source(example), self.scoring.tokenizer
-        names = [plain_words([name], tokenizer).split() for name in names_in(prediction, source.text)]
-        names = [words for words in names if words]
-        if not names:
-            return {self.name: np.nan}
-        words = list({word for name in names for word in name})
-        keys = word_keys(b" ".join(words))
-        in_source = are_among(keys, source.keys[places_of(keys, source.keys)])
-        known = {word for word, present in zip(words, in_source, strict=True) if present}
-        known.update(plain_words([example.topic or ""], tokenizer).split())
-        return {self.name: float(np.mean([known.issuperset(name) for name in names]))}
+        source = self.source(example)
+        names = [plain_words([name], self.scoring.tokenizer).split() for name in names_in(prediction, source.text)]
+        present = {word: b" %b " % word in source.known_words for name in names for word in name}
+        shares = [all(map(present.get, name)) for name in names if name]
+        return {self.name: float(np.mean(shares)) if shares else np.nan}
 
 
 class NumberPrecision(SourceMetric):
@@ -120,32 +113,33 @@ class NumberPrecision(SourceMetric):
         numbers = list(numbers_in(prediction))
         if not numbers:
             return {self.name: np.nan}
-        text = f"{self.source(example).text} {example.topic or ''}"
+        source = self.source(example)
+        text = f"{source.text} {example.topic or ''}"
         digits = digits_in(text)
-        present = [is_in_digits(number, digits, text) or self._is_spelled(number, example) for number in numbers]
-        return {self.name: float(np.mean(present))}
 
-    def _is_spelled(self, number: "Number", example: Example) -> bool:
-        """Return True if the source has a number in words, which follow each other."""
-        for keys in map(self.keys, number.spellings()):
-            for text in (self.source(example).keys, self.keys(example.topic or "")):
-                wanted, there = (pair_keys(keys), pair_keys(text)) if len(keys) > 1 else (keys, text)
-                if len(there) and are_among(wanted, there[places_of(wanted, there)]).all():
-                    return True
-        return False
+        def is_known(number: Number) -> bool:
+            return (
+                number.value in digits
+                or any(source.has_words(words) for words in number.spellings())
+                or is_in_digits(number, digits, text)
+            )
+
+        return {self.name: float(np.mean([is_known(number) for number in numbers]))}
 
 
 def digits_in(text: str) -> frozenset[str]:
     """Return the values of the numbers that a text has in digits."""
-    tokens = set(text.encode("utf-8", "surrogatepass").translate(_NUMBER_BYTES).split())
-    parts = (part.replace(",", "") for token in tokens for part in _parts_of(token.decode("ascii").strip(".,")))
-    return frozenset(map(_plain, filter(None, parts)))
-
-
-def _parts_of(token: str) -> Iterator[str]:
-    """Yield the numbers in digits, points and commas: one, or those of an enumeration ("3,4", "2.1.5")."""
-    grouped = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", token)
-    yield from [token] if grouped else re.split("[.,]+", token)
+    raw = text.encode("utf-8", "surrogatepass")
+    places = np.flatnonzero(np.frombuffer(raw, np.uint8) - np.uint8(ord("0")) < len("0123456789"))
+    if not len(places):
+        return frozenset()
+    breaks = np.flatnonzero(np.diff(places) > len(".5"))  # a token of digits, points and commas is in one stretch
+    firsts, lasts = places[np.r_[0, breaks + 1]], places[np.r_[breaks, -1]]
+    stretches = {raw[first : last + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)}
+    tokens = b" ".join(stretches).translate(_NUMBER_BYTES).split()
+    numbers = (token.decode().strip(".,") for token in tokens)
+    parts = (part for number in numbers for part in ([number] if _GROUPED.fullmatch(number) else _POINTS.split(number)))
+    return frozenset(_plain(part.replace(",", "")) for part in parts if part)
 
 
 def _plain(number: str) -> str:
@@ -174,11 +168,11 @@ class Number(NamedTuple):
 
 
 def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
-    """Return True if a text, which has some `digits`, has a number in digits, or in digits before "million"."""
+    """Return True if a text, which has some `digits`, has a month in digits, or a number as digits before "million"."""
     if number.word:
-        return number.word in _MONTHS and bool(_month_pattern(_MONTHS.index(number.word) + 1).search(text))
-    if number.value in digits:
-        return True
+        month = _MONTHS.index(number.word) + 1 if number.word in _MONTHS else None
+        dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
+        return month is not None and re.search(dates, text) is not None
     scaled = ((_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items())
     return any(
         mantissa in digits and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
@@ -186,44 +180,42 @@ def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
     )
 
 
-@lru_cache
-def _month_pattern(month: int) -> re.Pattern[str]:
-    """Return the pattern of a date in digits in this month: 2021-03-05, 3/5/2021, 5/3/2021 or 5.3.2021."""
-    return re.compile(rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d")
-
-
 def _spell(value: int) -> str:
     """Return a number in words: 3021 → "three thousand twenty one"."""
     if value < 20:
         return _SMALL[value]
-    if value < 100:
-        return " ".join([_TENS[value // 10 - 2], *([_SMALL[value % 10]] if value % 10 else [])])
-    word, scale = next((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value)
-    rest = [_spell(value % scale)] if value % scale else []
-    return " ".join([_spell(value // scale), word, *rest])
+    word, scale = next(((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value), ("", 10))
+    before = f"{_spell(value // scale)} {word}" if word else _TENS[value // 10 - 2]
+    return f"{before} {_spell(value % scale)}" if value % scale else before
 
 
 def numbers_in(text: str) -> Iterator[Number]:
     """Yield the numbers of a text, and its months and weekdays."""
-    words = set(_LETTERS.findall(text.lower()))  # most summaries have few kinds of numbers
+    numbers: list[Number] = []
+
+    def read_date(match: re.Match[str]) -> str:
+        year, month, day = map(int, match.groups())
+        numbers.extend((Number(str(year)), Number(str(day))))
+        numbers.extend(Number("", name) for name in _MONTHS[max(month - 1, 0) : month])
+        return " "
+
+    def read_digits(match: re.Match[str]) -> str:
+        digits = re.sub(r"\D", "", match[1]) + (match[2] or "")
+        scale = _SCALES[_ABBREVIATIONS.get(match[3], match[3])] if match[3] else 1
+        numbers.append(Number(_plain(f"{Decimal(digits) * scale:f}")))
+        return " "
+
     if _ANY_DIGIT.search(text):
-        for date in _ISO_DATE.finditer(text):
-            year, month, day = map(int, date.groups())
-            yield from (Number(str(year)), Number(str(day)))
-            if 1 <= month <= len(_MONTHS):
-                yield Number("", _MONTHS[month - 1])
-        text = _ISO_DATE.sub(" ", text)
-        for match in _DIGITS.finditer(text):
-            digits = re.sub(r"\D", "", match[1]) + (match[2] or "")
-            scale = _SCALES[_ABBREVIATIONS.get(match[3], match[3])] if match[3] else 1
-            yield Number(_plain(f"{Decimal(digits) * scale:f}"))
-        text = _DIGITS.sub(" ", text)
+        text = _DIGITS.sub(read_digits, _ISO_DATE.sub(read_date, text))
+    yield from numbers
+    lower = text.lower()
+    words = set(_LETTERS.findall(lower))  # most summaries have few kinds of numbers
     if not words.isdisjoint(_NUMBER_WORDS):
-        for match in _SPELLED.finditer(text):
-            parts = [word for word in re.split(r"[\s-]+", match[0].lower()) if word != "and"]
+        for match in _SPELLED.finditer(lower):
+            parts = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
             if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
                 yield Number(str(_value_of(parts)))
-    if not words.isdisjoint(_DATE_WORDS):
+    if not words.isdisjoint(_SURE_DATE_WORDS) or "March" in text or "May" in text:
         yield from (Number("", match[0].lower()) for match in _DATE_WORD.finditer(text))
 
 
@@ -243,22 +235,18 @@ def names_in(text: str, source: str) -> Iterator[str]:
     """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
     if text.isupper():
         return
-    text = _POINT_IN_NAME.sub(" ", text)
-    sequences = [(match[0].split(), _begins_sentence(text, match.start())) for match in _CAPITALIZED.finditer(text)]
+    text = _POINT_IN_NAME.sub(" ", text).lstrip()
+    places = ((match[0].split(), match.start()) for match in _CAPITALIZED.finditer(text))
+    sequences = [(words, not place or bool(_GAP.search(text, max(0, place - 8), place))) for words, place in places]
     inside = {word for words, begins in sequences for word in words[begins:]}
     for words, begins in sequences:
         first = words[0].lower()
-        common = (
+        common = begins and (
             first in _FUNCTION_WORDS
             or first.endswith("ly")
             or (len(words) == 1 and words[0] not in inside and f" {first} " in source)
         )
-        parts = (word.removesuffix("'s").removesuffix("’s") for word in words[begins and common :])
+        parts = (word.removesuffix("'s").removesuffix("’s") for word in words[common:])
         name = " ".join(word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES)
         if name:
             yield name
-
-
-def _begins_sentence(text: str, place: int) -> bool:
-    gap = _GAP.search(text, max(0, place - 8), place)
-    return gap is not None or not text[:place].strip()
