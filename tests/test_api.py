@@ -18,7 +18,7 @@ from support.toys import example, tiny_overrides, write_jsonl
 import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, PointsFailed, SuiteError, UnknownName, UsageError
-from longsumbench.runs import pipeline
+from longsumbench.runs import scoring
 from longsumbench.runs.overrides import format_overrides
 
 _VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text())
@@ -49,7 +49,7 @@ def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_use
 
 def test_a_notebook_shows_results_as_tables(toy: dict[str, Any]) -> None:
     """A run, a report and a comparison are HTML with their numbers; their names and texts are escaped."""
-    runs = [longsumbench.run(model="lead", **toy, **{"model.length": words}) for words in (5, 9)]
+    runs = [longsumbench.run(model="lead", **{**toy, "model.length": words}) for words in (5, 9)]
     comparison = longsumbench.compare(*runs)
     report = longsumbench.score(["The cat sat."], ["A cat sat down."])
     assert "57.14" in report._repr_html_()
@@ -79,7 +79,7 @@ def test_a_notebook_shows_pages_and_figures(toy: dict[str, Any]) -> None:
 
 def lead_of(words: int, toy: dict[str, Any]) -> Any:
     """Run Lead with a length in words."""
-    return longsumbench.run(model="lead", **toy, **{"model.length": words})
+    return longsumbench.run(model="lead", **{**toy, "model.length": words})
 
 
 def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
@@ -215,7 +215,7 @@ def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
 def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
     """As the command, with the same message; what finished is in the table."""
     path, results = write_jsonl(tmp_path / "toy", train=0, validation=0), str(tmp_path / "r")
-    settings = {"dataset": {"name": "jsonl", "path": path}, "results_dir": results, "baselines": False}
+    settings: dict[str, Any] = {"dataset": {"name": "jsonl", "path": path}, "results_dir": results, "baselines": False}
     with pytest.raises(PointsFailed, match=r"1 of 2 points failed, the others are kept:\n.*needs a train split"):
         longsumbench.sweep(model=["lead", "oracle"], **settings)
     assert list(longsumbench.leaderboard("jsonl", results)["model"]) == ["oracle"]
@@ -251,7 +251,7 @@ def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline.scoring, "score_run", interrupt)
+        patched.setattr(scoring, "score_run", interrupt)
         with pytest.raises(KeyboardInterrupt):
             longsumbench.run(model="lead", **toy)
         with pytest.raises(KeyboardInterrupt):
@@ -328,7 +328,7 @@ def test_dictionaries_are_matched_by_id() -> None:
     assert list(by_id.scored.per_example.index) == names
     assert by_id.f1 == by_place.f1
     assert longsumbench.score({"a": "cats"}, {"a": "dogs"}).f1["rouge1"] == 0
-    assert longsumbench.score({1: "cats"}, {"1": "cats"}).f1["rouge1"] == 100
+    assert longsumbench.score({1: "cats"}, {"1": "cats"}).f1["rouge1"] == 100  # type: ignore[dict-item] # numbers, too
 
 
 @pytest.mark.parametrize(

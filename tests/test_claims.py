@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import extractive_claims as extracts
 import pandas as pd
@@ -26,19 +25,18 @@ FINDINGS = (ROOT / claims.FINDINGS).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def seal_runs() -> dict[object, list[Any]]:
+def seal_runs() -> claims.Runs:
     """The runs of SEAL's family and of PageSum."""
-    runs: dict[object, list[Any]] = claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
-    return runs
+    return claims.read_runs(RESULTS, [*claims.SEAL_FAMILY, *claims.PAGESUMS])
 
 
-def test_probe_in_the_readme(seal_runs: dict[object, list[Any]]) -> None:
+def test_probe_in_the_readme(seal_runs: claims.Runs) -> None:
     """Tables, sentences and picture of SEAL and PageSum on `probe` are what benchmarks/claims.py computes."""
     tables = [claims.readme_table(seal_runs), claims.seal_table(seal_runs)]
     assert claims.differences(tables, claims.seal_sentences(seal_runs)) == []
 
 
-def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: dict[object, list[Any]]) -> None:
+def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: claims.Runs) -> None:
     """The same runs with the same means; grey are those that the table says did not learn."""
     rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
     names = (claims.SINGLE, claims.RELAYED, claims.SILENT, claims.ALL)
@@ -50,7 +48,7 @@ def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: dict[obj
     assert {line.label: line.learned for line in lines} == {model: row.learned for model, row in rows.items()}
 
 
-def test_the_title_of_the_readmes_picture_is_computed(seal_runs: dict[object, list[Any]]) -> None:
+def test_the_title_of_the_readmes_picture_is_computed(seal_runs: claims.Runs) -> None:
     """It names another system if that finds most single facts, and does not name one that did not learn."""
     rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
     most = {claims.SINGLE: Estimate(90, 85, 95)}
@@ -60,7 +58,7 @@ def test_the_title_of_the_readmes_picture_is_computed(seal_runs: dict[object, li
 
 
 def test_check_prints_the_readmes_table_twice(
-    seal_runs: dict[object, list[Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    seal_runs: claims.Runs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--check` prints every row of the README's table: the computed numbers, then those that the README states."""
     monkeypatch.setattr(sys, "argv", ["claims.py", "--check"])
@@ -87,7 +85,7 @@ def test_probe_in_the_findings() -> None:
     assert claims.differences(tables, claims.other_sentences(runs)) == []
 
 
-def test_what_is_concluded_from_probe(seal_runs: dict[object, list[Any]]) -> None:
+def test_what_is_concluded_from_probe(seal_runs: claims.Runs) -> None:
     """SEAL finds more single facts than EA with as many tokens, twice as many with 128; both and PageSum learned."""
     rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
@@ -300,7 +298,7 @@ def test_no_system_that_writes_is_ahead_of_lead_on_real_texts() -> None:
 def test_extracts_in_the_findings() -> None:
     """The tables of the extractive track are what benchmarks/extracts.py computes."""
     compared = extracts.read_comparisons(RESULTS)
-    assert extracts.differences(extracts.all_tables(compared), []) == []
+    assert claims.differences(extracts.all_tables(compared), []) == []
 
 
 def test_a_trained_scorer_is_ahead_on_real_texts() -> None:

@@ -54,6 +54,7 @@ def test_a_plain_system(package: Path, tmp_path: Path) -> None:
     record = run(
         package, "model=last", "model.words=3", "dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"
     )
+    assert record.outputs is not None
     assert record.outputs.words == 3
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import numpy as np
+import probe_claims
 import pytest
 import real_systems
 import real_systems_claims as claims
@@ -18,7 +19,7 @@ from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
-RESULTS = Results(claims.RESULTS)
+RESULTS = Results(probe_claims.RESULTS)
 OUTPUTS = SHARED / "data" / "qmsum_outputs"
 WITHOUT_SENTENCES = ("rouge1", "rouge2", "rougeL")  # equal however sentences are split
 EVERY = 20  # examples of a system of which one is scored by rouge_score
@@ -35,8 +36,8 @@ def imported(dataset: str) -> Iterator[tuple[str, RunRecord]]:
 def test_the_findings_have_the_numbers_of_the_scores() -> None:
     """Table and sentences of docs/findings.md are what benchmarks/real_systems_claims.py computes."""
     rows = claims.Rows(RESULTS)
-    sentences = [(claims.FINDINGS, words) for words in claims.sentences(rows)]
-    assert claims.differences(claims.tables_of_qmsum(rows), sentences) == []
+    sentences = [(probe_claims.FINDINGS, words) for words in claims.sentences(rows)]
+    assert probe_claims.differences(claims.tables_of_qmsum(rows), sentences) == []
 
 
 @pytest.mark.parametrize("dataset", real_systems.SETS)

@@ -1,11 +1,11 @@
 """How tests judge time and name what they need."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import pytest_terminal_summary
-from support import waiting
 from support.waiting import assert_linear
 
 
@@ -13,7 +13,7 @@ from support.waiting import assert_linear
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A list whose sum is the time of the process."""
     seconds = [0.0]
-    monkeypatch.setattr(waiting.time, "process_time", lambda: sum(seconds))
+    monkeypatch.setattr(time, "process_time", lambda: sum(seconds))
     return seconds
 
 

@@ -3,6 +3,8 @@
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 import agreement_picture
 import pandas as pd
@@ -11,8 +13,9 @@ from agreement_picture import ERRORS, PANELS, rows_of_panel
 from support.paths import ROOT
 
 PAGE = " ".join((ROOT / "docs" / "concepts" / "which-number.md").read_text(encoding="utf-8").split())
-TABLE = pd.read_csv(agreement_picture.AGREEMENT)
-FAULTS = pd.read_csv(agreement_picture.AGREEMENT.with_name("planted_faults.csv"))
+# To mypy, a cell of a DataFrame may be of any type.
+TABLE: Any = pd.read_csv(agreement_picture.AGREEMENT)
+FAULTS: Any = pd.read_csv(agreement_picture.AGREEMENT.with_name("planted_faults.csv"))
 ROUGE = ("rouge1_f", "rouge2_f", "rougeL_f")
 REPORTS, PAPERS, REVIEWS = "koh2022/GovReport", "koh2022/arXiv", "summeval_op"
 SCIENCE = ("longsciverify/arxiv", "longsciverify/pubmed")
@@ -23,7 +26,7 @@ def shown(number: float) -> str:
     return f"{number:.2f}".replace("-", "−")
 
 
-def rows(judged: str, aspect: str, level: str = "within") -> pd.DataFrame:
+def rows(judged: str, aspect: str, level: str = "within") -> Any:
     found = TABLE[(TABLE["set"] == judged) & (TABLE["aspect"] == aspect) & (TABLE["level"] == level)]
     return found.set_index("measure")
 
@@ -155,7 +158,7 @@ def test_the_table_of_the_page_has_all_its_sets_and_marks_what_is_clear() -> Non
     """Every row has ROUGE; a value is bold if its interval excludes 0, and never for a few documents."""
     pytest.importorskip("mkdocs")
     sys.path.append(str(ROOT / "docs"))
-    import hooks
+    hooks = import_module("hooks")
 
     lines = hooks.agreement_with_people().splitlines()[2:]
     assert len(lines) == sum(len(aspects) for _, aspects in hooks.JUDGED.values())

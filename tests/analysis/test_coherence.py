@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_rows_and_tests() -> None:
     all_, down = examples(5), {f"{n}": "z is.\ny is.\nx is." for n in range(4)} | {"4": "one."}
     up = {f"{n}": "a is.\nb is." for n in range(5)}
     found = score_texts(drawn(all_, (record("up", 1.0), up), (record("down", 1.0), down)), Ordered())
-    table = found.table().set_index("row")
+    table: Any = found.table().set_index("row")
     run, other = (one.record.run_id for one in drawn(all_, (record("up", 1), up), (record("down", 1), down)).runs)
     assert list(table.index) == [REFERENCE, SHUFFLED, run, other]
     assert table["coherence"].tolist()[::2] == [100.0, 100.0]
@@ -73,7 +74,7 @@ def test_rows_and_tests() -> None:
     assert table.loc[other, "tested"] == 4
     assert math.isnan(table.loc[run, "p"])
     expected = [
-        approximate_randomization(gaps[np.isfinite(gaps)])
+        float(approximate_randomization(gaps[np.isfinite(gaps)]))
         for gaps in (100 * (found.scores[name] - found.scores[run]) for name in (REFERENCE, SHUFFLED, other))
     ]
     assert table.loc[[REFERENCE, SHUFFLED, other], "p"].tolist() == expected
@@ -83,7 +84,7 @@ def test_rows_and_tests() -> None:
 def test_without_runs_the_reference_is_the_baseline() -> None:
     """Then the shuffled one is tested against it; examples without a reference are left out and counted."""
     found = score_texts(drawn([*examples(5), example("none", ["x"], reference=[])]), Ordered())
-    table = found.table().set_index("row")
+    table: Any = found.table().set_index("row")
     assert found.baseline == REFERENCE
     assert table.loc[SHUFFLED, "difference"] < 0
     assert "1 example left out: no reference" in found.render()

@@ -13,13 +13,14 @@ from support.run_records import record
 
 from longsumbench.analysis.fusion import FusionSettings, chances, find_fusions, fusion_page, stated_shares
 from longsumbench.errors import DataError
+from longsumbench.runs.record import RunRecord
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
 FILLED = ["ash birch cedar", *("nothing of it here" for _ in range(8)), "elm fir oak"]
 FUSED = "ash birch elm fir"
 
 
-def written(*texts: str) -> list[tuple[object, dict[str, str]]]:
+def written(*texts: str) -> list[tuple[RunRecord, dict[str, str]]]:
     """Return runs that wrote a text each for the example "e"."""
     return [(record(f"run{place}", 1.0), {"e": text}) for place, text in enumerate(texts)]
 

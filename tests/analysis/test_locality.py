@@ -1,5 +1,6 @@
 """How alike sentences are by their distance: against all pairs by numpy, and a text worked out by hand."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -23,7 +24,7 @@ class Given:
     def __init__(self, vectors: list[list[float]]) -> None:
         self.vectors = np.array(vectors)
 
-    def __call__(self, sentences: list[str]) -> np.ndarray:
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Return theirs."""
         return self.vectors[[int(one) for one in sentences]]
 
@@ -107,7 +108,7 @@ def test_order_is_what_counts() -> None:
     tables = [compare_sentences(drawn([example("e", one)] * 3), Given(topics)) for one in (ordered, mixed)]
     by_order, by_chance = (one.table().set_index("pairs of") for one in tables)
     assert by_order.loc[ALL, "similarity"] == pytest.approx(by_chance.loc[ALL, "similarity"])
-    assert by_order.loc["a distance", "similarity"].iloc[0] > by_chance.loc["a distance", "similarity"].iloc[0]
+    assert by_order.loc[["a distance"], "similarity"].iloc[0] > by_chance.loc[["a distance"], "similarity"].iloc[0]
     assert tables[0].reach() == 4
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.toys import next_line, start_python
@@ -44,8 +45,9 @@ def test_a_waiting_process_learns_the_holder(tmp_path: Path) -> None:
 
     with pytest.raises(TimeoutError, match=f"process {process.pid} on "), exclusive_lock(lock, give_up):
         pass
+    since: Any = pytest.approx(time.time(), abs=PATIENCE)
     with exclusive_lock(lock, let_go):
-        assert lock_holder(lock) == Holder(os.getpid(), socket.gethostname(), pytest.approx(time.time(), abs=PATIENCE))
+        assert lock_holder(lock) == Holder(os.getpid(), socket.gethostname(), since)
     assert [(holder.pid, holder.host) for holder in waited] == [(process.pid, socket.gethostname())]
     assert before <= waited[0].since <= time.time()
     assert str(waited[0]).startswith(f"process {process.pid} on {socket.gethostname()}, for ")

@@ -36,7 +36,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def make(root: Path, kind: str, size: int = 10, days_ago: float = 0, **inputs: object) -> Path:
     """Build a stage and set the time of its last use."""
-    folder = ArtifactCache(root).get(kind, inputs, lambda partial: (partial / "text").write_text("x" * size) and None)
+
+    def write(partial: Path) -> None:
+        (partial / "text").write_text("x" * size)
+
+    folder = ArtifactCache(root).get(kind, inputs, write)
     set_time(folder, days_ago)
     return folder
 

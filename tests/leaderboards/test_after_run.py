@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.run_records import TRAINED, measured, record
@@ -99,7 +100,7 @@ def test_a_sweep_is_described_shortly(describe: Describe) -> None:
 
 def test_warnings_on_outputs(describe: Describe) -> None:
     """The screen warns of what is wrong with the outputs of the runs just done, also in lines of many datasets."""
-    alike = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
+    alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
     other = record("other", 25, outputs=OutputFacts(20, 20, 2, 0))
     warning = "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."
     text = " ".join(describe([other], [seal(30, **alike)]))

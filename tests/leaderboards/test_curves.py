@@ -130,9 +130,9 @@ def test_labels_tell_curves_apart() -> None:
     """By what the curves of a model differ in; of many settings, by those that most have otherwise; else by an id."""
     pages = [trained("pagesum", 9, page_size=size, locality=where) for size in (1, 2) for where in ("a", "b")]
     assert list(curves(sweep(pages, "page_size"))) == ["pagesum locality=a", "pagesum locality=b"]
-    usual = {"heads": 4, "layers": 2, "graph": "none"}
+    usual: dict[str, Any] = {"heads": 4, "layers": 2, "graph": "none"}
     for changed in ({}, {"heads": 1}, {"layers": 9}, {"graph": "x"}):
-        pages += [trained("ht", 9, page_size=4, **{**usual, **changed})]
+        pages += [trained("ht", 9, page_size=4, **(usual | changed))]
     labels = [label for label in curves(sweep(pages, "page_size")) if label.startswith("ht")]
     assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
 

@@ -36,7 +36,7 @@ def words_in(image: bytes) -> list[str]:
     """The texts of an SVG, which are comments next to their outlines."""
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))  # noqa: S314 - our own picture
     root = ET.fromstring(image, parser)  # noqa: S314
-    return [unescape((node.text or "").strip()) for node in root.iter(ET.Comment)]
+    return [unescape((node.text or "").strip()) for node in root.iter() if node.tag is ET.Comment]
 
 
 def keep(root: Path, *records: RunRecord) -> Results:

@@ -68,7 +68,7 @@ def test_relayed_facts_have_their_own_sentence() -> None:
     relayed = {"ea": 88.0, "seal": 5.0}
     more = [
         (
-            replace(run, measures=run.measures | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0)),
+            replace(run, measures=dict(run.measures) | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0)),
             table.assign(fact_recall_relayed=[float(n < relayed[run.model] * EXAMPLES / 100) for n in range(EXAMPLES)]),
         )
         for run, table in runs

@@ -5,6 +5,7 @@ import io
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.run_records import TRAINED, measured, record
@@ -143,8 +144,9 @@ def test_the_matrix_is_written_in_three_formats(tmp_path: Path) -> None:
 
 def test_checkpoints_as_they_are_have_their_own_table(tmp_path: Path) -> None:
     """They have no rank among trained systems; the baselines are in both tables, and the CSV says which a row is of."""
-    bart = {"checkpoint": "facebook/bart-large-cnn"}
-    runs = [("lead", 30.0, {}), ("seal", 25.0, {"fit": TRAINED}), ("seq2seq", 40.0, {"system": bart})]
+    seal: dict[str, Any] = {"fit": TRAINED}
+    bart: dict[str, Any] = {"system": {"checkpoint": "facebook/bart-large-cnn"}}
+    runs = [("lead", 30.0, {}), ("seal", 25.0, seal), ("seq2seq", 40.0, bart)]
     for dataset in ("arxiv", "pubmed"):
         for name, score, facts in runs:
             one = record(name, score, dataset=dataset, run_id=f"{dataset}{name}", **facts)

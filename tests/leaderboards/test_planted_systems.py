@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ def results(texts: Path) -> Path:
     for name, outputs in OUTPUTS.items():
         path = texts.parent / f"{name}.txt"
         path.write_text("".join(" ".join(sentences) + "\n" for sentences in outputs), encoding="utf-8")
-        settings = {"dataset": {"name": "jsonl", "path": str(texts)}, "results_dir": str(folder), "baselines": False}
-        longsumbench.import_outputs(path, model=name, **settings)
+        settings: dict[str, Any] = {"results_dir": str(folder), "baselines": False}
+        longsumbench.import_outputs(path, model=name, dataset={"name": "jsonl", "path": str(texts)}, **settings)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -143,7 +144,7 @@ def test_latex_of_marks_and_groups(tmp_path: Path) -> None:
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 2
 
 
-def set_line(block: object) -> str:
+def set_line(block: Any) -> str:
     """The sentence on the set of best systems below a table."""
     (line,) = re.findall(r"Set of best systems [^.]*\.", " ".join(block.footnotes)) or [""]
     return line

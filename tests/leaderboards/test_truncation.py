@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -42,7 +43,7 @@ def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     for run in (CUT, IN_WORDS):
         run.write(Results(tmp_path).run_folder(run))
     leaderboard.update_table(Results(tmp_path), "arxiv")
-    table = pd.read_csv(tmp_path / "leaderboard" / "arxiv.csv", index_col="model")
+    table: Any = pd.read_csv(tmp_path / "leaderboard" / "arxiv.csv", index_col="model")
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]
     assert table.loc["trunc", causes].fillna(0).tolist() == [75, 0, 5]
     assert table.loc["lead", causes].fillna(0).tolist() == [0, 80, 0]

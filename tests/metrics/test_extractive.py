@@ -9,10 +9,10 @@ from hypothesis import given, strategies as st
 from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.metrics.word_metrics import Extractive, fragment_lengths
 
-WORDS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=24)
+WORDS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=24)
 
 
-def procedure(source: Sequence[bytes], summary: Sequence[bytes]) -> list[int]:
+def procedure(source: Sequence[str], summary: Sequence[str]) -> list[int]:
     """Figure 3 of Grusky et al. (2018), as it is printed: every place of the source at every word of the summary."""
     lengths, i = [], 0
     while i < len(summary):
@@ -35,7 +35,7 @@ def score(source: str, summary: str) -> dict[str, float]:
 
 
 @given(WORDS, WORDS)
-def test_equals_the_printed_procedure(source: list[bytes], summary: list[bytes]) -> None:
+def test_equals_the_printed_procedure(source: list[str], summary: list[str]) -> None:
     """The same fragments are found, in the same order, where texts repeat and overlap themselves, too."""
     assert fragment_lengths(source, summary) == procedure(source, summary)
 
@@ -49,7 +49,7 @@ def test_coverage_and_density_by_hand() -> None:
 
 def test_what_is_found_is_not_searched_within() -> None:
     """As printed, the search goes on behind "a a": the longer "a a b" that begins within it is not seen."""
-    assert fragment_lengths([b"a", b"a", b"a", b"b"], [b"a", b"a", b"b"]) == [2, 1]
+    assert fragment_lengths(["a", "a", "a", "b"], ["a", "a", "b"]) == [2, 1]
 
 
 @pytest.mark.parametrize("summary", ["", " \n", "—"])

@@ -1,6 +1,7 @@
 """Names, numbers and copied words of a summary: worked by hand, against slower metrics, and on real corpora."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,7 +131,7 @@ def test_area_by_hand() -> None:
 @pytest.mark.skipif(not (SHARED / "data").is_dir(), reason=SHARED_FOLDER)
 def test_planted_faults_can_be_measured_again() -> None:
     """On a few examples, swapped names lower entity precision, swapped numbers number precision, nothing else."""
-    table = table_of("elife", SHARED / "data", 12).set_index(["fault", "metric"])
+    table: Any = table_of("elife", SHARED / "data", 12).set_index(["fault", "metric"])
     assert table.loc[("name", "entity_precision"), "paired"] > 0.7
     assert table.loc[("negation", "entity_precision"), "auc"] == 0.5
 

@@ -35,7 +35,7 @@ BART = {
     "early_stopping": True,
     "forced_eos_token_id": 2,
 }
-CARDS = {
+CARDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "of BART": (
         BART,
         {
@@ -111,7 +111,7 @@ def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines:
     assert [line for line in log_lines if "card" in line] == [
         f"the card of {name} also has do_sample, sequence_bias, which this suite does not have: not used"
     ]
-    dropped = {"encoder_repetition_penalty": 1.2, "renormalize_logits": True, "guidance_scale": 2.0}
+    dropped: dict[str, Any] = {"encoder_repetition_penalty": 1.2, "renormalize_logits": True, "guidance_scale": 2.0}
     dropped |= {"watermarking_config": {"bias": 2.5}, "stop_strings": ["END"], "of_the_future": 3}
     name = write_card(tmp_path / "dropped", {**dropped, "use_cache": True, "transformers_version": "5.23.0"})
     assert card_decoding(name, "model.checkpoint") == {}

@@ -26,7 +26,7 @@ def scored(sentences: Sequence[str], chance: np.random.Generator) -> ScoredSpans
     """Cut sentences into spans of one to three, and draw their scores, some of them equal."""
     inner = [index for index in range(1, len(sentences)) if chance.random() < 0.6]
     spans = list(pairwise([0, *inner, len(sentences)])) if sentences else []
-    return ScoredSpans(spans, chance.integers(0, 4, len(spans)) - 1.5)
+    return ScoredSpans(spans, chance.integers(0, 4, len(spans)).astype(np.float64) - 1.5)
 
 
 def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundancy: float) -> list[str]:

@@ -1,6 +1,7 @@
 """FLOPs that are counted without computing are those of a computed pass."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from longsumbench.modeling.flops import count_forward
 
 SMALL = {"vocabulary_size": 300, "d_model": 32, "d_ff": 64, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 2}
 SNIPPETS = {**SMALL, "snippet_length": 32, "num_snippets": 6, "decode_length": 40}
-SYSTEMS = {  # name → settings
+SYSTEMS: dict[str, dict[str, Any]] = {  # name → settings
     "trunc": {**SNIPPETS, "input_length": 100},
     "ca": {**SNIPPETS, "extractive_length": 64},
     "ea": {**SNIPPETS, "extractive_length": 64},
@@ -27,7 +28,7 @@ SYSTEMS = {  # name → settings
 WORDS, TARGET = 320, 30  # of the source, cut by most of the systems; of the summary
 
 
-def settings_of(name: str) -> object:
+def settings_of(name: str) -> Any:
     return registry.config_of(name)(name=name, **SYSTEMS[name])
 
 

@@ -81,7 +81,7 @@ def test_the_first_token_can_be_the_models_own(beams: int, model: Any, monkeypat
     assert len({tuple(ids) for ids in forced}) > 1
 
 
-ORACLES = {  # settings, and the library's arguments that mean the same
+ORACLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and the library's arguments like them
     "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
     "n-grams of the source": ({"encoder_no_repeat_ngram": 1}, {"encoder_no_repeat_ngram_size": 1}),
     "n-grams in beams": (

@@ -4,6 +4,7 @@ import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
@@ -32,7 +33,7 @@ TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start
 def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rankers learn for a moment."""
     settings = Ranking.settings
-    quick = {"dimension": 8, "steps": 3, "batch_size": 2}
+    quick: dict[str, Any] = {"dimension": 8, "steps": 3, "batch_size": 2}
     monkeypatch.setattr(Ranking, "settings", lambda self, recipe: replace(settings(self, recipe), **quick))
 
 

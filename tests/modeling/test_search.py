@@ -9,7 +9,7 @@ from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan
 from longsumbench.runs.summarize import settle_decoding, summarize_inputs
 
-COVERING = {"num_beams": 4, "coverage": "summary"}
+COVERING: dict[str, Any] = {"num_beams": 4, "coverage": "summary"}
 
 
 def system(name: str, **settings: Any) -> System:

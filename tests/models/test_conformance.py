@@ -91,9 +91,9 @@ def test_it_says_what_it_is(name: str) -> None:
     system_class = registry.systems.load(name)
     assert issubclass(system_class, System)
     assert system_class.__doc__
+    assert system_class.Config().name == name
     assert is_dataclass(system_class.Config)
     assert system_class.Config.__doc__
-    assert system_class.Config().name == name
     assert registry.config_of(name) is system_class.Config  # of a built-in system without importing the system
     assert [item.name for item in fields(system_class.Config) if not item.metadata.get("help")] == []
     assert system_class.decided_by <= {"seed", "train", "decode"}

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -241,7 +242,7 @@ def test_lines_that_do_not_fit(imported: Typed, toy: Path, tmp_path: Path, log_l
 
 def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
     """Without any reference nothing can be scored."""
-    rows = [{key: row[key] for key in ("id", "document")} | {"references": []} for row in rows_of(toy)]
+    rows: list[Any] = [{key: row[key] for key in ("id", "document")} | {"references": []} for row in rows_of(toy)]
     (toy / "test.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     code, _, err = imported(held_out)
     assert (code, "the test split of jsonl has no references" in err) == (3, True)
@@ -257,9 +258,10 @@ def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> N
     assert (record.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
     assert main(list(record.command[1:])) == 0
     assert len(folders_of(toy)) == 1
+    settings: dict[str, Any] = {"dataset.path": toy, "dataset.limit": 5, "baselines": False}
     by_name = longsumbench.import_outputs(
         some, model="theirs", dataset="jsonl", variant="beam 5", results_dir=results,
-        **{"dataset.path": toy, "dataset.limit": 5, "baselines": False},
+        **settings,
     )  # fmt: skip
     assert by_name.run_id == record.run_id
     with pytest.raises(UsageError, match="dataset= has no name"):

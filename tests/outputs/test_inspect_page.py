@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,8 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
 @given(any_evidence())
 def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     """No array is left out or drawn twice, and whatever is in it makes a map whose elements nest."""
-    drawn = []
+    drawn: list[str | None] = []
+    names: Sequence[str | None]
     for view in views(looked_at):
         match view:
             case Weights():
@@ -142,7 +144,7 @@ def test_counts_and_scores_are_one_view() -> None:
     assert isinstance(both, Selections)
     assert (both.name, both.scores_name) == ("taken", "worth")
     assert [both.segments_of(unit) for unit in range(3)] == [[0], [], [0, 1]]
-    three = {"a": TAKEN, "b": TAKEN / 2, "c": TAKEN / 3}
+    three: dict[str, Any] = {"a": TAKEN, "b": TAKEN / 2, "c": TAKEN / 3}
     assert [type(view) for view in views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))] == [Plane] * 3
 
 
@@ -213,7 +215,7 @@ def test_the_head_says_what_was_run() -> None:
 
 def hostile(text: str) -> Evidence:
     """Return evidence with every view whose every name and text is hostile."""
-    arrays = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
+    arrays: dict[str, Any] = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
     arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
     axes: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit"), ("segment", "unit"), ("layer", "head")]
     axes += [("step", "source_token"), WINDOW_AXES]

@@ -65,7 +65,8 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
     found = inspect_example("looker", named, Results(tmp_path))
     assert (found.number, found.summary.id, found.summary.text) == (1, "2", "About 2.")
     assert found.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
-    assert found.evidence.arrays["weight"].tolist() == np.float32([[0.25, 0.1], [0.75, 0.9]]).tolist()
+    assert found.evidence is not None
+    assert found.evidence.arrays["weight"].tolist() == np.array([[0.25, 0.1], [0.75, 0.9]], np.float32).tolist()
     assert found.evidence.texts["step"] == ("About", " 2.")
     assert found.example is None
 

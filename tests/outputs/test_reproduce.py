@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped] # not annotated
 from support.paths import ROOT
 from support.toys import TINY, write_jsonl
 
@@ -116,7 +117,8 @@ def test_settings_on_the_command_line_win(run: Callable[..., Path], tmp_path: Pa
     config = plan(add_config_file(path, ["seed=7", "train.max_steps=5"]))[0].config
     seeds = (config.seed, config.train.seed, config.decode.seed)
     assert (*seeds, config.train.max_steps, config.overwrite) == (7, 7, 4, 5, False)
-    record = longsumbench.run(config=run(*LEAD) / "config.yaml", **{"model.length": 8, "results_dir": str(tmp_path)})
+    changes: dict[str, Any] = {"model.length": 8, "results_dir": str(tmp_path)}
+    record = longsumbench.run(config=run(*LEAD) / "config.yaml", **changes)
     assert record.variant == "length=8"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 from support.paper_jobs import finished_run, paper_job
@@ -41,7 +42,7 @@ def planned_job(folder: Path, paper_table: PaperTable = SEAL, scale: str = "prob
     rows = []
     for number, row in enumerate(job.rows):
         model = row.points[0].config.model.name
-        fit = {} if model == "lead" else {"fit": TRAINED}
+        fit: dict[str, Any] = {} if model == "lead" else {"fit": TRAINED}
         rows.append(row._replace(records=(finished_run(results, model, [0.3, 0.4], run_id=f"run{number}", **fit),)))
     return Job(paper_table, job.scale, job.datasets, tuple(rows), {}, (), results)
 
@@ -76,7 +77,7 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -
 def test_the_texts_are_described(tmp_path: Path) -> None:
     """The number of examples, their lengths, where they come from, and the size of the training split."""
     facts, ledger = OutputFacts(2, 2, 2, 0, 30.0, 38.4), Truncation(2600, 2400)
-    changes = {"outputs": facts, "source": ledger, "fit": TRAINED, "split": "validation"}
+    changes: dict[str, Any] = {"outputs": facts, "source": ledger, "fit": TRAINED, "split": "validation"}
     run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], **changes)
     settings = DatasetSettings("my_texts", path="texts")
     job = paper_job(structs.replace(SEAL, scales={}), tmp_path, {"EA": [run]}, settings=settings)

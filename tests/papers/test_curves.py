@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.paper_jobs import finished_run, paper_job
@@ -26,12 +27,12 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
         label = f"{line} {x}"
         rows[label] = PaperRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
         values = [level - 0.02, level, level + 0.02, level, level, level, level - number / 100, level + number / 100]
-        measured = {"facts": [0.5, 1.0] * 4} if facts else {}
+        measured: dict[str, Any] = {"facts": [0.5, 1.0] * 4} if facts else {}
         model = "trunc" if line == "Trunc" else "ea"
         run: RunRecord | None = finished_run(Results(folder), model, values, run_id=f"run{number}", **measured)
         runs[label] = [None if label == missing else run]
     orderings = (Ordering("Trunc 64 > Trunc 32", source="Figure 4(a)"),)
-    about = {"name": "seal-figure4", "prints": "Figure 4", "citation": "SEAL", "source": "zhao2020seal"}
+    about: dict[str, Any] = {"name": "seal-figure4", "prints": "Figure 4", "citation": "SEAL", "source": "zhao2020seal"}
     paper_table = PaperTable("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, orderings=orderings, **about)
     return paper_job(paper_table, folder, runs)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def finished(tmp_path: Path) -> Write:
     return write
 
 
-def job_of(results: Path, example: str | int = 0, **runs: RunRecord | None) -> Job:
+def job_of(results: Path, example: Any = 0, **runs: RunRecord | None) -> Job:
     """Return a job with a run per row."""
     found = {label: (one,) for label, one in runs.items()}
     return row_job("evidence", results, found, options={"example": example}, orderings=(CLAIM,))
@@ -95,7 +96,7 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     assert re.search(r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text)
     (verdict,) = page.verdicts
     assert (verdict.claim, verdict.difference) == (CLAIM, pytest.approx(100 / 3))
-    numbers = page.numbers.set_index(["kind", "measure"])
+    numbers: Any = page.numbers.set_index(["kind", "measure"])
     assert float(numbers.loc[("ours", "same_best_unit"), "value"]) == pytest.approx(66.6667)
     assert "e2" in text
     assert "adds the steps" not in text

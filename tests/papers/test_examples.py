@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -40,7 +41,7 @@ def finished(tmp_path: Path) -> Write:
     return write
 
 
-def job_of(results: Path, example: str | int = 0, **runs: RunRecord | None) -> Job:
+def job_of(results: Path, example: Any = 0, **runs: RunRecord | None) -> Job:
     """Return a job with a run per row."""
     found = {label: (one,) for label, one in runs.items()}
     return row_job("examples", results, found, options={"example": example})

@@ -8,7 +8,8 @@ import pytest
 from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
-from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, UNDECIDED, MadePage, Verdict
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED
+from longsumbench.papers.page import OUTCOMES, REPRODUCED, UNDECIDED, MadePage, Verdict
 from longsumbench.papers.write import claims_table, write_index
 from longsumbench.runs.results import Results
 

@@ -84,6 +84,7 @@ def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
     verdicts = decide(paper_job(table("a > b", "b > a", "b > c"), tmp_path, runs))
     assert [one.outcome for one in verdicts] == [REPRODUCED, REVERSED, UNDECIDED]
     first, second, _ = verdicts
+    assert first.difference is not None
     assert first.difference == pytest.approx(10, abs=1)
     assert second.difference == pytest.approx(-first.difference)
     assert first.low is not None
@@ -238,7 +239,7 @@ def test_missing_runs_are_named(tmp_path: Path) -> None:
     """An ordering is tested when all runs of both rows are finished; until then the verdict says what is missing."""
     results = Results(tmp_path)
     run = finished_run(results, "ea", values(0.1))
-    runs = {"a": [run, None, None], "b": [finished_run(results, "ca", values(0.0))]}
+    runs: dict[str, Any] = {"a": [run, None, None], "b": [finished_run(results, "ca", values(0.0))]}
     verdicts = decide(paper_job(table("a > b", "b > c"), tmp_path, runs))
     assert [one.outcome for one in verdicts] == [NOT_TESTED, NOT_TESTED]
     assert [one.reason for one in verdicts] == ["runs of a missing: 2 of 3", "c has no runs at scale=probe"]
@@ -257,7 +258,7 @@ def test_runs_on_other_texts_are_not_compared(tmp_path: Path) -> None:
     """Rows whose texts or signatures differ are not tested, and the verdict says in what they differ."""
     results = Results(tmp_path)
     ours = [finished_run(results, "ea", values(0.1), seed) for seed in (1, 2)]
-    others = {"fingerprint": "f2", "config": {"dataset": {"name": "arxiv", "path": None, "limit": 10}}}
+    others: dict[str, Any] = {"fingerprint": "f2", "config": {"dataset": {"name": "arxiv", "path": None, "limit": 10}}}
     runs = {"a": ours, "b": [finished_run(results, "ca", values(0.0), **others)]}
     (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
     assert verdict.outcome == NOT_TESTED

@@ -8,7 +8,8 @@ from paper_cost import PaperTableCost, write_costs
 from papers_page import papers_page
 from support.paths import ROOT
 
-from longsumbench.papers.page import NOT_LEARNED, REPRODUCED, MadePage, Verdict
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED
+from longsumbench.papers.page import REPRODUCED, MadePage, Verdict
 from longsumbench.papers.paper_tables import read_paper_tables
 from longsumbench.runs.results import Results
 

@@ -36,7 +36,7 @@ TEXTS = {  # source → its text in the shared folder
     "liu2019hiersumm": "hierarchical_transformer",
 }
 ABOUT_TEXTS = ("similarity", "fusions", "rank_recall", "evidence")  # kinds whose claims name no rows
-NOT_IN_A_TABLE = {
+NOT_IN_A_TABLE: dict[Any, str] = {
     ("zhao2020seal", "§6 text"): "seal-figure5"
 }  # numbers in the text → the paper table whose notes have them
 RELEASED = "released outputs"  # scored here, not printed
@@ -177,7 +177,8 @@ def test_every_ordering_agrees_with_the_printed_numbers(name: str) -> None:
             assert values[0][metric] > values[1][metric], f"{ordering.claim} on {dataset}"
 
 
-ALIKE = {  # what the papers find alike, and the difference of the printed numbers, read from the papers
+# What the papers find alike, and the difference of the printed numbers, read from the papers.
+ALIKE: dict[str, list[tuple[str, float | None]]] = {
     "etads-table4": [("Encoder, 4 layers ~ Encoder, 6 layers", 0.22), ("Decoder, 4 layers ~ Decoder, 6 layers", 0.10)],
     "etads-table5": [("[1-2] ~ [1-4]", 0.25)],
     "hierarchical-table2": [("HT (1,600 tokens) + Similarity Graph ~ HT (1,600 tokens)", None)],
@@ -206,7 +207,7 @@ def test_claims_that_rows_are_alike() -> None:
 
 def test_every_published_number_belongs_to_a_paper_table() -> None:
     """A table of a paper in `published.csv` is one of the paper tables, or its numbers are in the notes of one."""
-    tables = {(one.source, one.prints): one for one in PAPER_TABLES.values()}
+    tables: dict[Any, PaperTable] = {(one.source, one.prints): one for one in PAPER_TABLES.values()}
     for (source, place), numbers in read_table().groupby(["source_key", "source_table"]):
         if str(place).startswith(RELEASED):
             assert "59.36 / 26.59 / 56.53" in " ".join(PAPER_TABLES["pagesum-table2"].notes)
@@ -511,7 +512,7 @@ def test_hierarchical_training_at_paper_scale(number: int) -> None:
     for (label, dataset), (config,) in planned(f"hierarchical-table{number}", PAPER).items():
         assert dataset == "WikiSum"
         if config.model.name in ("lead", "lexrank"):
-            assert config.model.length == "reference"  # type: ignore[attr-defined]
+            assert config.model.length == "reference"
             continue
         width = [512, 2048] if config.model.name == "tdmca" else [256, 1024]
         expected = [*width, 8, 32_000, 0.1, 2.0, 0.998, "noam", 8000, 0.1, 500_000, 5, 5, "wu", 0.4]

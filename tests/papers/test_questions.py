@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +23,7 @@ from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 
 Write = Callable[..., RunRecord]
-PRINTED = {"prints": "Table 4", "source": "liu2019hiersumm", "datasets": {"WikiSum": {}}}
+PRINTED: dict[str, Any] = {"prints": "Table 4", "source": "liu2019hiersumm", "datasets": {"WikiSum": {}}}
 SENTENCES = ("The cat sat.", "A dog ran.", "It slept.")
 
 
@@ -133,7 +134,7 @@ def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
     runs = {"HT": finished("ht", texts, [1.0] * 19 + [0.5]), "Lead": finished("lead", texts, [0.25] * 20), "FT": None}
     page = questions_page(job_of(tmp_path, runs, "HT > Lead", "HT > FT"))
     (block,) = page.blocks
-    assert [row[:1] + row[1:2] + row[-1:] for row in block.rows] == [
+    assert [[*row[:2], row[-1]] for row in block.rows] == [
         ["HT", "54.11", "0.237"],
         ["Lead", "31.59", "-0.383"],
         ["FT", "35.69", "0.000"],
@@ -173,7 +174,7 @@ def test_a_model_answers(finished: Write, model: Path, tmp_path: Path) -> None:
     assert block.notes[0].startswith("Ours: qa reads each summary and answers 3 questions about 2 examples.")
     (verdict,) = page.verdicts
     assert (verdict.measure, verdict.difference) == ("qa", pytest.approx(75.0))
-    numbers = page.numbers.set_index(["kind", "row", "measure"])
+    numbers: Any = page.numbers.set_index(["kind", "row", "measure"])
     assert int(numbers.loc[("ours", "HT", "qa"), "n"]) == 2
 
 

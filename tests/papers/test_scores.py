@@ -45,7 +45,7 @@ def test_the_difference_is_ours_minus_printed(tmp_path: Path) -> None:
     assert cells["R-1 ours"].startswith("40.0 ±")
     assert cells["R-1 ours"].partition("±")[2] == cells["R-1 difference"].partition("±")[2]
     numbers = found.numbers[(found.numbers["row"] == "SEAL") & (found.numbers["measure"] == "rouge1")]
-    rows = {row.kind: row for row in numbers[numbers["dataset"] == "arXiv"].itertuples()}
+    rows: dict[Any, Any] = {row.kind: row for row in numbers[numbers["dataset"] == "arXiv"].itertuples()}
     assert rows["difference"].value == pytest.approx(rows["ours"].value - rows["printed"].value)
     assert rows["difference"].low == pytest.approx(rows["ours"].low - 44.3)
     assert rows["difference"].high == pytest.approx(rows["ours"].high - 44.3)

@@ -11,7 +11,8 @@ from support.run_records import record
 
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
-from longsumbench.papers.page import NOT_LEARNED, OUTCOMES, REPRODUCED, Job, MadePage, Page, read_written
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED
+from longsumbench.papers.page import OUTCOMES, REPRODUCED, Job, MadePage, Page, read_written
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
 from longsumbench.papers.write import PaperReport, write_page

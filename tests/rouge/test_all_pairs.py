@@ -27,7 +27,8 @@ SCORER = RougeScorer(["rouge1", "rouge2", "rouge3"], tokenizer=AsTheyAre())
 @given(TEXTS, TEXTS, st.integers(1, 3))
 def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]], n: int) -> None:
     """Every score is what the rouge_score library gives the pair, F but for the rounding of its mean."""
-    scores = rouge_n(*number_words(texts, references), n)
+    of_texts, of_references = number_words(texts, references)
+    scores = rouge_n(of_texts, of_references, n)
     assert {one.shape for one in scores.values()} == {(len(references), len(texts))}
     for row, column in np.ndindex(len(references), len(texts)):
         found = SCORER.score(" ".join(references[row]), " ".join(texts[column]))[f"rouge{n}"]
@@ -48,8 +49,8 @@ def test_ngrams_stand_in_the_order_of_their_ids(texts: list[list[str]], referenc
 
 def test_hand_worked() -> None:
     """Of "the cat sat", "the cat the cat" has "the cat", once: 1 of 2 bigrams and 1 of 3, so F1 is 2/5."""
-    ids = number_words([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
-    scores = {measure: found.tolist() for measure, found in rouge_n(*ids).items()}
+    texts, references = number_words([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
+    scores = {measure: found.tolist() for measure, found in rouge_n(texts, references).items()}
     assert scores == {"f1": [[2 / 5, 0]], "precision": [[1 / 3, 0]], "recall": [[1 / 2, 0]]}
 
 

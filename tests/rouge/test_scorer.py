@@ -147,7 +147,7 @@ def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str)
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_all_types_by_hand(kernels: str) -> None:
     """Two sentences in the other order: all words, 2 of 3 bigrams, half as one sequence, all of it as sentences."""
-    scores = scorer(kernels=kernels).score(("a b", "c d"), [("c d", "a b")])
+    scores: Any = scorer(kernels=kernels).score(("a b", "c d"), [("c d", "a b")])
     assert scores["rouge1"] == (1, 1, 1)
     assert scores["rouge2"] == pytest.approx((2 / 3, 2 / 3, 2 / 3))
     assert scores["rougeL"] == (0.5, 0.5, 0.5)
@@ -197,7 +197,7 @@ def test_a_sentence_has_words_if_the_tokenizer_keeps_some() -> None:
         ({"kernels": "c"}, "kernels=c; allowed: auto, numba, python"),
     ],
 )
-def test_refused_arguments(options: dict[str, str], message: str) -> None:
+def test_refused_arguments(options: dict[str, Any], message: str) -> None:
     """An argument that is none of its choices is refused in one line that lists them."""
     with pytest.raises(UsageError) as caught:
         SuiteScorer(**options)
@@ -206,7 +206,7 @@ def test_refused_arguments(options: dict[str, str], message: str) -> None:
 
 def test_what_changes_scores_changes_the_signature() -> None:
     """Whatever changes scores changes the signature."""
-    made = [
+    made: list[dict[str, Any]] = [
         {},
         {"stem": False},
         {"tokenizer": "unicode"},

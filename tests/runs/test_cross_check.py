@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.run_records import record
@@ -12,7 +13,8 @@ from longsumbench.metrics.cross_check import MOST_CHECKED, CrossCheck, check_rou
 from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge import scorer
-from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.pipeline import run_point
+from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 
 
@@ -20,7 +22,7 @@ def checked(examples: list[Example], scoring: Scoring, change: float = 0.0, chan
     """Score the beginning of each source and check it; one row's F1 is changed."""
     split, rouge = ToySplit("test", examples), Rouge(scoring)
     texts = [" ".join(one.sentences())[:300] + "\nA line more." for one in examples]
-    table = score_all([rouge], zip(texts, examples, strict=True)).per_example
+    table: Any = score_all([rouge], zip(texts, examples, strict=True)).per_example
     table.iloc[changed, table.columns.get_loc("rougeL_f")] += change
     return check_rouge(rouge, texts, split, table)
 
@@ -37,7 +39,8 @@ def test_scores_are_those_of_rouge_score(rule: str, stem: bool) -> None:
 def test_a_difference_names_its_example() -> None:
     """A wrong score of one example is the largest difference, with the example's id."""
     examples = [example(number) for number in range(9)]
-    assert checked(examples, Scoring(), 1e-3, 4) == CrossCheck(9, pytest.approx(1e-3), examples[4].id)
+    change: Any = pytest.approx(1e-3)
+    assert checked(examples, Scoring(), 1e-3, 4) == CrossCheck(9, change, examples[4].id)
 
 
 def test_long_examples_are_few() -> None:
@@ -46,7 +49,7 @@ def test_long_examples_are_few() -> None:
     long = [Example(f"{n}", None, None, example(n).documents, ((words, words),)) for n in range(9)]
     texts = [words] * 9
     rouge = Rouge(Scoring())
-    table = score_all([rouge], zip(texts, long, strict=True)).per_example
+    table: Any = score_all([rouge], zip(texts, long, strict=True)).per_example
     check = check_rouge(rouge, texts, ToySplit("test", long), table)
     assert check is not None
     assert (check.examples, check.largest_difference) == (1, 0)

@@ -15,7 +15,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a list": lambda path: path.write_bytes(b"[1, 2]"),
     "nested": lambda path: path.write_bytes(b"[" * 100_000 + b"]" * 100_000),
 }
-OPTIONS = ([], ["jsonl", "--measure", "precision"], ["jsonl", "--ledger"], ["jsonl", "--against", "length"])
+OPTIONS = (list[str](), ["jsonl", "--measure", "precision"], ["jsonl", "--ledger"], ["jsonl", "--against", "length"])
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.toys import write_jsonl
@@ -31,7 +32,7 @@ def lead(toy: Path, tmp_path: Path) -> Callable[..., RunRecord]:
 
     def run(name: str, path: Path = toy, **settings: object) -> RunRecord:
         dataset = {"reader": "jsonl", "name": name, "path": path, **settings}
-        scoring = {"score.resamples": 100, "baselines": False, "results_dir": tmp_path / "r"}
+        scoring: dict[str, Any] = {"score.resamples": 100, "baselines": False, "results_dir": tmp_path / "r"}
         return longsumbench.run(model="lead", dataset=dataset, **scoring)
 
     return run
@@ -62,8 +63,10 @@ def test_other_texts_of_the_same_name_are_another_block(lead: Callable[..., RunR
     """Runs on different texts of one name are not compared; each heading has fingerprint and name, not their path."""
     runs = [lead("mine"), lead("mine", write_jsonl(tmp_path / "later", test=5))]
     blocks = read_table(Results(tmp_path / "r"), "mine").blocks()
-    texts = {f"texts of {Path(run.settings.dataset.path).name} (fingerprint {run.fingerprint[:8]})" for run in runs}
-    assert {re.search(r"texts of [^;]*", block.heading)[0] for block in blocks[:2]} == texts
+    texts = {
+        f"texts of {Path(run.settings.dataset.path or '').name} (fingerprint {run.fingerprint[:8]})" for run in runs
+    }
+    assert {re.findall(r"texts of [^;]*", block.heading)[0] for block in blocks[:2]} == texts
     assert "other texts (dataset.path=" in blocks[1].heading
 
 

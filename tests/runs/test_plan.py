@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import hydra
 import pytest
@@ -121,7 +122,7 @@ def test_points_that_differ_in_a_setting_without_effect_are_one_run(words: list[
 
 def test_values_are_shown_as_they_are_typed() -> None:
     """None, true, false and lists are written as on the command line."""
-    values = (None, True, False, 1, 0.5, "x", [], [1, 2])
+    values: tuple[Any, ...] = (None, True, False, 1, 0.5, "x", [], [1, 2])
     assert [format_setting(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
 
 
@@ -231,8 +232,8 @@ def test_settings_in_the_file_of_an_experiment(capsys: pytest.CaptureFixture[str
     points = plan(["experiment=first-probe,first-text", "decode.limit=2"], sweep=True)
     systems = {one.config.model.name: one for one in points if one.config.dataset.name == "probe"}
     assert list(systems) == ["pagesum", "seal", "ea", "trunc"]
-    assert systems["trunc"].config.model.input_length == 64  # type: ignore[attr-defined]
-    assert systems["pagesum"].config.model.page_size == 64  # type: ignore[attr-defined]
+    assert systems["trunc"].config.model.input_length == 64
+    assert systems["pagesum"].config.model.page_size == 64
     variants = {name: one.variant for name, one in systems.items()}
     assert variants == {"pagesum": "", "seal": "extractive_length=24", "ea": "extractive_length=48", "trunc": ""}
     assert {one.config.dataset.name for one in points} == {"probe", "pydoc"}

@@ -87,9 +87,9 @@ def by_some(
     """Run all points in some processes, the first one twice, and more; return the results folder, stdout and stderr."""
     commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
     script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0], *more])]
-    code, *said = in_processes(folder, script, count)
-    assert code == 0, said
-    return folder / "results", *said
+    code, stdout, stderr = in_processes(folder, script, count)
+    assert code == 0, (stdout, stderr)
+    return folder / "results", stdout, stderr
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path,
     assert [getattr(one.fit, name) for name in COUNTS] == [getattr(several.fit, name) for name in COUNTS]
     for name in ("validation_losses", "kept", "first_loss", "last_loss"):
         losses = [np.array(getattr(run.fit, name) or 0.0) for run in (one, several)]
-        np.testing.assert_allclose(*losses, rtol=CLOSE)
+        np.testing.assert_allclose(losses[0], losses[1], rtol=CLOSE)
 
 
 @pytest.mark.parametrize("model", POINTS)

@@ -17,7 +17,7 @@ from longsumbench.models.seal.config import TruncConfig
 from longsumbench.runs.compose import compose, hydra_session, with_recipe
 from longsumbench.runs.plan import plan
 
-CARD = {"num_beams": 4, "length_penalty": 2.0, "max_length": 30, "no_repeat_ngram": 3}
+CARD: dict[str, Any] = {"num_beams": 4, "length_penalty": 2.0, "max_length": 30, "no_repeat_ngram": 3}
 LIMIT = TruncConfig().decode_length
 PAPER = ["model=trunc", "dataset=arxiv", "scale=paper"]  # no file of these sets anything under decode
 PUBLISHED = {

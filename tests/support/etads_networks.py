@@ -27,7 +27,7 @@ SIZES: dict[str, Any] = {
     "decoder_start_token_id": START,
     "forced_eos_token_id": None,
 }
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "basic": {},
     "focus": {"focus_layers": [1, 2]},
     "saliency": {"saliency_layers": [1, 2]},

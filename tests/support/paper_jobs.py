@@ -93,14 +93,15 @@ def row_job(
     about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
     orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
     paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
-    config = RunConfig(model=None)  # type: ignore[arg-type] # the system is not built
+    config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     point = Point(config, name="a point")
     found = tuple(
         RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several)) for label, several in runs.items()
     )
     datasets = {"Toys": dataset or DatasetSettings("arxiv")}
-    return Job(paper_table, "probe", datasets, found, paper_table.options, (), Results(results))
+    options: Mapping[str, Any] = paper_table.options
+    return Job(paper_table, "probe", datasets, found, options, (), Results(results))
 
 
 def run_row(results: Path, *words: object) -> RunRecord:

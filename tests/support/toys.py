@@ -72,7 +72,7 @@ class ToySplit:
 
 
 # Seconds on one core: Trunc's settings.
-TINY = {
+TINY: dict[str, Any] = {
     "input_length": 48,
     "snippet_length": 16,
     "num_snippets": 8,

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,18 +29,29 @@ def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep
 
 
+def workers_after(sweep: Swept, process: "subprocess.Popen[str]", finished: int, traces: int) -> list[int]:
+    """Return the processes at work once there are so many finished runs, and then so many more traces."""
+    wait_until(lambda: len(sweep.finished()) >= finished, process)
+    least = sweep.traces() + traces
+    wait_until(lambda: sweep.traces() >= least, process)
+    at_work: list[int] = []
+
+    def are_there() -> bool:
+        at_work.extend(sweep.workers())
+        return bool(at_work)
+
+    wait_until(are_there, process)
+    return at_work
+
+
 def test_a_killed_sweep_continues(texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
     """Whether a worker is killed, or what runs the workers, too: the same command ends as if nothing was."""
     sweep, chance = Swept(texts, tmp_path, (*POINTS, *JOBLIB)), random.Random(0)
     process = sweep.start()
     for victim, finished, traces in KILLS:
-        wait_until(lambda finished=finished: len(sweep.finished()) >= finished, process)
-        traces += sweep.traces()
-        wait_until(lambda traces=traces: sweep.traces() >= traces, process)
-        at_work: list[int] = []
-        wait_until(lambda at_work=at_work: at_work.extend(sweep.workers()) or at_work, process)
+        workers = workers_after(sweep, process, finished, traces)
         with suppress(ProcessLookupError):  # it has ended this moment, which does no harm either
-            os.kill(chance.choice(at_work), signal.SIGKILL)
+            os.kill(chance.choice(workers), signal.SIGKILL)
         if victim == "both":
             killed(process)
             assert ": interrupted; the same command continues it\n" in sweep.status()

@@ -76,7 +76,7 @@ def test_every_number_stands_in_the_csv() -> None:
     """Splits, what is counted and how are named; the values are those of the tables."""
     stats = full()
     rows = list(csv.DictReader(io.StringIO(number_rows(stats).to_csv(index=False))))
-    found = {
+    found: dict[tuple[str, ...], Any] = {
         (row["split"], row["what"], row["name"], row["statistic"]): (float(row["value"]), int(row["n"])) for row in rows
     }
     assert len(found) == len(rows)

@@ -96,7 +96,7 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
     assert (table["low"] <= table["recall"]).all()
     assert (table["recall"] <= table["high"]).all()
     for name, mean in means.items():
-        line = next(line for line in shown.splitlines() if line.startswith("in order" if name == "none" else name))
+        line = next(line for line in shown.splitlines() if line.startswith("in order" if name == "none" else str(name)))
         assert f"{mean:.2f} ±" in line
     assert "stemmer:porter" in shown
     assert "WikiSum" not in shown

@@ -35,4 +35,5 @@ def test_gradients_flow_where_values_do() -> None:
         states = torch.ones(LARGE, requires_grad=True)
         values = compute(states)
         values.sum().backward()
+        assert states.grad is not None
         assert torch.equal(states.grad, values.detach())

@@ -28,7 +28,7 @@ def encoder() -> UnitEncoder:
 
 def encode(encoder: UnitEncoder, *units: torch.Tensor) -> torch.Tensor:
     """Return the joined states of one example's units: [S, D]."""
-    ids = torch.nn.utils.rnn.pad_sequence(units, batch_first=True)[None]
+    ids = torch.nn.utils.rnn.pad_sequence(list(units), batch_first=True)[None]
     mask = torch.arange(ids.shape[2]) < torch.tensor([len(unit) for unit in units])[:, None]
     return encoder(ids, mask[None]).last_hidden_state[0]
 

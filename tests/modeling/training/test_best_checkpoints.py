@@ -82,7 +82,7 @@ def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes
     mean = load_file(together.checkpoint / MODEL)
     assert mean.keys() == three[0].keys()
     for name, weight in mean.items():
-        by_hand = sum(one[name].double() for one in three) / 3
+        by_hand: Any = sum(one[name].double() for one in three) / 3
         assert torch.equal(weight, by_hand.float())
     assert any(not torch.equal(weight, three[0][name]) for name, weight in mean.items())
 
@@ -206,7 +206,7 @@ def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.Captur
     assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
     assert second.scores == first.scores
     applies = scores.dropna(axis="columns", how="all")
-    added = [name for name in applies if not str(name).startswith("rouge")]
+    added = [name for name in map(str, applies) if not name.startswith("rouge")]
     assert list(second.measures) == added
     for checkpoint in second.checkpoints:
         assert {*checkpoint.means} <= {*first.checkpoints[0].means, *added}

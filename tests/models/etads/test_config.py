@@ -32,7 +32,7 @@ def test_null_means_all_layers_whatever_their_number() -> None:
     assert settled(focus_layers=[3, 1]) == settled(focus_layers=[1, 3])
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a layer that is not there": (
         {"focus_layers": [1, 5]},
         r"model.focus_layers=\[1,5\] names layer 5, but .* 4 layers",

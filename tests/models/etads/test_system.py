@@ -19,7 +19,7 @@ from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import Etads, EtadsReader
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
-SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}
+SMALL: dict[str, Any] = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}
 GREEDY = Decoding(max_length=8, device="cpu")
 
 

@@ -68,7 +68,7 @@ def by_loops(attention: ParagraphAttention, listed: list[list[Tensor]], graph: T
     width = WIDTH // HEADS
     for example, paragraphs in enumerate(listed):
         there = [index for index, tokens in enumerate(paragraphs) if len(tokens)]
-        of_heads: dict[int, list[Tensor]] = {index: [] for index in there}
+        of_heads: dict[int, list[Any]] = {index: [] for index in there}
         for head in range(HEADS):
             vectors = {}
             for index in there:
@@ -135,7 +135,7 @@ def test_a_layer_as_released() -> None:
 
 def test_pooling_by_hand() -> None:
     """Scores ln 1 and ln 3 weigh two tokens 1/4 and 3/4: the values 4 and 8 make 7, -4 and 0 make -1."""
-    pooling = Pooling(2, 1, official=True)
+    pooling: Any = Pooling(2, 1, official=True)
     pooling.norm = torch.nn.Identity()
     pooling.scores.weight.data = torch.tensor([[0.0, 1.0]])
     pooling.scores.bias.data.zero_()

@@ -204,7 +204,7 @@ def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> Non
 def test_a_missing_spacy_is_told_before_a_ranker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for a ranker that cannot be used then."""
     monkeypatch.setattr(entities, "find_spec", lambda name: None)
-    discourse = {"graph": "discourse", "entities": "spacy", "spacy_model": "no_such_pipeline"}
+    discourse: dict[str, Any] = {"graph": "discourse", "entities": "spacy", "spacy_model": "no_such_pipeline"}
     with pytest.raises(EnvironmentProblem, match="needs the package spaCy"):
         fitted("hierarchical_transformer", tmp_path, rank="lstm", **discourse)
     assert not list(tmp_path.glob("ranker*"))

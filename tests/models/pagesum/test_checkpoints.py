@@ -59,7 +59,8 @@ def written(system: PageSum) -> list[str]:
 
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
-    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(None)
+    no_reader: Any = None
+    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(no_reader)
 
 
 def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:

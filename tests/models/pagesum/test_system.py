@@ -144,7 +144,7 @@ def test_global_decoding_has_no_confidences_to_extract_by() -> None:
 def test_targets(fidelity: str, expected: str, stages: ArtifactCache) -> None:
     """The default learns to write `<s>` first, the release does not; the longest target has decode_length tokens."""
     reader = PageReader(PageSumConfig(fidelity=fidelity))
-    reader.tokenizer = Letters()  # type: ignore[assignment]
+    reader.tokenizer = Letters()
     assert "".join(map(chr, reader.target([ord("a"), ord("b")]))) == expected
     long = Example("x", None, None, example(1).documents, ((" ".join(["word"] * 99),),))
     trained = fitted(stages, steps=0, fidelity=fidelity)
@@ -184,7 +184,12 @@ def test_evidence_is_what_each_token_was_predicted_by(
     """A step's confidences are those of the state that predicted its token, and sum to one over the pages."""
     system, one, seen = fitted(stages, steps=8), TEXTS[3], []
     whole = system.model.generate
-    monkeypatch.setattr(system.model, "generate", lambda **given: seen.append(whole(**given)) or seen[0])
+
+    def generate(**given: Any) -> Any:
+        seen.append(whole(**given))
+        return seen[0]
+
+    monkeypatch.setattr(system.model, "generate", generate)
     (summary,) = system.summarize([one], replace(BEAMS, num_beams=beams))
     steps = len(seen[0][0]) - 2  # the first two tokens are `</s> <s>`, which nothing predicts
     if summary.complete:

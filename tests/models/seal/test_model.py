@@ -120,7 +120,7 @@ def test_the_extractive_loss_by_hand() -> None:
     proxies = torch.tensor([[1.0, 0, 0], [0, 4, 0]]).repeat(2, 1, 1)
     labels = torch.tensor([[5, 6, 7, 2], [5, 2, -100, -100]])
 
-    def errors_of(row: int, label: int) -> tuple[float, int]:
+    def errors_of(row: int, label: int) -> tuple[float, ...]:
         one = reading._replace(lengths=reading.lengths[row : row + 1])
         found = model.extractive_errors(scores[:1], proxies[:1], one, labels[label : label + 1])
         return tuple(map(float, found))

@@ -91,9 +91,9 @@ def test_labels_of_a_training_row() -> None:
     """Target 1 2 3 4 end, segments of 3: 1 2 3 | 4. Snippet 1 2 3 labels them 1, 0; snippet 2 3 9 4: 2·1/(3+2), 0."""
     segments = EAReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
     whole = EAReader(EAConfig(snippet_length=4, extractive_length=8))
-    segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)  # type: ignore[assignment]
+    segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)
     row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0], "query_length": 0}
-    assert np.allclose(segments.labels_of(row), [[1, 0.4], [0, 0]])
+    assert np.allclose(segments.labels_of(row), [[1.0, 0.4], [0.0, 0.0]])
     assert np.allclose(whole.labels_of(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
 
 
@@ -193,8 +193,9 @@ def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCac
         ({"scorer_layers": 2}, "scorer_layers"),
     ):
         with pytest.raises(UsageError, match=message):
-            fit_tiny("seal", stages.root, init=str(tmp_path), **change)
-    longer = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}  # no weight depends on these
+            fit_tiny("seal", stages.root, None, init=str(tmp_path), **change)
+    # No weight depends on these.
+    longer: dict[str, Any] = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}
     assert fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
         fit_tiny("ea", stages.root, init=str(tmp_path))

@@ -74,6 +74,7 @@ def test_a_run_of_a_checkpoint_as_it_is(bart: Path, tmp_path: Path, monkeypatch:
     assert main(["run", "model=seq2seq", "dataset=jsonl", *words]) == 0
     (record,) = Results(Path("results")).records("jsonl")
     assert (record.fit.steps, record.config["train"]["max_steps"]) == (0, 0)
+    assert record.source is not None
     assert record.source.words == 6 * 29
 
 
@@ -199,7 +200,7 @@ def raise_tiktoken(*_: Any, **__: Any) -> None:
 
 def no_revision(*_: Any, **__: Any) -> None:
     """As the hub answers where a revision is unknown."""
-    raise RevisionNotFoundError("404", response=Response())
+    raise RevisionNotFoundError("404", response=Response())  # type: ignore[arg-type] # stands in for httpx's
 
 
 def test_an_unknown_revision_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_it_computes_what_its_docstring_says(sources: int, targets: int) -> None
 def influences(function: Any, length: int) -> list[set[int]]:
     """Return, of each output token, the tokens of the input that it depends on."""
     states = torch.randn(1, length, 16, generator=torch.Generator().manual_seed(5))
-    found: Tensor = torch.autograd.functional.jacobian(function, states)  # type: ignore[no-untyped-call]
+    found: Tensor = torch.autograd.functional.jacobian(function, states)
     return [set(row.gt(1e-6).nonzero().flatten().tolist()) for row in found.abs().sum((0, 2, 3, 5))]
 
 
