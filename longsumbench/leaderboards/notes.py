@@ -174,7 +174,7 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
 
 
 def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
-    """Return a line if ranked rows differ so much in length that F1 ranks by it; empty otherwise."""
+    """Return a line if ranked rows differ so much in length that F1 may rank by it; empty otherwise."""
     if part != "f" or rows[0].first.ranked_by not in ROUGE_HEADINGS:
         return ""
     ratios = {ratio: row.label for row in rows if row.ranked for run in row.runs if (ratio := length_ratio(run))}
@@ -182,7 +182,7 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
         return ""
     return (
         f"Lengths differ: outputs have {min(ratios):.2f} ({ratios[min(ratios)]}) to {max(ratios):.2f} "
-        f"({ratios[max(ratios)]}) times the words of the references. F1 then ranks by length as much as by content: "
+        f"({ratios[max(ratios)]}) times the words of the references. F1 may then rank by length: "
         "see precision and recall (rouge1_p, rouge1_r, … in the CSV)."
     )
 
