@@ -34,6 +34,7 @@ from longsumbench.outputs.rank_statistics import (
 from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
 
 FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
+_FEWEST_DOCUMENTS = 5  # with fewer, equal values of τ have an interval without width, and no reading says what is clear
 ANNOTATORS = "annotators"  # the row of people's own agreement
 _PARTS = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
@@ -91,6 +92,8 @@ class Agreement(ShownInNotebooks):
         if best.empty:
             return f"{aspect}: τ is undefined for every metric."
         name, tau = measure_heading(str(best.index[0])), best["tau"].iloc[0]
+        if (documents := int(best["documents"].iloc[0])) < _FEWEST_DOCUMENTS:
+            return f"{aspect}: too few documents ({documents}) to say which metric follows it."
         if _is_clear(best.iloc[0], "tau"):
             also = "also" if _is_clear(best.iloc[0], "partial") else "but not clearly"
             text = f"{name} {'follows it' if tau > 0 else 'goes against it'} (τ {tau:.2f}), {also} given length"
@@ -137,7 +140,9 @@ def measure_heading(name: str) -> str:
 
 
 def _is_clear(row: "pd.Series[Any]", statistic: str) -> bool:
-    """Return True if the interval is on the side of τ."""
+    """Return True if there are enough documents, and the interval is on the side of τ."""
+    if row["documents"] < _FEWEST_DOCUMENTS:
+        return False
     return bool(row[f"{statistic}_lo"] > 0 if row["tau"] > 0 else row[f"{statistic}_hi"] < 0)
 
 
@@ -213,21 +218,21 @@ def _measure_aspect(judgements: Numbers, measures: Measures, resamples: int, few
     counts, system_counts = (draw_counts(resamples, size, seed) for seed, size in seeds)
     num_systems, num_documents = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (0, 1))
     constant = np.isnan(tau_b(people, people)).all()
-    refused = f"No τ of systems: {num_systems} are fewer than {fewest_systems}." if num_systems < fewest_systems else ""
+    refusal = f"No τ of systems: {num_systems} are fewer than {fewest_systems}." if num_systems < fewest_systems else ""
     compared = {name: [(scores, people)] for name, scores in measures.scores.items()}
     if np.isfinite(judgements).sum(axis=0).max() > 1:
-        others = (np.round(mean_of(np.delete(judgements, place, axis=0)), 12) for place in range(len(judgements)))
-        compared[ANNOTATORS] = list(zip(judgements, others, strict=True))
+        other_means = (np.round(mean_of(np.delete(judgements, place, axis=0)), 12) for place in range(len(judgements)))
+        compared[ANNOTATORS] = list(zip(judgements, other_means, strict=True))
     rows = []
     for name, pairs in compared.items():
-        levels = _average_levels(pairs, length, counts, None if refused else system_counts)
+        levels = _average_levels(pairs, length, counts, None if refusal else system_counts)
         if name == ANNOTATORS:
             levels["within"]["alpha"] = krippendorff_alpha(judgements, counts)
         documents = int(np.isfinite([tau_b(*pair) for pair in pairs]).any(axis=0).sum())
         kind = "control" if name in CONTROLS else "ceiling" if name == ANNOTATORS else "metric"
         for level, statistics in levels.items():
             row = {"measure": name, "kind": kind, "level": level, "documents": documents, "systems": num_systems}
-            row["note"] = refused if level == "system" else ""
+            row["note"] = refusal if level == "system" else ""
             for statistic, draws in statistics.items():
                 size = documents if level == "within" else num_documents
                 low, high = percentile_interval(draws, None if statistic == "tau_both" else size)

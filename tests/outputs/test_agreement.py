@@ -18,7 +18,7 @@ import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.core import Scoring
 from longsumbench.errors import UsageError
-from longsumbench.outputs.agreement import measure_agreement
+from longsumbench.outputs.agreement import Agreement, measure_agreement
 from longsumbench.outputs.judgements import Measures, read_judged, score_judged
 from longsumbench.outputs.rank_statistics import (
     calibrated_accuracy,
@@ -192,6 +192,18 @@ def test_few_systems_and_one_annotator() -> None:
     assert set(table.loc["system"]["note"]) == {"No τ of systems: 4 are fewer than 5."}
     assert "annotators" not in table.loc["within"].index
     assert table_of(judgements, measures, fewest_systems=4).loc["system"]["tau"].notna().all()
+
+
+def test_few_documents_decide_nothing() -> None:
+    """Four documents with τ of 1 have an interval without width, and still the reading names no metric; five do."""
+    for documents, words in (
+        (4, "too few documents (4) to say which metric follows it"),
+        (5, "R-1 follows it (τ 1.00)"),
+    ):
+        people = np.tile(np.arange(6.0), (1, 1, documents, 1))
+        scores = {"rouge1_f": people[0, 0], "words": np.random.default_rng(1).normal(size=(documents, 6))}
+        table = measure_agreement(Judged(people), Measures(scores, list(scores), []), 200)  # type: ignore[arg-type]
+        assert words in Agreement("judged", table, tuple(scores), ()).reading("aspect 0")
 
 
 def test_constant_scores_have_no_tau() -> None:
