@@ -5,6 +5,7 @@ predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -95,18 +96,11 @@ def evaluate(
             yield text, example
 
     scored = [score_all(every, read(texts)) for texts in predictions]
-    tables, floors, first = [one_set.per_example for one_set in scored], [], predictions[0]
+    tables, floors = [of_checkpoint.per_example for of_checkpoint in scored], []
     if floor_of is not None:
         owners = examples if metrics[1:] else targets  # ROUGE does not use the source
         floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
-        deciding = columns_in(metrics, tables[0])
-        column = {score_column(floor_of): floor_column(floor_of)}
-        tables = [
-            table[deciding]
-            .join(floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all"))
-            .join(table.drop(columns=deciding))
-            for table, floor in zip(tables, floors, strict=True)
-        ]
+        tables = list(map(partial(_with_floor, columns_in(metrics, tables[0]), floor_of), tables, floors))
     per_example = mean_scores(tables)
     n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
     units = {column: unit for metric in others for column, unit in metric.units.items()}
@@ -123,10 +117,17 @@ def evaluate(
         ),
         units=units,
         floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
-        outputs=describe_outputs(list(map(_as_text, first)), [example.references for example in targets]),
+        outputs=describe_outputs(list(map(_as_text, predictions[0])), [example.references for example in targets]),
         signature="|".join(metric.signature(n) for metric in metrics),
         measured_by={metric.name: metric.signature(n) for metric in requested},
     )
+
+
+def _with_floor(deciding: list[str], name: str, table: pd.DataFrame, floor: pd.DataFrame) -> pd.DataFrame:
+    """Return scores with the floor of one of them after the columns that decide the signature."""
+    column = {score_column(name): floor_column(name)}
+    floors = floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
+    return table[deciding].join(floors).join(table.drop(columns=deciding))
 
 
 def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]]) -> Scored:
