@@ -4,7 +4,7 @@
     python benchmarks/real_systems_claims.py --check       what docs/findings.md says about them
 
 DATA has `qmsum` and `squality` as the datasets read them, `qmsum_outputs`, `judged/kirstein_qmsum` and
-`judged/squality_human`. Each set becomes a dataset, with a bundle and tables of its own:
+`judged/squality_human`. Each set becomes a dataset, with a bundle and tables:
 
     qmsum            281 questions of the test split, 16 systems
     qmsum_meetings   the 35 test meetings with their first general question, five systems; so are the training texts

@@ -69,14 +69,14 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
     """Return the first block of QMSum, whole and short."""
     block = rows.blocks[QMSUM]
     columns = columns_of(run for row in block.rows for run in row.runs)
-    whole, short = (
+    whole_rows, short_rows = (
         [tuple(map(marked, line)) for line in row_cells(block, [columns[name] for name in names])]
         for names in (COLUMNS, SHORT)
     )
-    first = {line[1]: line[1:] for line in reversed(short)}  # the better one of two rows of a system
-    chosen = [line[1:] for line in short if line[1] in SHORT_ROWS and first[line[1]] == line[1:]]
+    better_rows = {line[1]: line[1:] for line in reversed(short_rows)}  # the better one of two rows of a system
+    chosen_rows = [line[1:] for line in short_rows if line[1] in SHORT_ROWS and better_rows[line[1]] == line[1:]]
     headings = tuple(COLUMNS[name] for name in SHORT)
-    return [Table(FINDINGS, ("", *COLUMNS.values()), whole), Table(README, headings, chosen)]
+    return [Table(FINDINGS, ("", *COLUMNS.values()), whole_rows), Table(README, headings, chosen_rows)]
 
 
 def marked(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""Scoring pair by pair beside rouge_score, in one process: every ROUGE type, stemmed; the drop-in; all-pairs work.
+"""Scoring pair by pair, compared with rouge_score, in one process: every ROUGE type, stemmed; the drop-in; all-pairs.
 
 OMP_NUM_THREADS=1 python benchmarks/rouge.py
 
@@ -116,7 +116,7 @@ def drop_in_rows(tokens: int, pairs: list[Pair]) -> list[list[object]]:
 
 
 def score_alone(make: type[RougeScorer] | type[Library], lines: list[tuple[str, str]]) -> None:
-    """Score each pair with a scorer of its own."""
+    """Score each pair with a new scorer."""
     for target, prediction in lines:
         make(list(ROUGE_TYPES), use_stemmer=True).score(target, prediction)
 

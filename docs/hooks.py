@@ -259,11 +259,11 @@ def planted_faults() -> str:
     """Return the AUC of metrics for each kind of planted fault and corpus."""
     rows = pd.read_csv(FIGURES / "planted_faults.csv").query("metric in @FAULT_METRICS")
     cells = []
-    for (fault, corpus), chosen in rows.groupby(["fault", "corpus"]):
-        areas = chosen.set_index("metric")["auc"]
+    for (fault, corpus), corpus_rows in rows.groupby(["fault", "corpus"]):
+        areas = corpus_rows.set_index("metric")["auc"]
         values = [f"{areas[metric]:.2f}" for metric in FAULT_METRICS]
         bold = [f"**{value}**" if float(value) >= SEEN else value for value in values]
-        cells.append([fault, f"`{corpus}`", str(chosen["n"].max()), *bold])
+        cells.append([fault, f"`{corpus}`", str(corpus_rows["n"].max()), *bold])
     return table(["fault", "corpus", "n", *FAULT_METRICS.values()], cells)
 
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -77,8 +77,9 @@ class AnalysisResult(ShownInNotebooks, ABC):
     def write(self, folder: Path) -> list[Path]:
         """Write the CSV file, the picture as PNG and SVG, and further files; return their paths."""
         pictures = self.pictures()
-        named = {f"{self.analysis}.{kind}": image for kind, image in pictures.items()}
-        return write_pictures(folder, {f"{self.analysis}.csv": self.csv(), **named, **self.more_files(pictures["svg"])})
+        files: dict[str, Any] = {f"{self.analysis}.csv": self.csv()}
+        files |= {f"{self.analysis}.{kind}": image for kind, image in pictures.items()}
+        return write_pictures(folder, files | dict(self.more_files(pictures["svg"])))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Metric(ABC):
         columns: its columns in the table of scores. The first one ranks runs on a dataset that names the metric.
         further: columns that follow only if they apply to an example.
         units: column → unit, for columns that are not shares; the same per example and aggregated.
-        agrees: a clause on how far it agrees with people, shown beside its name; from
+        agrees: a clause on how far it agrees with people, shown next to its name; from
             results/reference/agreement/agreement.csv. Empty if this was not measured.
         version: increases when the same predictions get other scores; part of the signature and, if the dataset names
             the metric, of the run id.

@@ -59,8 +59,8 @@ def names_deciding(settings: Settings | type[Settings], *outcomes: Decides) -> f
 
 def defaults_of(settings: Settings | type[Settings]) -> dict[str, Any]:
     """Return name → default of the settings that have one."""
-    made = {item.name: item.default_factory() for item in fields(settings) if item.default_factory is not MISSING}
-    return {item.name: item.default for item in fields(settings) if item.default is not MISSING} | made
+    built = {item.name: item.default_factory() for item in fields(settings) if item.default_factory is not MISSING}
+    return {item.name: item.default for item in fields(settings) if item.default is not MISSING} | built
 
 
 def settings_deciding(settings: Settings, *outcomes: Decides) -> dict[str, Any]:

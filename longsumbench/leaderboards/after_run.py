@@ -186,7 +186,7 @@ class UpdatedTable:
     curves: tuple[Path, ...] = ()
 
 
-class _Done(NamedTuple):
+class _LocatedRuns(NamedTuple):
     """The runs just done on a dataset, the block that has most of them, and their rows in it, the best first."""
 
     updated: UpdatedTable
@@ -212,7 +212,7 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     runs = list({run.run_id: run for run in runs}.values())
     datasets = [_locate_runs(item, [run for run in runs if run.dataset == item.table.dataset]) for item in updated]
     if len(datasets) <= _TABLES_SHOWN:
-        details = ["\n".join(_detailed_lines(done)) for done in datasets]
+        details = ["\n".join(_detailed_lines(located)) for located in datasets]
         return "\n".join(["\n\n".join(details), *_next_commands(datasets[0])])
     lines = [f"{format_count(len(runs), 'run')} on {len(datasets)} datasets. The best of them:"]
     warnings = warnings_on_outputs(runs, _WARNINGS)
@@ -223,54 +223,54 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
 
-def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _Done:
+def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _LocatedRuns:
     ids, matches = {run.run_id for run in runs}, []
     for block in updated.table.comparable:
         runs_of_rows = [{run.run_id for run in (*row.runs, *row.repeated)} for row in block.rows]
         places = [place for place, row_ids in enumerate(runs_of_rows) if row_ids & ids]
-        matches.append(_Done(updated, runs, block, places))
-    return max(matches, key=lambda done: len(done.places))
+        matches.append(_LocatedRuns(updated, runs, block, places))
+    return max(matches, key=lambda located: len(located.places))
 
 
-def _describe_best(done: _Done) -> str:
-    row, name = done.best, done.best.first.ranked_by
+def _describe_best(located: _LocatedRuns) -> str:
+    row, name = located.best, located.best.first.ranked_by
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
-    ranked = [entry.key for entry in done.block.rows if entry.ranked]
+    ranked = [entry.key for entry in located.block.rows if entry.ranked]
     place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else row.learned.word or "oracle"
-    return f"{done.table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
+    return f"{located.table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
 
 
-def _detailed_lines(done: _Done) -> Iterator[str]:
-    table, block, runs = done.table, done.block, done.runs
+def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
+    table, block, runs = located.table, located.block, located.runs
     yield from _wrapped(f"{table.heading()}, {describe_block(block, table.comparable)}", 1)
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, runs))}", 1)
-    yield from ("", terminal_block(_nearby_rows(done)), "")
+    yield from ("", terminal_block(_nearby_rows(located)), "")
     about_facts = describe_facts_found(block.rows, table.scores)
     sentences = [(sentence, _LINES_OF_A_SENTENCE) for sentence in about_facts]
     if not about_facts or len(runs) == 1:
-        sentences.append((_describe_differences(done), 2))
+        sentences.append((_describe_differences(located), 2))
     sentences += [(describe_too_few(block.tests, block.rows), 2), (caution(block.rows), 2)]
     sentences += [(describe_unlearned(block.rows), 3), *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS))]
     for sentence, most_lines in (*sentences, (_describe_comparable(table, block), 3)):
         yield from _wrapped(sentence, most_lines)
-    folder = done.updated.results.root / "leaderboard"
+    folder = located.updated.results.root / "leaderboard"
     yield f"Table: {folder / table.dataset}.md, .csv, .tex"
     pictures = [folder / name for name in table.pictures()]
-    pictures += [path for path in done.updated.curves if path.suffix == ".png"]
+    pictures += [path for path in located.updated.curves if path.suffix == ".png"]
     if pictures:
         yield f"Picture: {pictures[0]}" + (f" and {len(pictures) - 1} more" if pictures[1:] else "")
 
 
-def _nearby_rows(done: _Done) -> Block:
-    rows, places = done.block.rows, done.places
+def _nearby_rows(located: _LocatedRuns) -> Block:
+    rows, places = located.block.rows, located.places
     nearby = {0, *places[:_ROWS_OWN], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
     all_columns = columns_of(run for row in rows for run in row.runs)
     names = ("system", "settings", seeds_column(rows), rows[0].first.ranked_by, "length", "run")
     columns = [all_columns[name] for name in names]
-    cells = row_cells(done.block, columns)
+    cells = row_cells(located.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
     lines, previous = [], -1
     for place in sorted(nearby):
@@ -286,17 +286,17 @@ def _nearby_rows(done: _Done) -> Block:
     return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
-def _describe_differences(done: _Done) -> str:
+def _describe_differences(located: _LocatedRuns) -> str:
     """Describe how far the best row of the runs just done, if any of a trained system, is from Lead and the best."""
-    own_rows = [done.block.rows[place] for place in done.places]
+    own_rows = [located.block.rows[place] for place in located.places]
     row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
-    name = done.block.rows[0].first.ranked_by
-    ranked = [entry for entry in done.block.rows if row.ranked and entry.ranked and entry is not row]
+    name = located.block.rows[0].first.ranked_by
+    ranked = [entry for entry in located.block.rows if row.ranked and entry.ranked and entry is not row]
     leads = [entry for entry in ranked if entry.first.model == LEAD]
-    best = next((entry for entry in done.block.rows if entry.ranked), None)
+    best = next((entry for entry in located.block.rows if entry.ranked), None)
     texts = []
     for rival in {rival.key: rival for rival in (*leads[:1], *ranked[:1])}.values():
-        if (gap := difference(row, rival, name, done.table.scores)) is not None:
+        if (gap := difference(row, rival, name, located.table.scores)) is not None:
             label = f"the best, {rival.label}" if rival is best else rival.label
             texts.append(f"{gap.mean:+.1f} ({format_interval(gap.low, gap.high)}) from {label}")
     return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
@@ -325,11 +325,11 @@ def _run_ids(block: ComparableRows) -> set[str]:
     return {run.run_id for row in block.rows for run in row.runs}
 
 
-def _next_commands(done: _Done) -> Iterator[str]:
-    row, results, ids = done.best, done.updated.results, {run.run_id for run in done.runs}
+def _next_commands(located: _LocatedRuns) -> Iterator[str]:
+    row, results, ids = located.best, located.updated.results, {run.run_id for run in located.runs}
     run_id = next((run for run in row.runs if run.run_id in ids), row.first).run_id[:SHORT_ID]
-    rivals = [entry.key for entry in done.block.rows if entry is not row]
-    commands = {_command("leaderboard", done.table.dataset, results=results): "the whole table"}
+    rivals = [entry.key for entry in located.block.rows if entry is not row]
+    commands = {_command("leaderboard", located.table.dataset, results=results): "the whole table"}
     if rivals:
         commands[_command("compare", rivals[0][:SHORT_ID], run_id, results=results)] = "do these two differ?"
     commands[_command("inspect", run_id, "0", results=results)] = "what it read and wrote"

@@ -382,6 +382,6 @@ def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: f
         end = 1 - 0.03 * (systems - 1) if is_left else systems + 0.03 * (systems - 1)
         plot.plot([rank, rank, end], [0, level, level], **style, markevery=[0], linewidth=1.2)
         side, shift = ("right", -1) if is_left else ("left", 1)
-        beside = end + shift * 0.13 * (systems - 1)
+        label_end = end + shift * 0.13 * (systems - 1)
         plot.text(end + shift * 0.02 * (systems - 1), level, f"{rank:.2f}", ha=side, va="center", fontsize=9.5)
-        plot.text(beside, level, labels[label], ha=side, va="center", multialignment=side, fontsize=9.5)
+        plot.text(label_end, level, labels[label], ha=side, va="center", multialignment=side, fontsize=9.5)

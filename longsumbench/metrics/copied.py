@@ -88,12 +88,12 @@ def _pair_keys(keys: Keys) -> Keys:
     return pairs
 
 
-def _places_of(wanted: Keys, source: Keys) -> NDArray[np.intp]:
+def _places_of(keys: Keys, source: Keys) -> NDArray[np.intp]:
     """Return the positions in `source` of all keys that are in `wanted`, in order."""
     table = np.zeros(2**16, dtype=bool)  # most keys of the source are excluded by their first bits
-    table[wanted >> _TABLE_BITS] = True
+    table[keys >> _TABLE_BITS] = True
     candidates = np.flatnonzero(table.take(source >> _TABLE_BITS))
-    places: NDArray[np.intp] = candidates[_are_among(source[candidates], wanted)]
+    places: NDArray[np.intp] = candidates[_are_among(source[candidates], keys)]
     return places
 
 

@@ -30,12 +30,12 @@ def check_rouge(rouge: Rouge, predictions: Sequence[str], split: Split, scores: 
 
     The predictions are those of the split's first examples. None if `rouge_score` does not compute such scores.
     """
-    how = rouge.scoring
-    if (how.mode, how.tokenizer) != ("google", "default") or how.references == "jackknife" or scores.empty:
+    scoring = rouge.scoring
+    if (scoring.mode, scoring.tokenizer) != ("google", "default") or scoring.references == "jackknife" or scores.empty:
         return None
     from rouge_score.rouge_scorer import RougeScorer as Library  # imports nltk
 
-    library = Library(ROUGE_TYPES, how.stem)
+    library = Library(ROUGE_TYPES, scoring.stem)
     scored = [place for place, name in zip(range(len(predictions)), split.ids, strict=False) if name in scores.index]
     checked: dict[str, float] = {}
     word_pairs = 0

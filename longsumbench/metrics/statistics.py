@@ -118,8 +118,8 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
     examples, ratio = len(parts), float(parts.sum() / wholes.sum())
     if examples < 2:
         return MeanOverSeeds(ratio, math.nan, math.nan)
-    residuals = parts - ratio * wholes
-    error = float(np.sqrt((residuals**2).sum() * examples / (examples - 1)) / wholes.sum())
+    noises = parts - ratio * wholes
+    error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
     return MeanOverSeeds(ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1))
 
 
@@ -192,8 +192,8 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
 def _sums_of_squares(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the sums of squares of the seeds and of the rest, of values [examples, seeds]."""
     by_seed = values.mean(axis=0) - values.mean()
-    residuals = values - values.mean(axis=1, keepdims=True) - by_seed
-    return float(len(values) * (by_seed**2).sum()), float((residuals**2).sum())
+    noises = values - values.mean(axis=1, keepdims=True) - by_seed
+    return float(len(values) * (by_seed**2).sum()), float((noises**2).sum())
 
 
 def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
@@ -340,19 +340,20 @@ def model_confidence_set(
     means, errors = np.array([each.mean() for each in scores]), np.empty((resamples, len(scores)))
     for system, of_seeds in enumerate(resampled):
         center = of_seeds.mean(axis=1)
-        drawn = np.take_along_axis(of_seeds, draw.integers(0, of_seeds.shape[1], of_seeds.shape), axis=1).mean(axis=1)
-        errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (drawn - center)
+        places = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
+        seed_means = np.take_along_axis(of_seeds, places, axis=1).mean(axis=1)
+        errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
     rows = np.vstack([means, errors])
     below = rows[:, None, :] - rows[:, :, None]  # [.., i, j]: how far i is below j, of the means, then of the errors
     below[np.abs(below) <= _SUM_ERROR * np.abs(values).max()] = 0.0
     error = np.sqrt((below[1:] ** 2).mean(axis=0))
     t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
-    p_values, left, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
-    while len(left) > 1:
-        furthest = t[:, left][:, :, left].max(axis=2)
+    p_values, remaining, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
+    while len(remaining) > 1:
+        furthest = t[:, remaining][:, :, remaining].max(axis=2)
         worst = int(furthest[0].argmax())
         p = max(p, float((furthest[1:].max(axis=1) >= furthest[0, worst]).mean()))
-        p_values[left[worst]], left = p, np.delete(left, worst)
+        p_values[remaining[worst]], remaining = p, np.delete(remaining, worst)
     return p_values
 
 
@@ -361,8 +362,8 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
     examples, seeds = scores.shape
     if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
         return 0.0
-    rest = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
-    share = max(0.0, 1 - rest / (examples - 1) / (seeds - 1) / examples / spread)
+    noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
+    share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
     return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
 
 

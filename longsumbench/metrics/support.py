@@ -214,8 +214,8 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
     names = ", ".join(labels.values())
     if len(labels) < 2:
         raise UsageError(f"{shown_as} has one label ({names}), and support needs two or more: give another classifier")
-    wanted = _LABELS if label is None else {label.casefold()}
-    places = [place for place, name in labels.items() if name.casefold() in wanted]
+    accepted = _LABELS if label is None else {label.casefold()}
+    places = [place for place, name in labels.items() if name.casefold() in accepted]
     if len(places) != 1:
         problem = "no single label says that a text supports another" if label is None else f"no label {label}"
         advice = f"set {_LABEL_SETTING} to the one that does (MiniCheck: LABEL_1)"

@@ -185,9 +185,9 @@ def _best_scores(metric: Metric, text: str, example: Example) -> dict[str, float
     return {column: max(scores[column] for scores in each) for column in each[0]}
 
 
-def _named(pairs: "pd.Index[Any]", message: str, noun: str, after: str = "") -> list[str]:
+def _named(pairs: "pd.Index[Any]", message: str, noun: str, ending: str = "") -> list[str]:
     names = [f"{system} on {name}" for name, system in pairs]
-    return [message.format(format_count(len(names), noun) + after) + f" ({first_ids(names)})"] if names else []
+    return [message.format(format_count(len(names), noun) + ending) + f" ({first_ids(names)})"] if names else []
 
 
 def _read_table(path: Path, parse: Callable[[bytes], dict[str, Any]]) -> pd.DataFrame:
@@ -203,8 +203,8 @@ def _read_table(path: Path, parse: Callable[[bytes], dict[str, Any]]) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def _pairs_in(table: pd.DataFrame, other: pd.DataFrame) -> NDArray[np.bool_]:
-    return pd.MultiIndex.from_frame(table[_PAIR]).isin(pd.MultiIndex.from_frame(other[_PAIR]))
+def _pairs_in(table: pd.DataFrame, other_table: pd.DataFrame) -> NDArray[np.bool_]:
+    return pd.MultiIndex.from_frame(table[_PAIR]).isin(pd.MultiIndex.from_frame(other_table[_PAIR]))
 
 
 def _refuse(table: pd.DataFrame, wrong: Any, message: str, path: Path) -> None:

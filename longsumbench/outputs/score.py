@@ -208,9 +208,9 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     table, measures = scored.per_example, {}
     if paired.examples is not None:
         texts = {pair.id: pair.prediction for pair in paired.pairs}
-        known = paired.examples.select(table.index)
-        predicted = [[texts[name] for name in known.ids]]
-        added = evaluate(predicted, known, (), rouge.scoring, default_metrics(rouge.scoring))
+        scored_examples = paired.examples.select(table.index)
+        predicted = [[texts[name] for name in scored_examples.ids]]
+        added = evaluate(predicted, scored_examples, (), rouge.scoring, default_metrics(rouge.scoring))
         table, measures = table.join(added.per_example), dict(added.measures)
     rows = Scored(table, scored.empty_references, scored.empty_predictions)
     return Report(

@@ -199,17 +199,17 @@ class RougeScorer:
 
     def _scores(self, target: _Numbered, candidate: _Numbered, num_ids: int) -> dict[str, Score]:
         size = max(self._vocabulary.size, num_ids)
-        whole = union = self._overlap(target[0], candidate[0], size)
+        overlap = union = self._overlap(target[0], candidate[0], size)
         if self._tokenizer is not None:
             union = self._overlap(target[1], candidate[1], size)
-        counted = {"rouge1": (whole.unigrams, whole, 0), "rouge2": (whole.bigrams, whole, 1)}
-        counted |= {"rougeL": (whole.sequence, whole, 0), _LSUM: (union.union, union, 0)}
-        for kind in set(self.rouge_types) - counted.keys():
+        counts = {"rouge1": (overlap.unigrams, overlap, 0), "rouge2": (overlap.bigrams, overlap, 1)}
+        counts |= {"rougeL": (overlap.sequence, overlap, 0), _LSUM: (union.union, union, 0)}
+        for kind in set(self.rouge_types) - counts.keys():
             n = int(kind[-1])
-            counted[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n)), whole, n - 1
+            counts[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n)), overlap, n - 1
         return {
             kind: _google_score(hits, words.candidate - less, words.reference - less)
-            for kind, (hits, words, less) in ((kind, counted[kind]) for kind in self.rouge_types)
+            for kind, (hits, words, less) in ((kind, counts[kind]) for kind in self.rouge_types)
         }
 
 

@@ -45,8 +45,8 @@ def score_run(
     metrics: list[Metric] = [rouge, *(registry.metrics.load(name)(config.score) for name in texts.metrics)]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
-    asked = asked_metrics(config, texts)
-    requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked)]) + asked
+    asked_for = asked_metrics(config, texts)
+    requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)]) + asked_for
     scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
     write_verdicts(folder, [*metrics, *requested])

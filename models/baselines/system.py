@@ -123,8 +123,8 @@ class RankedExtract(RankedBaseline):
             parts = paragraphs_of(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
             scored = extraction.ScoredSpans([part.span for part in parts], scores)
-            chosen = extraction.chosen_sentences(example, scored, self.length(example), self.config.redundancy)
-            yield core.Summary(example.id, "\n".join(chosen.values()), _all_read(example))
+            sentences = extraction.chosen_sentences(example, scored, self.length(example), self.config.redundancy)
+            yield core.Summary(example.id, "\n".join(sentences.values()), _all_read(example))
 
 
 class LexRank(FixedLength):
