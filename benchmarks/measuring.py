@@ -28,9 +28,14 @@ def in_a_process(*words: str) -> dict[str, Any]:
 
 def gemm_rate(device: str) -> float:
     """Return FLOPs a second of a large float32 matrix product, the best of a few."""
-    left, right = torch.randn(GEMM, GEMM, device=device), torch.randn(GEMM, GEMM, device=device)
+    return product_rate(device, GEMM, torch.float32)
+
+
+def product_rate(device: str, size: int, dtype: torch.dtype) -> float:
+    """Return FLOPs a second of a product of two square matrices, the best of a few."""
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     left @ right
-    return max(2 * GEMM**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
+    return max(2 * size**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
 
 
 def in_turns(works: Mapping[str, Callable[[], object]], repeats: int, device: str) -> dict[str, list[float]]:
