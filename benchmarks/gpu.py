@@ -6,10 +6,10 @@ Random weights and random tokens: nothing is downloaded or read. A row is printe
 is measured. A measurement that fails prints its error, and the next one starts. Each takes `--seconds`, and its
 preparation a few: about four minutes on an H100.
 
-train: forward, backward, clipping and fused AdamW of one batch, in bfloat16 (autocast) or float32 (without TF32), with
-    or without gradient checkpointing. Tokens are those of the input.
-greedy, beam: `generate` in float32, as the suite writes; ms a token is (time of n tokens - time of 2) / (n - 2), without
-    reading. Tokens are those of the summaries.
+train: forward, backward, clipping and fused AdamW of one batch, in bfloat16 (autocast) or float32 (PyTorch's
+    default, without TF32), with or without gradient checkpointing. Tokens are those of the input.
+greedy, beam: `generate` in float32, as the suite writes; ms a token is (time of n tokens - time of 2) / (n - 2), so
+    reading does not count. Tokens are those of the summaries.
 MFU = 3 × FLOPs of a forward pass / (seconds a step × rate of a bfloat16 product of two 8,192 × 8,192 matrices, measured
     first). FLOPs are two for each multiply-add of a matrix product (longsumbench/modeling/flops.py); what checkpointing
     computes again does not count. LED's attention multiplies more than its window needs, which counts.
@@ -90,7 +90,6 @@ def main() -> None:
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.exit(1, "PyTorch finds no GPU; --device cpu --tiny tries the script\n")
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     size = 256 if options.tiny else PRODUCT
     rates = {name: product_rate(options.device, size, getattr(torch, name)) for name in ("bfloat16", "float32")}
     name = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
@@ -193,10 +192,11 @@ def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
 
 
 def count_flops(model: Any, batch: dict[str, Tensor]) -> float:
-    """Count the FLOPs of a forward pass; no numbers are computed."""
+    """Return the FLOPs of a forward pass: those of the first example, times the examples. No numbers are computed."""
+    first = {name: value[:1] if value.dim() else value for name, value in batch.items()}
     with counting(cost := PassCost(), model):
-        model.train()(**batch)
-    return float(cost.flops)
+        model.train()(**first)
+    return float(cost.flops) * len(batch["input_ids"])
 
 
 def training_seconds(
@@ -223,13 +223,16 @@ def training_seconds(
 
     step()
     once, _ = timed(step, options.device)
-    steps = max(1, min(MOST_STEPS, int(options.seconds / once)))
-    return timed(lambda: [step() for _ in range(steps)], options.device)[0] / steps
+    count = max(1, min(MOST_STEPS, int(options.seconds / once)))
+
+    def steps() -> None:
+        for _ in range(count):
+            step()
+
+    return timed(steps, options.device)[0] / count
 
 
-def token_seconds(
-    model: Any, batch: dict[str, Tensor], beams: int, longest: int, options: argparse.Namespace
-) -> float:
+def token_seconds(model: Any, batch: dict[str, Tensor], beams: int, longest: int, options: argparse.Namespace) -> float:
     """Return the seconds in which the network writes a token of every example of a batch, without reading."""
     model = copy.deepcopy(model).to(options.device).eval()
     batch = {name: value.to(options.device) for name, value in batch.items()}
@@ -246,7 +249,7 @@ def token_seconds(
     fewest = min(longest, few + FEWEST_TOKENS)
     a_token = max(1e-6, seconds_of(fewest) - start) / (fewest - few)
     tokens = min(longest, max(fewest, int(options.seconds / a_token)))
-    return max(1e-6, seconds_of(tokens) - start) / (tokens - few)
+    return (seconds_of(tokens) - start) / (tokens - few)
 
 
 def one_line(error: Exception) -> str:

@@ -23,6 +23,7 @@ ASKED_FOR = {
     "api_server": "needs `transformers serve` (pip install 'transformers[serving]') or `vllm`",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
+DEVICES = {"cuda": "a GPU", "virtual": "a virtual one, on any machine (support/virtual_gpu.py)"}
 
 os.environ[CONFIG_VARIABLE] = os.devnull  # fixtures of a module do not find the user's own datasets either
 os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
@@ -32,18 +33,23 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow, --slurm, --api-server and --latex."""
+    """Add --slow, --slurm, --api-server, --latex and --device."""
     for name, what in ASKED_FOR.items():
         parser.addoption(f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}")
+    shown = ", ".join(f"{name}: {what}" for name, what in DEVICES.items())
+    parser.addoption("--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({shown})")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that are run only when asked for."""
-    for name, what in ASKED_FOR.items():
-        if not config.getoption(name):
-            for item in items:
-                if item.get_closest_marker(name):
-                    item.add_marker(pytest.mark.skip(reason=f"--{name.replace('_', '-')}: {what}"))
+    left_out = {name: f"--{name.replace('_', '-')}: {what}" for name, what in ASKED_FOR.items()}
+    left_out = {name: reason for name, reason in left_out.items() if not config.getoption(name)}
+    if not config.getoption("device"):
+        left_out["cuda"] = "--device cuda, or --device virtual: needs a GPU"
+    for item in items:
+        for name, reason in left_out.items():
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -95,6 +101,23 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The device of --device as PyTorch names it, by default "cpu"."""
+    import torch
+
+    kind = request.config.getoption("device")
+    if kind == "cuda" and not torch.cuda.is_available():
+        pytest.exit("--device cuda: PyTorch finds no GPU", returncode=pytest.ExitCode.USAGE_ERROR)
+    if kind == "virtual":
+        from support.virtual_gpu import VirtualGPU
+
+        with VirtualGPU():
+            yield "cuda"
+    else:
+        yield kind or "cpu"
 
 
 @pytest.fixture
