@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
-from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.device import on_host, to_device
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.masks import at_least_single
 from longsumbench.modeling.nn.positions import SinusoidalPositions

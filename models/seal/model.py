@@ -19,9 +19,9 @@ from transformers import DynamicCache, PegasusConfig
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
+from longsumbench.modeling.nn.device import on_host
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.folded_attention import FoldedCache
-from longsumbench.modeling.nn.device import on_host
 from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import TokenTable, UnitEncoder, gather, spread_units

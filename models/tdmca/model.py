@@ -37,8 +37,8 @@ from transformers import GenerationMixin, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
 from longsumbench.modeling.collate import UnitCollator
-from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
 from longsumbench.modeling.nn.device import on_host, to_device
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout

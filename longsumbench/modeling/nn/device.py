@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling.processes import gpu_index, started_processes
 
 
 def choose_device(device: str) -> torch.device:
@@ -17,7 +18,10 @@ def choose_device(device: str) -> torch.device:
     if device == "cuda" and not torch.cuda.is_available():
         raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")
     best_device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(best_device if device == "auto" else device)
+    chosen = torch.device(best_device if device == "auto" else device)
+    if chosen.type == "cuda" and started_processes() > 1:
+        torch.cuda.set_device(gpu_index(torch.cuda.device_count()))
+    return chosen
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
@@ -31,4 +35,4 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 def on_host(tensor: Tensor) -> Tensor:
     """Return a tensor on the CPU. This waits for the GPU, unless `to_device` made the tensor."""
-    return getattr(tensor, "original", tensor).cpu()  # type: ignore[no-any-return]
+    return getattr(tensor, "original", tensor).cpu()

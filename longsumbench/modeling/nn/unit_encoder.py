@@ -166,7 +166,7 @@ class UnitEncoder(PegasusEncoder):
 
 def piece_tokens(device: torch.device) -> int:
     """Return how many padded tokens are encoded together on a device."""
-    return PIECE_TOKENS if device.type == "cpu" else GPU_PIECE_TOKENS
+    return GPU_PIECE_TOKENS if device.type == "cuda" else PIECE_TOKENS
 
 
 def real_rows(states: Tensor, mask: Tensor) -> Tensor:
@@ -199,8 +199,8 @@ def _token_table(real: Tensor, units: Tensor, states: Tensor, sizes: Tensor, poo
     starts, lengths = torch.zeros(2, *real.shape, dtype=torch.long)
     starts.view(-1)[units], lengths.view(-1)[units] = sizes.cumsum(0) - sizes, sizes
     dense = pooled.new_zeros(real.numel(), pooled.shape[1]).index_copy(0, to_device(units, pooled.device), pooled)
-    table = (to_device(numbers, states.device) for numbers in (starts, lengths))
-    return TokenTable(states, *table, dense.view(*real.shape, pooled.shape[1]))
+    dense = dense.view(*real.shape, pooled.shape[1])
+    return TokenTable(states, to_device(starts, states.device), to_device(lengths, states.device), dense)
 
 
 def spread_units(starts: Tensor, counts: Tensor, longest: int | None = None) -> SpreadUnits:
