@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 INTERRUPTED = 130
-# torch's messages: on a GPU, on a CPU, and for a tensor whose size in bytes exceeds 64 bits.
-_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
+# torch's messages: on a GPU, of cuBLAS and cuDNN, on a CPU, and for a tensor whose size in bytes exceeds 64 bits.
+_ON_GPU = ("out of memory", "_status_alloc_failed", "device_allocation_failed")
+_OUT_OF_MEMORY = (*_ON_GPU, "can't allocate memory", "storage size calculation overflowed")
 IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # errors for a mistyped path
 _LONGEST_PATH = 200  # characters of a path in a message
 
@@ -99,8 +100,11 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     if isinstance(error, SuiteError):
         return error
     if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY):
-        advice = "choose smaller train.batch_size, decode.batch_size or lengths"
-        return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
+        advice = (
+            "choose train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation"
+            " (the same budget), a smaller decode.batch_size, or smaller lengths"
+        )
+        return EnvironmentProblem(f"out of memory ({type(error).__name__}): {advice}; then run the same command again")
     if _disk_is_full(error):
         location = f" at {name}" if (name := getattr(error, "filename", None)) else ""
         return EnvironmentProblem(f"the disk is full{location}; free some space, then run the same command again")

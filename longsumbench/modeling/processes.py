@@ -8,6 +8,7 @@ the others, and the same command continues. Without torchrun's environment varia
 waits or imports torch.
 """
 
+import atexit
 import json
 import logging
 import os
@@ -54,13 +55,12 @@ class _Launch:
 
         if distributed.is_initialized():
             return
-        if cuda.is_available():  # SLURM may show each process only its GPU
-            cuda.set_device(self.local_rank % cuda.device_count())
         backend = "cpu:gloo,cuda:nccl" if cuda.is_available() else "gloo"
         rank, size = self.rank, self.size
         try:
             store, *_ = next(distributed.rendezvous("env://", rank, size, timeout=_STARTING))  # type: ignore[attr-defined]
             distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_WAIT_LIMIT)
+            atexit.register(distributed.destroy_process_group)
         except (RuntimeError, ValueError) as error:
             address = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
             reason = str(error).splitlines()[0]
@@ -119,6 +119,11 @@ def _launch() -> _Launch:
 def started_processes() -> int:
     """Return how many processes were started for this command."""
     return _launch().size
+
+
+def gpu_index(count: int) -> int:
+    """Return which of the GPUs that this process sees is its own."""
+    return _launch().local_rank % count  # SLURM may show each process only its GPU
 
 
 def process_count() -> int:

@@ -6,7 +6,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,6 +34,7 @@ class Environment:
         processor: model name, and the instructions that PyTorch uses ("AVX512"), which decide how it rounds.
         threads: of PyTorch; None if it was not imported.
         gpu: model name; None on the CPU.
+        piece_tokens: padded tokens that a system's encoder reads together on this device; None without such a system.
         packages: name → version.
         processes: number of processes that shared the run.
     """
@@ -47,13 +48,15 @@ class Environment:
     cores: int | None = None
     threads: int | None = None
     gpu: str | None = None
+    piece_tokens: int | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
     processes: int = 1
 
 
-def environment() -> Environment:
-    """Return the versions, hardware and commit of this process."""
-    torch = sys.modules.get("torch")
+def environment(devices: Iterable[str] = ("auto",)) -> Environment:
+    """Return the versions, hardware and commit of this process; `devices` are the settings of what runs in it."""
+    torch, encoders = sys.modules.get("torch"), sys.modules.get("longsumbench.modeling.nn.unit_encoder")
+    on_gpu = torch is not None and not set(devices) <= {"cpu", "mps"} and torch.cuda.is_available()
     return Environment(
         longsumbench=longsumbench.__version__,
         commit=(_git("rev-parse", "HEAD") or b"").decode().strip() or None,
@@ -63,7 +66,8 @@ def environment() -> Environment:
         processor=", ".join([_processor(), *([torch.backends.cpu.get_cpu_capability()] if torch else [])]),
         cores=os.cpu_count(),
         threads=torch.get_num_threads() if torch else None,
-        gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
+        gpu=torch.cuda.get_device_name() if torch and on_gpu else None,
+        piece_tokens=encoders.piece_tokens(torch.device("cuda" if on_gpu else "cpu")) if torch and encoders else None,
         packages={name: release for name in _RECORDED_PACKAGES if (release := _package_version(name))},
     )
 
@@ -111,7 +115,7 @@ def reset_peak_memory() -> None:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # 5: the peak of the resident set
     torch = sys.modules.get("torch")
-    if torch and torch.cuda.is_available():
+    if torch and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
 
 
@@ -119,7 +123,7 @@ def peak_memory_gb() -> float:
     """Return the peak memory since `reset_peak_memory`, in 1e9 bytes: resident memory plus GPU memory."""
     peak = _peak_resident_bytes()
     torch = sys.modules.get("torch")
-    if torch and torch.cuda.is_available():
+    if torch and torch.cuda.is_initialized():
         peak += torch.cuda.max_memory_allocated()
     return round(peak / 1e9, 3)
 

@@ -102,7 +102,8 @@ def _carry_out(
     point.carried_out = True
     reset_peak_memory()
     processes = started_processes() if system.capabilities.shares_work else 1
-    started_in = replace(environment(), processes=processes)  # the commit may change later
+    devices = (config.train.device, config.decode.device, config.score.device)
+    started_in = replace(environment(devices), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     scoring.warn_of_other_scripts(config.score, split)

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 
 from longsumbench.errors import UsageError
+from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.initialization import OwnInitialization
 from longsumbench.modeling.nn.masks import at_least_single, never_empty
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
-from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
+from longsumbench.modeling.nn.unit_encoder import TokenTable, piece_tokens, pieces
 
 _PADDING_SHARE = 0.5  # approximate share of a piece that may be padding: pooling is cheap
 
@@ -37,17 +38,25 @@ class PackedParagraphs(NamedTuple):
     @classmethod
     def of(cls, table: TokenTable) -> "PackedParagraphs":
         """Return the paragraphs of a table of encoded tokens."""
-        real = table.real
-        starts, lengths = table.starts[real], table.lengths[real]  # [R]
+        device, starts, lengths = table.starts.device, on_host(table.starts), on_host(table.lengths)
+        real = lengths > 0
+        starts, lengths = starts[real], lengths[real]  # [R]
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)
         grouped = []
-        for some, longest in pieces(lengths[order].tolist(), _PADDING_SHARE):
+        for some, longest in pieces(lengths[order].tolist(), _PADDING_SHARE, piece_tokens(device)):
             indices = order[some]
-            offsets = torch.arange(longest, device=starts.device)
+            offsets = torch.arange(longest)
             mask = offsets < lengths[indices][:, None]
-            grouped.append(Piece(indices, (starts[indices][:, None] + offsets).where(mask, 0), mask))
-        return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(grouped))
+            rows = (starts[indices][:, None] + offsets).where(mask, 0)
+            grouped.append(Piece(*(to_device(part, device) for part in (indices, rows, mask))))
+        owners = in_table.repeat_interleave(lengths[in_table])
+        return cls(to_device(real, device), to_device(owners, device), tuple(grouped))
+
+    @property
+    def places(self) -> Tensor:
+        """[R], the indices of the real paragraphs among all B · P."""
+        return to_device(on_host(self.real).flatten().nonzero()[:, 0], self.real.device)
 
 
 class PerHead(OwnInitialization):
@@ -81,7 +90,7 @@ class Pooling(nn.Module):
     def forward(self, states: Tensor, paragraphs: PackedParagraphs) -> Tensor:
         """Pool: [N, D] → [R, H, E]."""
         scores = self.scores(states)  # [N, H]
-        num, width, heads = len(paragraphs.real.nonzero()), states.shape[1], scores.shape[1]
+        num, width, heads = int(on_host(paragraphs.real).sum()), states.shape[1], scores.shape[1]
         sums = states.new_zeros(num, heads, width)
         for indices, rows, mask in paragraphs.pieces:
             tokens = states.index_select(0, rows.flatten()).view(*rows.shape, width)  # [r, L, D]
@@ -128,13 +137,13 @@ class ParagraphAttention(nn.Module):
         Returns:
             [R, D], and the weights of the paragraphs for each other, [B, H, P, P].
         """
-        heads, real = self.pooling(states, paragraphs), paragraphs.real
-        queries, keys, values = (_spread_out(part(heads), real) for part in (self.query, self.key, self.value))
+        heads, real, places = self.pooling(states, paragraphs), paragraphs.real, paragraphs.places
+        queries, keys, values = (_spread_out(part(heads), real, places) for part in (self.query, self.key, self.value))
         weights = self.weights(queries, keys, never_empty(real))
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
-        contexts = (weights.to(values.dtype) @ values).transpose(1, 2)[real]  # [R, H, E]
-        return self.out_proj(contexts.flatten(1)), weights
+        contexts = (weights.to(values.dtype) @ values).transpose(1, 2).flatten(2).flatten(0, 1)  # [B · P, D]
+        return self.out_proj(contexts.index_select(0, places)), weights
 
     def weights(self, queries: Tensor, keys: Tensor, real: Tensor) -> Tensor:
         """Return the paragraphs' weights for each other (Eq. 20): [B, H, P, E], …, [B, P] → [B, H, P, P].
@@ -146,10 +155,10 @@ class ParagraphAttention(nn.Module):
         return weights
 
 
-def _spread_out(heads: Tensor, real: Tensor) -> Tensor:
-    """Spread the real paragraphs over the examples, zeros for absent ones: [R, H, E], [B, P] → [B, H, P, E]."""
-    dense = heads.new_zeros(*real.shape, *heads.shape[1:])
-    return dense.masked_scatter(real[..., None, None], heads).transpose(1, 2)
+def _spread_out(heads: Tensor, real: Tensor, places: Tensor) -> Tensor:
+    """Spread real paragraphs over the examples, zeros for absent ones: [R, H, E], [B, P], [R] → [B, H, P, E]."""
+    dense = heads.new_zeros(real.numel(), *heads.shape[1:]).index_copy(0, places, heads)
+    return dense.view(*real.shape, *heads.shape[1:]).transpose(1, 2)
 
 
 def normalized(graph: Tensor, real: Tensor) -> Tensor:

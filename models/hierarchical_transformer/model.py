@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
+from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.masks import at_least_single
@@ -67,7 +68,7 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
         tokens = self.embed_positions.upto(length)
         if not self.config.paragraph_positions:
             return tokens
-        ranks = self.embed_positions.upto(int(places.max()) + 1)[places]  # [r, D/2]
+        ranks = self.embed_positions.upto(int(on_host(places).max()) + 1)[places]  # [r, D/2]
         halves = ranks[:, None].expand(-1, length, -1), tokens.expand(len(places), -1, -1)
         return torch.cat(halves[::-1] if self.config.official else halves, -1)
 
@@ -127,11 +128,11 @@ def smoothed_as_released(
     q is 1 - ε for the target, 0 for the padding, and ε / (V - 2) for any other token. Logits are [B, T, V], labels [B,
     T], -100 where there is no target token. Without `num_tokens`, the real tokens of the labels divide the sum.
     """
-    real = labels.ne(-100)
-    logs = at_least_single(logits[real]).log_softmax(-1)  # [n, V]
+    rows = to_device(on_host(labels).flatten().ne(-100).nonzero()[:, 0], logits.device)  # [n]
+    logs = at_least_single(logits.flatten(0, 1)[rows]).log_softmax(-1)  # [n, V]
     share_of_others = smoothing / (logits.shape[-1] - 2)
-    target_logs = logs.gather(1, labels[real][:, None])[:, 0]
+    target_logs = logs.gather(1, labels.flatten()[rows, None])[:, 0]
     other_logs = logs.sum(-1) - target_logs - logs[:, pad]
     entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(share_of_others).log()
     sums = len(logs) * entropy - ((1 - smoothing) * target_logs + share_of_others * other_logs).sum()
-    return sums / (num_tokens if num_tokens is not None else real.sum().clamp(min=1))
+    return sums / (num_tokens if num_tokens is not None else max(len(rows), 1))

@@ -19,6 +19,7 @@ from transformers import DynamicCache, PegasusConfig
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
+from longsumbench.modeling.nn.device import on_host
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import never_empty
@@ -180,7 +181,8 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         scores = self.unit_scores(reading, history)
         count = scores.shape[1]
         starts, lengths = (rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths))
-        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
+        longest = int(on_host(reading.lengths).sum(-1).max())
+        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length, longest)
 
     def unit_scores(self, reading: TokenTable, history: Tensor) -> Tensor:
         """Score all snippets, once for each segment of a summary: [Q, m, U] (arguments: see `select`)."""

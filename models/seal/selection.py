@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
+from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
@@ -133,8 +134,8 @@ class Compressor(UnitEncoder):
         count = self.vectors.num_embeddings
         learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
         states = torch.cat([learned, self.embed(input_ids, places)], 1)  # [r, c + L, D]
-        states = self.run_layers(states, F.pad(mask, (count, 0), value=True))
-        vectors, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
+        states = self.run_layers(states, to_device(F.pad(on_host(mask), (count, 0), value=True), mask.device))
+        vectors, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count)
         return vectors, sizes, self.pool(states[:, count:], mask)
 
 
@@ -175,7 +176,9 @@ class GateSelection(NamedTuple):
     counts: Tensor  # [Q, U], how many of a snippet's tokens are selected
 
 
-def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:
+def select(
+    scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int, longest: int | None = None
+) -> GateSelection:
     """Sort snippets by score and concatenate their real tokens up to `extractive_length` tokens (SEAL §3.4).
 
     Of equal scores, the earlier snippet comes first. The snippet that crosses the limit is cut. The scores get no
@@ -186,10 +189,11 @@ def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: i
         starts: [Q, U], the row of a snippet's first token in the table of states.
         lengths: [Q, U], the number of a snippet's tokens; 0 for an absent snippet.
         extractive_length: the most tokens to select.
+        longest: the largest sum of a row of `lengths`; None: it is computed, for which a GPU may have to wait.
     """
     order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     sorted_lengths = lengths.gather(1, order)
     tokens_above = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
     counts = (extractive_length - tokens_above).clamp(min=0).minimum(sorted_lengths)
-    tokens = spread_units(starts.gather(1, order), counts)
+    tokens = spread_units(starts.gather(1, order), counts, None if longest is None else min(extractive_length, longest))
     return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, counts))

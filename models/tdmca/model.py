@@ -37,10 +37,12 @@ from transformers import GenerationMixin, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
 from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, token_cross_entropy
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
+from longsumbench.modeling.nn.unit_encoder import real_rows
 from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
 
 _PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
@@ -134,7 +136,7 @@ class TdmcaStack(nn.Module):
         """
         if input_ids.shape[1] != 1:
             raise ValueError(f"T-DMCA reads one unit per example, not {input_ids.shape[1]}")
-        ids, mask = input_ids[:, 0], unit_mask[:, 0]
+        ids, mask = input_ids[:, 0], to_device(on_host(unit_mask)[:, 0], input_ids.device)
         states = self.embed(ids, self.embed_positions.upto(ids.shape[1]))
         windows: list[CompressedWindows | None] = []
         for index, layer in enumerate(self.stacked):
@@ -228,7 +230,8 @@ class TdmcaForConditionalGeneration(InitializesModules, UnitsToText, PegasusPreT
             return 0.0
         has_next = F.pad(reading.mask[:, 1:], (0, 1))  # [B, S], True where a source token follows
         next_ids = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~has_next, self.config.decoder_start_token_id)
-        states, targets = reading.last_hidden_state[reading.mask], next_ids[reading.mask]  # [N, D], [N]
+        states = real_rows(reading.last_hidden_state, reading.mask)  # [N, D]
+        targets = real_rows(next_ids[..., None], reading.mask)[:, 0]  # [N]
         total = states.new_zeros((), dtype=torch.float32)
         for some, target in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
             total = total + checkpoint(self._summed_cross_entropy, some, target, use_reentrant=False)

@@ -281,7 +281,7 @@ def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeyp
         raise MemoryError
 
     monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
-    assert "choose smaller train.batch_size" in fails(4, f"dataset.path={toy}")
+    assert "a smaller train.batch_size with a larger train.accumulation" in fails(4, f"dataset.path={toy}")
 
 
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
-"""Choice of the device that a network runs on."""
+"""Choice of the device that a network runs on, and copies to it for which nothing waits."""
 
 import torch
+from torch import Tensor
 
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling.processes import gpu_index, started_processes
 
 
 def choose_device(device: str) -> torch.device:
@@ -16,4 +18,21 @@ def choose_device(device: str) -> torch.device:
     if device == "cuda" and not torch.cuda.is_available():
         raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")
     best_device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(best_device if device == "auto" else device)
+    chosen = torch.device(best_device if device == "auto" else device)
+    if chosen.type == "cuda" and started_processes() > 1:
+        torch.cuda.set_device(gpu_index(torch.cuda.device_count()))
+    return chosen
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor of the CPU to a device without a wait; `on_host` then returns the original."""
+    if device.type == "cpu" or tensor.device.type != "cpu":
+        return tensor.to(device)
+    copied = (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+    copied.original = tensor  # type: ignore[attr-defined]
+    return copied
+
+
+def on_host(tensor: Tensor) -> Tensor:
+    """Return a tensor on the CPU. This waits for the GPU, unless `to_device` made the tensor."""
+    return getattr(tensor, "original", tensor).cpu()

@@ -12,15 +12,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transformers import PegasusConfig
-from transformers.masking_utils import create_bidirectional_mask
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.modeling.nn.masks import never_empty
+from longsumbench.modeling.nn.device import on_host, to_device
+from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 
 PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
-ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy
+GPU_PIECE_TOKENS = 65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
+ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
 
 
 class Memory(NamedTuple):
@@ -69,7 +70,7 @@ class UnitEncoder(PegasusEncoder):
 
     main_input_name = "input_ids"
     padding: ClassVar[float] = 1.0  # approximate share of a piece that may be padding; see `pieces`
-    recomputed: ClassVar[int | None] = None  # tokens of a piece under gradient checkpointing; None: PIECE_TOKENS
+    recomputed: ClassVar[int | None] = None  # tokens of a piece under gradient checkpointing on a CPU; None: as without
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
@@ -90,20 +91,23 @@ class UnitEncoder(PegasusEncoder):
 
     def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
         """Encode every real unit separately, piece by piece."""
+        device, unit_mask = input_ids.device, on_host(unit_mask)
         real = unit_mask.any(-1)  # [B, U]
-        ids, mask = input_ids[real], unit_mask[real]  # [R, L]
-        extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
-        places = real.nonzero()[:, 1]  # [R]
+        extents = (unit_mask[real] * torch.arange(1, unit_mask.shape[2] + 1)).amax(-1)  # [R]
         order = extents.argsort(descending=True, stable=True)
-        width = self.embed_tokens.weight.shape[1]
-        empty = self.embed_tokens.weight.new_zeros(0, 1, width)  # for a batch without text
-        encoded = [(empty[:, 0], order[:0], self.pool(empty, mask[:0, :1]))]
-        limit = self.recomputed if self.gradient_checkpointing and self.training else None
+        units = real.flatten().nonzero()[order, 0]  # [R], indices among all B · U units, the longest first
+        ids = input_ids.flatten(0, 1)[to_device(units, device)]  # [R, L]
+        mask, places = unit_mask.flatten(0, 1)[units], units % real.shape[1]  # [R, L], [R]
+        limit = piece_tokens(device)
+        if self.recomputed and self.gradient_checkpointing and self.training and device.type == "cpu":
+            limit = self.recomputed
+        empty = self.embed_tokens.weight.new_zeros(0, 1, self.embed_tokens.weight.shape[1])  # for a batch without text
+        encoded = [(empty[:, 0], order[:0], self.pool(empty, empty[..., 0] > 0))]
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
-            units = order[rows]
-            encoded.append(self._compute(ids[units, :longest], mask[units, :longest], places[units]))
+            piece_mask, piece_places = to_device(mask[rows, :longest], device), to_device(places[rows], device)
+            encoded.append(self._compute(ids[rows, :longest], piece_mask, piece_places))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
-        return _token_table(real, order, states, sizes, pooled)
+        return _token_table(real, units, states, sizes, pooled)
 
     def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Encode a piece of units.
@@ -114,11 +118,10 @@ class UnitEncoder(PegasusEncoder):
             places: [r], the index of each unit in its example, from 0, with absent units.
 
         Returns:
-            States of the real tokens [n, D], number of tokens of each unit [r], pooled units [r, P].
+            States of the real tokens [n, D], number of tokens of each unit [r] on the CPU, pooled units [r, P].
         """
         states = self.run_layers(self.embed(input_ids, places), mask)
-        real = states.flatten(0, 1) if bool(mask.all()) else states[mask]
-        return real, mask.sum(-1), self.pool(states, mask)
+        return real_rows(states, mask), on_host(mask).sum(-1), self.pool(states, mask)
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
         """Return one vector for each unit: [r, L, D], [r, L] → [r, P]; by default P is 0."""
@@ -141,10 +144,11 @@ class UnitEncoder(PegasusEncoder):
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""
         states = dropout(states, self.dropout, self.training)
-        attention_mask = create_bidirectional_mask(self.config, states, mask)
+        full = bool(on_host(mask).all())  # attention without a mask is faster
+        layer_mask = None if full else attention_mask(mask, self.config, states.dtype)
         for layer in cast(list[TransformerLayer], list(self.layers)):
             layer.gradient_checkpointing = False  # `_compute` recomputes the whole piece
-            states = layer(states, attention_mask)
+            states = layer(states, layer_mask)
         output: Tensor = self.layer_norm(states)
         return output
 
@@ -152,13 +156,23 @@ class UnitEncoder(PegasusEncoder):
         if not (self.gradient_checkpointing and self.training):
             return self.read(input_ids, mask, places)
         # Reentrant checkpointing keeps no graph of the first pass, whose small blocks would fragment glibc's memory
-        # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient.
-        trigger = torch.ones((), requires_grad=True)
-        units = input_ids, mask, places
+        # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient, and copies all inputs.
+        trigger = torch.ones((), device=input_ids.device, requires_grad=True)
         result: tuple[Tensor, Tensor, Tensor] = checkpoint(
-            lambda _, *units: self.read(*units), trigger, *units, use_reentrant=True
+            lambda _: self.read(input_ids, mask, places), trigger, use_reentrant=True
         )
         return result
+
+
+def piece_tokens(device: torch.device) -> int:
+    """Return how many padded tokens are encoded together on a device."""
+    return GPU_PIECE_TOKENS if device.type == "cuda" else PIECE_TOKENS
+
+
+def real_rows(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the states of the real tokens: [r, L, D], [r, L] → [n, D]."""
+    real, flat = on_host(mask), states.flatten(0, 1)
+    return flat if bool(real.all()) else F.embedding(to_device(real.flatten().nonzero()[:, 0], flat.device), flat)
 
 
 def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:
@@ -166,39 +180,39 @@ def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -
 
     Args:
         lengths: lengths of the units, the longest first.
-        padding: a unit with a larger share of padding starts a new piece, if the current piece has ENOUGH_TOKENS; 1:
-            never.
+        padding: a unit with a larger share of padding starts a new piece, if the current piece has ENOUGH_TOKENS and
+            a 16th of `limit`; 1: never.
         limit: maximum padded tokens of a piece; None: PIECE_TOKENS.
     """
-    start = 0
+    start, limit = 0, limit or PIECE_TOKENS
     while start < len(lengths):
         longest = lengths[start]
-        stop = min(len(lengths), start + max(1, (limit or PIECE_TOKENS) // longest))
-        enough = start + -(-ENOUGH_TOKENS // longest)
+        stop = min(len(lengths), start + max(1, limit // longest))
+        enough = start + -(-max(ENOUGH_TOKENS, limit // 16) // longest)
         short = next((at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop)
         yield slice(start, short), longest
         start = short
 
 
-def _token_table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
-    """Undo the sorting: `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
-    back = order.argsort()
-    first = sizes.cumsum(0) - sizes  # [R]
-    starts, lengths = torch.zeros_like(real, dtype=torch.long), torch.zeros_like(real, dtype=torch.long)
-    starts[real], lengths[real] = first[back], sizes[back]
-    dense = pooled.new_zeros(*real.shape, pooled.shape[1])
-    return TokenTable(states, starts, lengths, dense.masked_scatter(real[..., None], pooled[back]))
+def _token_table(real: Tensor, units: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
+    """Undo the sorting: `units` [R], `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
+    starts, lengths = torch.zeros(2, *real.shape, dtype=torch.long)
+    starts.view(-1)[units], lengths.view(-1)[units] = sizes.cumsum(0) - sizes, sizes
+    dense = pooled.new_zeros(real.numel(), pooled.shape[1]).index_copy(0, to_device(units, pooled.device), pooled)
+    dense = dense.view(*real.shape, pooled.shape[1])
+    return TokenTable(states, to_device(starts, states.device), to_device(lengths, states.device), dense)
 
 
-def spread_units(starts: Tensor, counts: Tensor) -> SpreadUnits:
+def spread_units(starts: Tensor, counts: Tensor, longest: int | None = None) -> SpreadUnits:
     """Concatenate the first tokens of every unit.
 
     Args:
         starts: [B, U], the row of a unit's first token in a table.
         counts: [B, U], the number of its first tokens to take.
+        longest: the largest sum of a row of `counts`; None: it is computed, for which a GPU may have to wait.
     """
     ends = counts.cumsum(-1)  # [B, U]
-    length = max(1, int(ends[:, -1].max()))
+    length = max(1, int(on_host(counts).sum(-1).max()) if longest is None else longest)
     step = torch.arange(length, device=counts.device).expand(len(counts), length).contiguous()
     units = torch.searchsorted(ends, step, right=True).clamp(max=counts.shape[1] - 1)
     mask = step < ends[:, -1:]

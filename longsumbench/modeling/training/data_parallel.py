@@ -35,16 +35,16 @@ def gather_over_processes(values: Tensor) -> list[Tensor]:
 
 
 def sum_gradients(weights: Iterable[nn.Parameter]) -> None:
-    """Sum the gradients over all processes; a weight that has none in any process keeps none."""
+    """Sum the gradients over all processes, in place; a weight that has none in any process keeps none."""
     if process_count() == 1:
         return
     trained = [weight for weight in weights if weight.requires_grad]
     flags = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int)
     weights = [weight for weight, count in zip(trained, sum_over_processes(flags).tolist(), strict=True) if count]
-    gradients = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
-    summed = sum_over_processes(nn.utils.parameters_to_vector(gradients))
-    for weight, part in zip(weights, torch.split(summed, [weight.numel() for weight in weights]), strict=True):
-        weight.grad = part.view_as(weight)
+    for weight in weights:
+        weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+    for summing in [distributed.all_reduce(weight.grad, async_op=True) for weight in weights]:
+        summing.wait()
 
 
 def share_weights(model: nn.Module) -> None:

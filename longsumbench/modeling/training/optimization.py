@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
@@ -56,10 +57,21 @@ def make_dense(weights: Iterable[nn.Parameter]) -> None:
             weight.grad = weight.grad.to_dense()
 
 
+class _Adafactor(Adafactor):
+    """As Adafactor, except: on a GPU it does not wait for the size of every weight."""
+
+    @staticmethod
+    def _get_lr(param_group: dict[str, Any], param_state: dict[str, Any]) -> Any:
+        if param_state["RMS"].is_cuda:
+            return param_state["RMS"].clamp(min=param_group["eps"][1]) * param_group["lr"]
+        return Adafactor._get_lr(param_group, param_state)
+
+
 def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     """Build the optimizer; the caller sets the learning rate before every step. Biases and norms are not decayed.
 
-    Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. Adagrad's
+    Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. torch's own
+    would take another step: it limits the rate to step^-½, clips another mean and decays weights unscaled. Adagrad's
     sum of squared gradients starts at `_ADAGRAD_START`; from 0, the first step would have the full rate everywhere.
     Adam is fused, one pass over the weights: on a CPU this takes a third of the time of the default.
     """
@@ -71,6 +83,6 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     if recipe.optimizer == "adagrad":
         return Adagrad(groups, lr=1.0, initial_accumulator_value=_ADAGRAD_START)
     if recipe.optimizer == "adafactor":
-        adafactor: Optimizer = Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
+        adafactor: Optimizer = _Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
         return adafactor
     return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon, fused=True)

@@ -99,8 +99,9 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _generators() -> list[Any]:
-    """Return what draws torch's random numbers: on the CPU and, if there is one, on the GPU in use."""
-    gpu = torch.cuda if torch.cuda.is_available() else torch.mps if torch.backends.mps.is_available() else None
+    """Return what draws torch's random numbers: on the CPU and, if one is in use, on the GPU."""
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    gpu = torch.cuda if in_use else torch.mps if torch.backends.mps.is_available() else None
     return [torch, gpu] if gpu else [torch]
 
 

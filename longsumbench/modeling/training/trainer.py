@@ -28,7 +28,7 @@ from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.flops import PassCost, counting
-from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.nn.device import choose_device, to_device
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
@@ -199,7 +199,7 @@ class _Training:
         batches = [self.objective.draw(batch) for batch in batches]
         state, counts = self.state, self._count(batches)
         whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
-        loss_sum = torch.tensor(0.0 if process_index() else state.interval_loss, device=self.device)
+        loss_sum = torch.full((), 0.0 if process_index() else state.interval_loss, device=self.device)
         self.model.train()
         for batch in batches:
             with self._autocast():
@@ -223,7 +223,7 @@ class _Training:
             state.interval_loss = 0.0
 
     def _moved(self, batch: Batch) -> Batch:
-        return {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
+        return {name: to_device(value, self.device) for name, value in batch.items()}
 
     def _autocast(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
@@ -235,7 +235,7 @@ class _Training:
             labels, means_over = batch["labels"], [int(batch[name]) for name in self.means_over]
             tokens = [int(batch["unit_mask"].sum()), int(labels.ne(IGNORED).sum())]
             counts += torch.tensor([len(labels), *tokens, *means_over])
-        return dict(zip((*_STEP_COUNTS, *self.means_over), sum_over_processes(counts.to(self.device)), strict=True))
+        return dict(zip((*_STEP_COUNTS, *self.means_over), sum_over_processes(counts), strict=True))
 
     def check_budgets(self, interrupted: bool) -> tuple[bool, bool]:
         """End the training if a budget is used up; return whether it is interrupted, and whether a save is due.
@@ -266,13 +266,13 @@ class _Training:
         self.model.eval()
         size, order = self.recipe.batch_size, range(len(self.validation))
         shares = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
-        losses, terms, mean_over = 0.0, 0, self.objective.mean_over
+        losses, terms, mean_over = list[Tensor](), 0, self.objective.mean_over
         for (batch,) in track(self._loader(self.validation, shares), "validating", len(shares), "batches"):
             with self._autocast():
                 inputs = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
-                losses += float(self.objective.output(**inputs).loss)
+                losses.append(self.objective.output(**inputs).loss)
             terms += int(batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum())
-        sums = sum_over_processes(torch.tensor([losses, terms], dtype=torch.float64)).float()
+        sums = sum_over_processes(torch.tensor([sum(map(float, losses)), terms], dtype=torch.float64)).float()
         state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started
