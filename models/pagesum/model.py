@@ -7,18 +7,20 @@ Letters: B examples, K beams, Q = B·K rows, P pages of an example, R real pages
 tokens, N real tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import BartConfig
 from transformers.models.bart import modeling_bart
 
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single
-from longsumbench.modeling.nn.unit_encoder import Memory, TokenTable, UnitEncoder, pieces, spread_units
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder, pieces, spread_units
 
 # Approximate share of a piece that may be padding: pages differ in length more than snippets do. Most of the decoder's
 # work is on the target, the same for every page.
@@ -37,20 +39,35 @@ class PageSumModelConfig(BartConfig):
     label_smoothing: float = 0.0
 
 
-def page_memory(pages: TokenTable, together: bool, cached: bool = False) -> Memory:
-    """Return the memory that a decoder attends to.
+class Pages(NamedTuple):
+    """Encoded pages of a batch, and what every decoder step needs of them. M is R, or B in global decoding.
 
-    Args:
-        pages: encoded pages.
-        together: True: a row holds all pages of an example, [B, S, D]; False: one real page, [R, L, D].
-        cached: True if a cache holds the keys and values: then only the mask and the number of rows are valid.
+    Real pages are in the order of their size, the longest first.
     """
-    if not together:
-        pages = pages._replace(starts=pages.starts[pages.real][:, None], lengths=pages.lengths[pages.real][:, None])
-    if cached:
-        mask = spread_units(pages.starts, pages.lengths).mask
-        return Memory(pages.last_hidden_state[:1].expand(len(mask), 1, -1), mask)
-    return pages.memory()
+
+    last_hidden_state: Tensor  # [N, D]
+    lengths: Tensor  # [B, P], number of tokens of a page; 0 for an absent page
+    sizes: list[int]  # number of tokens of the real pages, R of them
+    places: Tensor  # [R], the index of each real page among all B·P
+    positions: Tensor  # [M, S], the row of each memory token in `last_hidden_state`; 0 for padding
+    mask: Tensor | None  # [M, S], True where a memory token is real; None: everywhere
+
+    @property
+    def documents(self) -> Tensor:
+        """[R], the index of each real page's example."""
+        return self.places // self.lengths.shape[1]
+
+    def memory(self, cached: bool = False) -> tuple[Tensor, Tensor | None]:
+        """Return memory and mask; if a cache has the keys and values, only the number of the memory's rows is valid."""
+        if cached:
+            return self.last_hidden_state[:1].expand(len(self.positions), 1, -1), self.mask
+        return F.embedding(self.positions, self.last_hidden_state), self.mask
+
+    def spread(self, rows: Tensor, absent: float) -> Tensor:
+        """Arrange rows of real pages by example, with a value for absent pages: [R, …] → [B, P, …]."""
+        if self.sizes[-1] < self.sizes[0] or len(rows) < self.lengths.numel():
+            rows = rows.new_full((self.lengths.numel(), *rows.shape[1:]), absent).index_copy(0, self.places, rows)
+        return rows.view(*self.lengths.shape, *rows.shape[1:])
 
 
 class PageEncoder(UnitEncoder):
@@ -68,7 +85,7 @@ class PageEncoder(UnitEncoder):
 
     def forward(  # type: ignore[override]  # pages are not joined yet
         self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any
-    ) -> TokenTable:
+    ) -> Pages:
         """Encode every real page alone.
 
         Args:
@@ -76,7 +93,19 @@ class PageEncoder(UnitEncoder):
             unit_mask: [B, P, L], True where a token is real.
             **kwargs: not used; `generate` passes all its arguments.
         """
-        return self.encode(input_ids, unit_mask)
+        table, together = self.encode(input_ids, unit_mask), self.config.decoding == "global"
+        counts: list[list[int]] = table.lengths.tolist()  # a GPU is waited for here, and no more while decoding
+        sizes = sorted(filter(None, chain.from_iterable(counts)), reverse=True)
+        places = table.lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)]
+        totals = list(map(sum, counts)) if together else sizes
+        if together:
+            positions, mask, *_ = spread_units(table.starts, table.lengths)
+        else:
+            steps = torch.arange(sizes[0], device=places.device)
+            mask = steps < table.lengths.flatten()[places, None]
+            positions = (table.starts.flatten()[places, None] + steps).masked_fill(~mask, 0)
+        full = min(totals) == max(totals)  # attention is faster without a mask
+        return Pages(table.last_hidden_state, table.lengths, sizes, places, positions, None if full else mask)
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return embeddings with positions, normalized: [r, L] → [r, L, D]."""
@@ -105,36 +134,22 @@ def _is_filled(cache: FoldedCache | None) -> bool:
     return cache is not None and bool(cache.is_updated.get(0))
 
 
-def confidences(scores: Tensor, real: Tensor) -> Tensor:
+def confidences(scores: Tensor, pages: Pages) -> Tensor:
     """Normalize scores over an example's pages (PageSum, Eq. 8).
 
     Args:
-        scores: [R, K, T], of the real pages, in order.
-        real: [B, P], True where a page is real.
+        scores: [R, K, T], of the real pages.
+        pages: their batch.
 
     Returns:
         [B, P, K, T], 0 for an absent page.
     """
-    scores = at_least_single(scores)
-    dense = scores.new_full((*real.shape, *scores.shape[1:]), float("-inf"))
-    dense[real] = scores
-    return dense.softmax(1)
+    return pages.spread(at_least_single(scores), float("-inf")).softmax(1)
 
 
-def mix(hidden: Tensor, weights: Tensor, real: Tensor) -> Tensor:
-    """Sum an example's pages, weighted by confidence (PageSum, Eq. 9).
-
-    Args:
-        hidden: [R, K, T, D].
-        weights: [B, P, K, T].
-        real: [B, P].
-
-    Returns:
-        [B, K, T, D].
-    """
-    documents = real.nonzero()[:, 0]  # [R]
-    weighted = weights[real].to(hidden.dtype)[..., None] * hidden
-    return hidden.new_zeros(len(real), *hidden.shape[1:]).index_add(0, documents, weighted)
+def mix(hidden: Tensor, weights: Tensor, pages: Pages) -> Tensor:
+    """Sum an example's pages, weighted by confidence (PageSum, Eq. 9): [R, K, T, D], [B, P, K, T] → [B, K, T, D]."""
+    return (weights.to(hidden.dtype)[..., None] * pages.spread(hidden, 0.0)).sum(1)
 
 
 class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditionalGeneration):
@@ -165,40 +180,31 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
         ids: Tensor = modeling_bart.shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
-    def decode(self, reading: TokenTable, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
         """Run the decoder over the tokens after those in the cache: [Q, T].
 
         `unit_scores` of the output are the confidences [B, P, K, T], 0 for an absent page; None in global decoding.
         """
         if self.config.decoding == "global":
-            return Decoded(self.run_decoder(ids, *page_memory(reading, True, _is_filled(cache)), cache))
-        real = reading.real
-        documents = real.nonzero()[:, 0]  # [R]
-        beams = len(ids) // len(real)
-        rows = ids.view(len(real), beams, -1)[documents]  # [R, K, T]
+            return Decoded(self.run_decoder(ids, *reading.memory(_is_filled(cache)), cache))
+        rows = ids.view(len(reading.lengths), -1, ids.shape[-1])[reading.documents]  # [R, K, T]
         if isinstance(cache, PageCache):
-            cache.documents, cache.num_documents = documents, len(real)
+            cache.documents, cache.num_documents = reading.documents, len(reading.lengths)
         hidden = self.decode_pages(reading, rows, cache)  # [R, K, T, D]
-        weights = confidences(self.confidence(hidden).squeeze(-1), real)  # [B, P, K, T]
-        return Decoded(mix(hidden, weights, real).flatten(0, 1), weights)
+        weights = confidences(self.confidence(hidden).squeeze(-1), reading)  # [B, P, K, T]
+        return Decoded(mix(hidden, weights, reading).flatten(0, 1), weights)
 
-    def decode_pages(self, pages: TokenTable, rows: Tensor, cache: FoldedCache | None) -> Tensor:
+    def decode_pages(self, pages: Pages, rows: Tensor, cache: FoldedCache | None) -> Tensor:
         """Decode every real page separately (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].
 
         Without a cache, pages of similar length are decoded together, to reduce padding.
         """
-        memory, lengths = page_memory(pages, False, _is_filled(cache)), pages.lengths[pages.real]
         if cache is not None:
-            return self.run_decoder(rows.flatten(0, 1), *memory, cache).view(*rows.shape, -1)
-        order = lengths.argsort(descending=True, stable=True)
-        hidden = []
-        for some, longest in pieces(lengths[order].tolist(), _DECODER_PADDING):
-            indices = order[some]
-            memory_piece = Memory(memory.last_hidden_state[indices, :longest], memory.mask[indices, :longest])
-            decoded = self.run_decoder(rows[indices].flatten(0, 1), *memory_piece, None)
-            hidden.append(decoded.view(len(indices), *rows.shape[1:], -1))
-        return torch.cat(hidden)[order.argsort()]
-
-    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:
-        """As in the base class, except: a mask without False is dropped, because attention is faster without a mask."""
-        return super().run_decoder(ids, memory, None if mask is None or bool(mask.all()) else mask, cache)
+            hidden = self.run_decoder(rows.flatten(0, 1), *pages.memory(_is_filled(cache)), cache)
+            return hidden.view(*rows.shape, -1)
+        decoded = []
+        for some, longest in pieces(pages.sizes, _DECODER_PADDING):
+            mask = None if pages.mask is None or pages.sizes[some][-1] == longest else pages.mask[some, :longest]
+            memory = F.embedding(pages.positions[some, :longest], pages.last_hidden_state)
+            decoded.append(self.run_decoder(rows[some].flatten(0, 1), memory, mask, None))
+        return torch.cat(decoded).view(*rows.shape, -1)

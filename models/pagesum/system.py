@@ -16,11 +16,10 @@ from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, generate_texts, text_batch
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.nn.unit_encoder import TokenTable
 from longsumbench.modeling.tokenizer import load_tokenizer, token_texts
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
-from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import PageReader
 
 _ADOPTED = ("bart", PageSumModelConfig.model_type)  # model types whose checkpoints it can start from
@@ -159,7 +158,7 @@ class PageSum(NeuralSystem):
             texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
-    def _confidences(self, pages: TokenTable, prefix: Sequence[int], ids: Sequence[int]) -> Tensor:
+    def _confidences(self, pages: Pages, prefix: Sequence[int], ids: Sequence[int]) -> Tensor:
         """Return the confidences with which the tokens `ids` are predicted after the tokens `before`: [P, T]."""
         fed = torch.tensor([[*prefix, *ids[:-1]]], device=self.model.device)
         weights: Tensor = self.model.decode(pages, fed).unit_scores

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from transformers import DynamicCache
 
 from longsumbench.modeling.nn.penalties import Penalties
-from longsumbench.models.pagesum.model import PageCache, confidences, mix
+from longsumbench.models.pagesum.model import PageCache, Pages, confidences, mix
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -92,9 +92,10 @@ def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
 
 def test_mixing_by_hand() -> None:
     """Confidences .25/.75, states 4/8, so the mix is 7; a document of one page is that page; an absent page is 0."""
-    real = torch.tensor([[True, False, True], [False, True, False]])
-    weights = confidences(torch.tensor([1.0, 3.0, 5.0]).log().view(3, 1, 1), real)
-    mixed = mix(torch.tensor([4.0, 8.0, 9.0]).view(3, 1, 1, 1), weights, real)
+    lengths, places = torch.tensor([[3, 0, 1], [0, 2, 0]]), torch.tensor([0, 4, 2])  # the longest page first
+    pages = Pages(torch.zeros(6, 1), lengths, [3, 2, 1], places, places[:, None], None)
+    weights = confidences(torch.tensor([1.0, 5.0, 3.0]).log().view(3, 1, 1), pages)
+    mixed = mix(torch.tensor([4.0, 9.0, 8.0]).view(3, 1, 1, 1), weights, pages)
     torch.testing.assert_close(weights[:, :, 0, 0], torch.tensor([[0.25, 0, 0.75], [0, 1, 0]]))
     torch.testing.assert_close(mixed.flatten(), torch.tensor([7.0, 9.0]))
 

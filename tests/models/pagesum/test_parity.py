@@ -17,7 +17,7 @@ from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
 from torch import Tensor
 
-from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig, page_memory
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
 
 FOLDER = SHARED / "parity" / "pagesum"
 pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
@@ -112,12 +112,16 @@ def test_mixed_states_and_logits(case: str, fidelity: str) -> None:
     pages, targets = model.model.encoder(**inputs), expected["in.tgt_ids"]
     real = targets.ne(PAD)
     decoded = model.decode(pages, targets)
-    memory, mask = page_memory(pages, together=False)
-    assert_close(memory[mask], expected["enc.memory"][inputs["unit_mask"]])
-    hidden = model.decode_pages(pages, targets.repeat_interleave(pages.lengths.shape[1], 0)[:, None], None)[:, 0]
+    memory, mask = pages.memory()
+    read_mask = inputs["unit_mask"].flatten(0, 1)[pages.places, : memory.shape[1]]
+    assert mask is None or torch.equal(mask, read_mask)
+    memory_of_release = expected["enc.memory"].flatten(0, 1)[pages.places, : memory.shape[1]]
+    assert_close(memory[read_mask], memory_of_release[read_mask])
+    hidden = pages.spread(model.decode_pages(pages, targets[pages.documents][:, None], None), 0.0).flatten(0, 1)[:, 0]
     of_page = real.repeat_interleave(pages.lengths.shape[1], 0)
     assert_close(hidden[of_page], expected["dec.page_hidden"].flatten(0, 1)[of_page])
-    assert_close(seen["conf.scores"].view(expected["conf.scores"].shape).mT[real], expected["conf.scores"].mT[real])
+    scores = pages.spread(seen["conf.scores"], 0.0).view(expected["conf.scores"].shape)
+    assert_close(scores.mT[real], expected["conf.scores"].mT[real])
     assert decoded.unit_scores is not None
     assert_close(decoded.unit_scores[:, :, 0].mT[real], expected["conf.weights"].mT[real])
     assert_close(decoded.hidden[real], expected["dec.mixed_hidden"][real])
