@@ -46,14 +46,14 @@ class EA(NeuralSystem):
         draw = partial(networks.draw_units, share=recipe.scored_share)
         return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 
-    @torch.inference_mode()
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        model = self.model.to(choose_device(decoding.device)).eval()
+        model = self.model.to(choose_device(decoding.device)).eval()  # not in inference mode, as in `decode`
         batch = {name: value.to(model.device) for name, value in collate_units(self.reader, units_of_examples).items()}
-        reading = model.model.encoder(**batch)
-        scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
+        with torch.inference_mode():
+            reading = model.model.encoder(**batch)
+            scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(units_of_examples, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
 
