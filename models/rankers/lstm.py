@@ -127,9 +127,10 @@ class LstmRanker(core.LearnedRanker):
             (folder / _FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
+    @torch.inference_mode()
     def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
         """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
-        self.model.to(choose_device(self.device))  # not in inference mode, as in `decode`
+        self.model.to(choose_device(self.device))
         first, *texts = token_ids(self.tokenizer, [title or "", *paragraphs])
         scores: dict[tuple[int, ...], float] = {(): 0.0}
         for batch in similar_lengths(texts):
@@ -137,7 +138,6 @@ class LstmRanker(core.LearnedRanker):
             scores |= dict(zip(batch, values, strict=True))
         return np.array([scores[ids] for ids in texts], np.float64)
 
-    @torch.inference_mode()
     def _scores(self, title: Sequence[int], paragraphs: Sequence[Sequence[int]]) -> list[float]:
         batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
         moved = {name: batch[name].to(self.model.device) for name in ("input_ids", "unit_mask")}
