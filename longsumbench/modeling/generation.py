@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import EncoderNoRepeatNGramLogitsProcessor, GenerationConfig, LogitsProcessorList, PreTrainedModel
+from torch.nn import functional as F
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, PreTrainedModel
 
 from longsumbench.core import Decoding, Example
 from longsumbench.modeling.nn.device import choose_device
@@ -18,6 +19,7 @@ from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
 
+_HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
 
 
@@ -99,11 +101,13 @@ def longest_output(decoding: Decoding, limit: int) -> int:
     return min(limit, decoding.max_length or limit)
 
 
-class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
-    """As in transformers, except: the source may have units, whose padding and borders are in no n-gram.
+class SourceNgrams(LogitsProcessor):
+    """As EncoderNoRepeatNGramLogitsProcessor, except: the source may have units, whose borders are in no n-gram.
 
     So an output does not depend on the other texts of its batch. A token that must come (the forced first or last one)
     is never forbidden, as in the library, which forces tokens after this.
+
+    The n-grams are sorted by a hash of all but their last token. A step looks its tokens up without waiting for a GPU.
     """
 
     def __init__(self, size: int, ids: Tensor, mask: Tensor) -> None:
@@ -111,17 +115,30 @@ class SourceNgrams(EncoderNoRepeatNGramLogitsProcessor):
 
         `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
-        super().__init__(size, ids[:, :0].reshape(len(ids), 0))
-        length = ids.shape[-1]
-        for continuations, units, masks in zip(self.generated_ngrams, ids, mask, strict=True):
-            for unit, unit_mask in zip(units.view(-1, length), masks.view(-1, length), strict=True):
-                tokens = unit[unit_mask.bool()].tolist()
-                for ngram in zip(*(tokens[start:] for start in range(size)), strict=False):
-                    continuations.setdefault(ngram[:-1], []).append(ngram[-1])
+        self.size, self.num_sources = size, len(ids)
+        units, real = (F.pad(part, (0, size - 1)).unfold(-1, size, 1) for part in (ids, mask.bool()))
+        complete = real.all(-1)
+        ngrams = torch.cat([complete.nonzero()[:, :1], units[complete]], 1)  # [G, 1 + n], each with its source
+        if not len(ngrams):
+            ngrams = ngrams.new_full((1, 1 + size), -1)
+        self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
+        hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
+        self.ngrams, self.hashes = ngrams[order], hashes
+        self.most = int(hashes.unique_consecutive(return_counts=True)[1].max())
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
-        allowed: Tensor = super().__call__(input_ids, scores)
+        if input_ids.shape[1] < self.size - 1:
+            return scores
+        rows = torch.arange(len(scores), device=scores.device)[:, None] // (len(scores) // self.num_sources)
+        begun = torch.cat([rows, input_ids[:, input_ids.shape[1] - self.size + 1 :]], 1)  # [B·K, n]
+        first = torch.searchsorted(self.hashes, (begun * self.factors).sum(-1))
+        places = first[:, None] + torch.arange(self.most, device=scores.device)
+        candidates = self.ngrams[places.clamp(max=len(self.ngrams) - 1)]  # [B·K, most, 1 + n]
+        matches = (candidates[..., :-1] == begun[:, None]).all(-1)
+        tokens = candidates[..., -1].where(matches, scores.shape[1])  # others go to a column that is not read
+        forbidden = scores.new_zeros(len(scores), scores.shape[1] + 1, dtype=torch.bool).scatter_(1, tokens, True)
+        allowed = scores.masked_fill(forbidden[:, :-1], -torch.inf)
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
@@ -145,7 +162,6 @@ def without_defaults(model: PreTrainedModel) -> Iterator[None]:
         model.generation_config = usual_config
 
 
-@torch.inference_mode()
 def decode(
     model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
 ) -> tuple[list[list[int]], list[bool]]:
@@ -158,17 +174,18 @@ def decode(
         Token ids of each summary without start and end token; whether the model ended the summary itself.
     """
     if not hasattr(model, "hf_device_map"):  # else its weights are where `device_map` says
+        # not in inference mode: weights that are moved in it cannot be trained
         model.to(choose_device(decoding.device))
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
     config, processors = generation_config(model, decoding, limit), LogitsProcessorList()
     if decoding.encoder_no_repeat_ngram:
-        ids = batch["input_ids"]
-        mask = batch["unit_mask" if "unit_mask" in batch else "attention_mask"].reshape(ids.shape)
+        ids = inputs["input_ids"]
+        mask = inputs["unit_mask" if "unit_mask" in inputs else "attention_mask"].reshape(ids.shape)
         processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
     if config.do_sample:
         torch.manual_seed(decoding.seed)
-    with ranked_search(model, decoding), without_defaults(model):
+    with torch.inference_mode(), ranked_search(model, decoding), without_defaults(model):
         outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
     ends = set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}

@@ -49,7 +49,7 @@ class EA(NeuralSystem):
     def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        model = self.model.to(choose_device(decoding.device)).eval()
+        model = self.model.to(choose_device(decoding.device)).eval()  # not in inference mode, as in `decode`
         batch = {name: value.to(model.device) for name, value in collate_units(self.reader, units_of_examples).items()}
         with torch.inference_mode():
             reading = model.model.encoder(**batch)

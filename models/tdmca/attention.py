@@ -131,7 +131,7 @@ class LocalAttention(CausalAttention):
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D]."""
         queries, keys, values = self.project(states)
         if past.cache is not None:
-            keys, values = past.cache.self_attention_cache.update(keys, values, self.layer_idx)
+            keys, values = past.cache.append(self.layer_idx, torch.stack([keys, values]))
         every = torch.arange(keys.shape[2], device=states.device)
         positions = every[past.length :, None]  # [T, 1]
         mask = (every <= positions) & (every // self.block_length == positions // self.block_length)

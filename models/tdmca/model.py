@@ -166,6 +166,8 @@ class TdmcaStack(nn.Module):
         states = self.embed(ids, F.embedding(sizes[:, None] + step, table))
         for layer, windows in zip(self.stacked, prefix.windows, strict=True):
             states = layer(states, partial(layer.self_attn.over_target, windows=windows, past=past))
+        if cache is not None:
+            cache.length += ids.shape[1]
         output: Tensor = self.layer_norm(states)
         return output
 

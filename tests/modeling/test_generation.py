@@ -3,10 +3,16 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import GenerationConfig, PegasusConfig, PegasusForConditionalGeneration
+from transformers import (
+    EncoderNoRepeatNGramLogitsProcessor,
+    GenerationConfig,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+)
 
 from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
+from longsumbench.modeling import generation
 from longsumbench.modeling.generation import SourceNgrams, decode, generation_config
 
 CONFIG = PegasusConfig(
@@ -55,6 +61,14 @@ def test_greedy_is_the_likeliest_token_each_time(model: Any) -> None:
     for i, ids in enumerate(inputs()["input_ids"]):
         assert outputs[i] == brute_force(model, ids[None], 12)
         assert complete[i] == (len(outputs[i]) < 12)
+
+
+def test_a_model_is_moved_outside_inference_mode(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that move to another device in inference mode could not be trained afterwards."""
+    modes: list[bool] = []
+    monkeypatch.setattr(model, "to", lambda device: modes.append(torch.is_inference_mode_enabled()))
+    decode(model, inputs(), Decoding(), limit=2)
+    assert modes == [False]
 
 
 def test_limits_are_in_output_tokens(model: Any) -> None:
@@ -147,6 +161,27 @@ def test_n_grams_of_units() -> None:
     written = torch.tensor([[1, 3], [1, 5], [1, 4], [1, 3]])  # two beams of two examples
     allowed = SourceNgrams(2, ids, ids != 0)(written, torch.zeros(4, 8))
     assert allowed.isneginf().nonzero().tolist() == [[0, 4], [1, 6], [2, 3]]
+
+
+@pytest.mark.parametrize("factor", [0, 1, generation._HASH_FACTOR])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_n_grams_are_those_of_the_library(size: int, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table forbids what the library's processor forbids, also where different n-grams have the same hash."""
+    monkeypatch.setattr(generation, "_HASH_FACTOR", factor)
+    drawn = torch.Generator().manual_seed(size)
+    source = torch.randint(5, (2, 30), generator=drawn)
+    ours = SourceNgrams(size, source, torch.ones_like(source))
+    theirs = EncoderNoRepeatNGramLogitsProcessor(size, source)
+    scores = torch.randn(6, 6, generator=drawn)
+    for length in range(1, 9):
+        written = torch.randint(5, (6, length), generator=drawn)
+        assert torch.equal(ours(written, scores), theirs(written, scores))
+
+
+def test_a_source_shorter_than_an_n_gram() -> None:
+    """A source without any n-gram forbids nothing."""
+    ids, scores = torch.tensor([[3, 4]]), torch.zeros(1, 8)
+    assert torch.equal(SourceNgrams(4, ids, ids != 0)(torch.tensor([[1, 3, 4]]), scores), scores)
 
 
 def test_padding_does_not_change_what_is_written(model: Any) -> None:

@@ -13,9 +13,11 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
+from longsumbench.modeling.nn.decoder_steps import decode_steps
 from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
+from longsumbench.modeling.nn.transformer_layer import apply_linear
 
 EncoderOutput: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
 
@@ -169,11 +171,14 @@ class UnitsToText(RankedGeneration):
         Returns:
             [Q, T, D].
         """
+        memory_mask = None if mask is None else attention_mask(mask, self.config, memory.dtype)
         with self.following(ids, mask, cache):
+            if isinstance(cache, FoldedCache):
+                return decode_steps(self.model.decoder, ids, memory, memory_mask, cache)
             output: Tensor = self.model.decoder(
                 input_ids=ids,
                 encoder_hidden_states=memory,
-                encoder_attention_mask=None if mask is None else attention_mask(mask, self.config, memory.dtype),
+                encoder_attention_mask=memory_mask,
                 past_key_values=cache,
                 use_cache=cache is not None,
             ).last_hidden_state
@@ -181,8 +186,7 @@ class UnitsToText(RankedGeneration):
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits: [Q, T, D] → [Q, T, V]."""
-        logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
-        return logits
+        return apply_linear(hidden, self.lm_head.weight, self.lm_head.bias) + self.final_logits_bias
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
         """Return the loss of the target tokens; by default `token_cross_entropy`."""

@@ -1,6 +1,7 @@
 """Cross-attention between different numbers of rows: beams share a document's memory, or each segment has a memory.
 
-Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width.
+Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width,
+E width of a head.
 """
 
 from collections.abc import Iterator
@@ -8,10 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import Cache, DynamicCache, EncoderDecoderCache
-from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+from transformers import DynamicCache, EncoderDecoderCache
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention, eager_attention_forward
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
+from longsumbench.modeling.nn.transformer_layer import apply_linear
+
+_ROOM = 16  # tokens by which the room of a cache grows
 
 
 class FoldedAttention(PegasusAttention):
@@ -27,7 +32,12 @@ class FoldedAttention(PegasusAttention):
     recorded_weights: list[Tensor] | None = None  # of each call while they are recorded
 
     def forward(
-        self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+        self,
+        hidden_states: Tensor,
+        key_value_states: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -35,7 +45,8 @@ class FoldedAttention(PegasusAttention):
             hidden_states: [Q, T, D].
             key_value_states: [R, S, D]; only R is used if the cache is filled.
             attention_mask: [R or Q, 1, 1, S], True where a token may be attended to.
-            **kwargs: other arguments of PegasusAttention.
+            past_key_values: gets the memory's keys and values, or has them.
+            **kwargs: arguments of the attention function.
         """
         queries, length, width = hidden_states.shape
         rows = key_value_states.shape[0]
@@ -43,40 +54,42 @@ class FoldedAttention(PegasusAttention):
             beams, memory = queries // rows, attention_mask.shape[-1]
             per_beam = attention_mask.view(rows, beams, 1, memory).expand(rows, beams, length, memory)
             attention_mask = per_beam.reshape(rows, 1, beams * length, memory)
-        folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
-        output, weights = super().forward(
-            folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
+        projected = apply_linear(hidden_states, self.q_proj.weight, self.q_proj.bias)
+        folded = self.by_head(projected.reshape(rows, -1, width))  # [R, H, K·T, E] or [R, H, T/m, E]
+        keys, values = self.project_memory(key_value_states, past_key_values)
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        dropout = self.dropout if self.training else 0.0
+        attended, weights = attend(
+            self, folded, keys, values, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs
         )
-        if self.recorded_weights is not None:
-            cache = kwargs.get("past_key_values")
-            recorded = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
+        if self.recorded_weights is not None:  # fused attention does not return them
+            recorded = self.weigh(folded, keys, attention_mask) if weights is None else weights
             self.recorded_weights.append(recorded)
-        return output.view(queries, length, width), weights
+        joined = attended.reshape(queries, length, width)
+        return apply_linear(joined, self.out_proj.weight, self.out_proj.bias), weights
 
-    def weigh(
-        self, folded: Tensor, key_value_states: Tensor, attention_mask: Tensor | None, cache: EncoderDecoderCache | None
-    ) -> Tensor:
-        """Compute the attention weights, which fused attention does not return.
+    def project_memory(self, states: Tensor, cache: EncoderDecoderCache | None) -> tuple[Tensor, Tensor]:
+        """Return the memory's keys and values, which the cache keeps: [R, S, D] → two of [R, H, S, E]."""
+        if cache is not None and cache.is_updated.get(self.layer_idx):
+            layer = cache.cross_attention_cache.layers[self.layer_idx]
+            return layer.keys, layer.values
+        keys, values = self.by_head(self.k_proj(states)), self.by_head(self.v_proj(states))
+        if cache is not None:  # contiguous: a step then reads them twice as fast
+            keys, values = cache.cross_attention_cache.update(keys.contiguous(), values.contiguous(), self.layer_idx)
+            cache.is_updated[self.layer_idx] = True
+        return keys, values
 
-        Args:
-            folded: [R, K·T, D].
-            key_value_states: [R, S, D]; not read if there is a cache.
-            attention_mask: [R, 1, K·T or 1, S], True for real tokens, or added to the scores.
-            cache: filled.
+    def weigh(self, queries: Tensor, keys: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Compute the attention weights: [R, H, K·T, E], [R, H, S, E] → [R, H, K·T, S].
 
-        Returns:
-            [R, H, K·T, S].
+        The mask [R, 1, K·T or 1, S] is True for real tokens, or added to the scores.
         """
-        if cache is None:
-            keys = self.by_head(self.k_proj(key_value_states))
-        else:
-            keys = cache.cross_attention_cache.layers[self.layer_idx].keys  # [R, H, S, D/H]
-        scores = self.by_head(self.q_proj(folded)) @ keys.transpose(-1, -2) * self.scaling
+        scores = queries @ keys.transpose(-1, -2) * self.scaling
         weights: Tensor = at_least_single(masked_scores(scores, attention_mask)).softmax(-1)
         return weights
 
     def by_head(self, states: Tensor) -> Tensor:
-        """Split the heads: [R, T, D] → [R, H, T, D/H]."""
+        """Split the heads: [R, T, D] → [R, H, T, E]."""
         return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
 
 
@@ -107,9 +120,34 @@ def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
 
 
 class FoldedCache(EncoderDecoderCache):
-    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them."""
+    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them.
+
+    The target's keys and values have room for later tokens, so that a step writes them in place.
+    """
 
     coverage: Tensor | None = None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
+
+    def __init__(self, *caches: Any) -> None:
+        super().__init__(*caches)
+        self.length = 0  # number of target tokens
+        self.target: dict[int, Tensor] = {}  # layer → keys and values, [2, Q, H, `length` or more, E]
+        # layer → weight and bias of queries, keys and values together
+        self.joined: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Return the number of target tokens, the same in all layers."""
+        return self.length
+
+    def append(self, layer: int, new: Tensor) -> Tensor:
+        """Write keys and values of T tokens: [2, Q, H, T, E]; return those of all tokens. The length stays as it is."""
+        end, rows = self.length + new.shape[3], self.target.get(layer)
+        if rows is None or rows.shape[3] < end:
+            grown = new.new_empty(*new.shape[:3], -(-end // _ROOM) * _ROOM, new.shape[4])
+            if rows is not None:
+                grown[:, :, :, : self.length] = rows[:, :, :, : self.length]
+            rows = self.target[layer] = grown
+        rows[:, :, :, self.length : end] = new
+        return rows[:, :, :, :end]
 
     def cover(self, attention: Tensor) -> Tensor:
         """Add the attention of new steps [Q, S] to the coverage, and return the sum."""
@@ -118,7 +156,8 @@ class FoldedCache(EncoderDecoderCache):
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys, values and coverage of the beams."""
-        self.self_attention_cache.reorder_cache(beam_idx)
+        for layer, rows in self.target.items():
+            self.target[layer] = rows.index_select(1, beam_idx)
         if self.coverage is not None:
             self.coverage = self.coverage.index_select(0, beam_idx)
 
@@ -148,5 +187,4 @@ class FoldedGeneration:
 
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
-        self_cache: Cache = DynamicCache(config=self.config)
-        return self.cache_class(self_cache, DynamicCache(config=self.config))
+        return self.cache_class(DynamicCache(), DynamicCache())

@@ -70,7 +70,8 @@ class BeamRanking:
     penalties: Penalties
     # [Q], cp of every hypothesis that the last step extended, with that step; None before the first
     of_coverage: Tensor | None = None
-    parents: Tensor | None = None  # [B, K], the row that each running hypothesis extends; None before the first step
+    # [B, K, all steps], the row that each running hypothesis extended at each step; None before the first step
+    rows: Tensor | None = None
 
     def of(self, rows: Tensor) -> Tensor | float:
         """Return cp of hypotheses that extend some rows; any shape."""
@@ -126,11 +127,10 @@ class RankedGeneration(FoldedGeneration):
         self._ranking.of_coverage = self._ranking.penalties.of_coverage(attention, real)
 
     def _get_running_beams_for_next_iteration(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As in transformers; also store the parents of the running hypotheses."""
+        """As in transformers; also store the rows that the running hypotheses extend."""
         running: tuple[Tensor, Tensor, Tensor] = super()._get_running_beams_for_next_iteration(**step)  # type: ignore[misc]  # a method of transformers' class
         if self._ranking is not None:
-            indices = running[2]  # [B, K, all steps], a row for each step so far, and -1 after them
-            self._ranking.parents = indices[..., int((indices[0, 0] >= 0).sum()) - 1]
+            self._ranking.rows = running[2]
         return running
 
     def _update_finished_beams(self, **step: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -151,8 +151,9 @@ class RankedGeneration(FoldedGeneration):
             length = step["max_length" if longest else "cur_len"] - step["decoder_prompt_len"]
             best = step["running_beam_scores"] / penalties.divisor(length)  # [B, K]
             if penalties.covers:
-                assert self._ranking.parents is not None
-                best = best + penalties.at_best(torch.as_tensor(self._ranking.of(self._ranking.parents)))
+                assert self._ranking.rows is not None
+                parents = self._ranking.rows[..., step["cur_len"] - step["decoder_prompt_len"] - 1]
+                best = best + penalties.at_best(torch.as_tensor(self._ranking.of(parents)))
             step |= {"running_beam_scores": best.amax(1, keepdim=True), "length_penalty": 0.0}
         unsatisfied: Tensor = super()._check_early_stop_heuristic(**step)  # type: ignore[misc]
         return unsatisfied

@@ -36,13 +36,13 @@ def test_reordering_by_hand() -> None:
     """
     cache = PageCache(DynamicCache(), DynamicCache())
     rows = torch.arange(6.0).view(6, 1, 1, 1)
-    cache.self_attention_cache.update(rows, 10 * rows, 0)
+    cache.append(0, torch.stack([rows, 10 * rows]))
     cache.cross_attention_cache.update(rows[:3], rows[:3], 0)
     cache.documents, cache.num_documents = torch.tensor([0, 0, 1]), 2
     cache.reorder_cache(torch.tensor([1, 0, 2, 2]))
-    own, memory = cache.self_attention_cache.layers[0], cache.cross_attention_cache.layers[0]
-    assert own.keys.flatten().tolist() == [1, 0, 3, 2, 4, 4]
-    assert own.values.flatten().tolist() == [10, 0, 30, 20, 40, 40]
+    (keys, values), memory = cache.target[0][:, :, :, :1], cache.cross_attention_cache.layers[0]
+    assert keys.flatten().tolist() == [1, 0, 3, 2, 4, 4]
+    assert values.flatten().tolist() == [10, 0, 30, 20, 40, 40]
     assert memory.keys.flatten().tolist() == [0, 1, 2]
 
 
