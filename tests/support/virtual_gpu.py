@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import cache, partial
+from itertools import islice
 from traceback import walk_stack
 from types import SimpleNamespace
 from typing import Any, Self
@@ -28,6 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+_HALF = (torch.bfloat16, torch.float16)
 _STREAM = SimpleNamespace(is_capturing=lambda: False)
 _BLOCK = 512  # bytes; CUDA's allocator rounds up to it
 _real_device: Callable[[Tensor], torch.device] = torch._C.TensorBase.device.__get__
@@ -51,10 +53,10 @@ _AUTOCAST_FLOAT32 = """acos asin cosh erfinv exp expm1 log log10 log2 log1p reci
 
 
 class VirtualGPU:
-    """The device, with what it counts; `package` is the folder whose lines are shown."""
+    """The device, with what it counts; lines of code in `folders` are shown."""
 
-    def __init__(self, package: str = "longsumbench") -> None:
-        self.package, self.launches = package, 0
+    def __init__(self, *folders: str) -> None:
+        self.folders, self.launches = folders or ("longsumbench", "models"), 0
         self.waits: Counter[tuple[str, str]] = Counter()  # kind and place → how often the host waited
         self.allocated, self.peak = 0, 0  # bytes
         self.factory_device: str | None = None  # of the running function that makes a tensor
@@ -107,11 +109,11 @@ class VirtualGPU:
         raise kind(f"{problem} ({self.source_line()})")
 
     def source_line(self) -> str:
-        """Return the line outside PyTorch that runs now, and the line of the package that led there."""
+        """Return the line outside PyTorch that runs now, and the line in `folders` that led there."""
         lines = [(frame.f_code.co_filename, line) for frame, line in walk_stack(sys._getframe(1))]
         lines = [(path, line) for path, line in lines if path != __file__ and path[0] != "<" and "/torch/" not in path]
-        own = [(path, line) for path, line in lines if f"/{self.package}/" in path and "site-packages" not in path]
-        shown = dict.fromkeys((*lines[:1], *own[:1]))
+        own = (line for line in lines if "site-packages" not in line[0] and {*self.folders} & {*line[0].split("/")})
+        shown = dict.fromkeys((*lines[:1], *islice(own, 1)))
         return " < ".join(f"{'/'.join(path.split('/')[-3:])}:{line}" for path, line in shown)
 
     def copied(self, tensor: Tensor, to_gpu: bool, waits: bool = True) -> Tensor:
@@ -177,7 +179,7 @@ class VirtualGPU:
         return _real_to(self.copied(tensor, to_gpu, waits), **options)
 
     def _tensor_methods(self) -> dict[str, Any]:
-        def on_gpu(act: Callable[[], None], method: Callable[..., Any]) -> Callable[..., Any]:
+        def on_gpu(act: Callable[[], object], method: Callable[..., Any]) -> Callable[..., Any]:
             return lambda tensor, *args, **kw: (self.holds(tensor) and act(), method(tensor, *args, **kw))[1]
 
         def pinned(tensor: Tensor, *_: Any) -> Tensor:
@@ -190,7 +192,6 @@ class VirtualGPU:
             "device": property(device_of),
             "is_cuda": property(self.holds),
             "is_cpu": property(lambda tensor: device_of(tensor) == CPU),
-            "get_device": lambda tensor: 0 if self.holds(tensor) else -1,
             "to": lambda tensor, *args, **kwargs: self._to(tensor, *args, **kwargs),
             "cpu": lambda tensor, **_: self._to(tensor, CPU),
             "cuda": lambda tensor, *_, **__: self._to(tensor, GPU),
@@ -320,14 +321,10 @@ def _cuda_autocast() -> Any:
 
 def _in_float32(operator: Any, *args: Any, **kwargs: Any) -> Any:
     """Run an operator outside autocast, in float32, unless its arguments name a dtype."""
-    if not any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
-        args, kwargs = tree_map(_single, args), tree_map(_single, kwargs)
+    half = () if any(isinstance(leaf, torch.dtype) for leaf in tree_leaves((args, kwargs))) else _HALF
+    args, kwargs = tree_map(lambda x: x.float() if isinstance(x, Tensor) and x.dtype in half else x, (args, kwargs))
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)):
         return operator(*args, **kwargs)
-
-
-def _single(value: Any) -> Any:
-    return value.float() if isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16) else value
 
 
 def _storage_of(tensor: Tensor) -> Any:
