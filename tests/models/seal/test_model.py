@@ -247,7 +247,7 @@ def test_attention_pooling_by_hand() -> None:
 
 
 def test_autocast_does_not_round_scores() -> None:
-    """Near ties decide what is selected, so that scores of the same states are those of single precision, to the bit."""
+    """Near ties decide what is selected, so scores of the same states are those of single precision, to the bit."""
     encoder = network("seal").float().model.encoder
     states, mask, place = torch.randn(5, 7, 32, dtype=torch.float), torch.ones(5, 7).bool(), torch.zeros(1, 5).long()
     history = torch.randn(1, 2, 32, dtype=torch.float)
