@@ -52,6 +52,26 @@ def test_a_data_error_says_where(where: tuple[str, int], text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.",
+    ],
+)
+def test_a_lack_of_memory_says_what_keeps_the_budget(words: str) -> None:
+    """Every library's message becomes exit code 4, with the settings that need less memory for the same training."""
+    problem = as_suite_error(RuntimeError(words))
+    assert isinstance(problem, EnvironmentProblem)
+    assert "train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation" in str(
+        problem
+    )
+    assert as_suite_error(RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")) is None
+
+
+@pytest.mark.parametrize(
     "error", [UsageError("no"), UnknownName("model", "sael", ["seal"]), DataError("empty", "a.jsonl", 7)]
 )
 def test_errors_cross_processes(error: SuiteError) -> None:

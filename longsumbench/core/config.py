@@ -151,7 +151,9 @@ class Recipe:
     patience: Count | None = setting(None, "validations without improvement until training ends; null: no limit")
     keep_best: Best = setting(1, "checkpoints of lowest loss that write summaries; scores are averaged")
     average_weights: Best = setting(1, "checkpoints of lowest validation loss, averaged into one model")
-    bf16: bool | None = setting(None, "train in bfloat16; null: on GPUs that support it; a CPU uses float32")
+    bf16: bool | None = setting(
+        None, "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16"
+    )
     gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
     workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")

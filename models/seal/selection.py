@@ -33,9 +33,11 @@ class AttentionPooling(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Pool: [r, L, D], [r, L] → [r, D]."""
-        energies = self.direction(torch.tanh(self.projection(states))).squeeze(-1)  # [r, L]
-        weights = energies.masked_fill(~mask, torch.finfo(energies.dtype).min).softmax(-1)
-        pooled: Tensor = (weights.unsqueeze(1) @ states).squeeze(1)
+        with torch.autocast(states.device.type, enabled=False):
+            states = states.to(self.projection.weight.dtype)
+            energies = self.direction(torch.tanh(self.projection(states))).squeeze(-1)  # [r, L]
+            weights = energies.masked_fill(~mask, torch.finfo(energies.dtype).min).softmax(-1)
+            pooled: Tensor = (weights.unsqueeze(1) @ states).squeeze(1)
         return pooled
 
 
@@ -86,7 +88,8 @@ class Scorer(nn.Module):
         snippets = pooled + self.order.upto(pooled.shape[1])
         if self.documents is not None:
             snippets = snippets + self.documents(unit_documents.clamp(max=self.documents.num_embeddings - 1))
-        return self._layers()[0].relate(snippets, self._allowed(mask, snippets))
+        with torch.autocast(pooled.device.type, enabled=False):
+            return self._layers()[0].relate(snippets, self._allowed(mask, snippets))
 
     def forward(
         self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
@@ -100,14 +103,14 @@ class Scorer(nn.Module):
                 which skips the cross-attention.
             history_mask: [Q, J], True where a segment is real.
         """
-        for index, layer in enumerate(self._layers()):
-            if index:
-                snippets = layer.relate(snippets, self._allowed(mask, snippets))
-            if history is not None and history_mask is not None:
-                snippets = layer.look_back(snippets, history, self._allowed(history_mask, snippets))
-            snippets = layer.conclude(snippets)
-        last = at_least_single(self.layer_norm(snippets))  # in half precision scores would be equal
-        with torch.autocast(last.device.type, enabled=False):
+        with torch.autocast(snippets.device.type, enabled=False):
+            for index, layer in enumerate(self._layers()):
+                if index:
+                    snippets = layer.relate(snippets, self._allowed(mask, snippets))
+                if history is not None and history_mask is not None:
+                    snippets = layer.look_back(snippets, history, self._allowed(history_mask, snippets))
+                snippets = layer.conclude(snippets)
+            last = at_least_single(self.layer_norm(snippets))  # in half precision scores would be equal
             scores = F.linear(last, at_least_single(self.score.weight), at_least_single(self.score.bias))
         return scores.squeeze(-1)
 

@@ -40,18 +40,19 @@ SAVED = {"eval_steps": 1, "max_steps": STEPS}  # a validation and a checkpoint a
 Fit = Callable[..., tuple[Any, FitReport]]
 
 
-@pytest.fixture
-def fit(tmp_path: Path) -> Fit:
-    """Train a tiny system for a few steps, without dropout unless it is stated."""
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """Train a tiny system for a few steps, without dropout unless it is stated; a training of a folder is done once."""
+    root = tmp_path_factory.mktemp("trainings")
 
     def fitted(name: str, folder: str, dropout: float = 0.0, **recipe: Any) -> tuple[Any, FitReport]:
         settings: dict[str, Any] = {"dropout": dropout}
         if name == "seq2seq":
             sizes: dict[str, Any] = {"init_std": 0.1, "max_position_embeddings": 512, "dropout": dropout}
-            settings = {"checkpoint": str(write_seq2seq(tmp_path / f"bart {dropout}", **sizes))}
+            settings = {"checkpoint": str(write_seq2seq(root / f"bart {dropout}", **sizes))}
         system = build_tiny(name, **settings)
         recipe = {**SAVED, "bf16": False, **recipe}
-        context = FitContext(TRAIN, VALIDATION, tiny_recipe(**recipe), ArtifactCache(tmp_path / folder))
+        context = FitContext(TRAIN, VALIDATION, tiny_recipe(**recipe), ArtifactCache(root / folder))
         return system, system.fit(context)
 
     return fitted
@@ -77,7 +78,7 @@ def test_it_trains_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_it_trains_in_bfloat16(name: str, device: str, fit: Fit) -> None:
     """On a GPU that has bfloat16 it is the default; losses are finite and near those of float32."""
-    (_, single), (_, half) = fit(name, "float32", device=device), fit(name, "bfloat16", device=device, bf16=None)
+    (_, single), (_, half) = fit(name, "gpu", device=device), fit(name, "gpu", device=device, bf16=None)
     assert half.precision == "bfloat16"
     assert np.isfinite(losses(half)).all()
     assert losses(half) == pytest.approx(losses(single), rel=BFLOAT16)
@@ -113,7 +114,7 @@ def test_two_trainings_agree(name: str, device: str, fit: Fit) -> None:
 
     CUDA adds the gradients of embeddings in any order, so weights may differ in their last bits.
     """
-    (system, report), (again, repeated) = fit(name, "first", device=device), fit(name, "second", device=device)
+    (system, report), (again, repeated) = fit(name, "gpu", device=device), fit(name, "gpu again", device=device)
     assert losses(repeated) == pytest.approx(losses(report), rel=FLOAT32 / 10)
     on_gpu = replace(GREEDY, device=device)
     assert [summary.text for summary in written(again, on_gpu)] == [summary.text for summary in written(system, on_gpu)]
@@ -134,7 +135,7 @@ def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, 
 def test_peak_memory_has_the_gpus(device: str, fit: Fit) -> None:
     """The peak of a training covers weights, gradients and Adam's two moments, which were on the GPU."""
     reset_peak_memory()
-    _, report = fit("trunc", "stages", device=device)
+    _, report = fit("trunc", "measured", device=device)
     on_gpu = torch.cuda.max_memory_allocated()
     assert on_gpu >= 4 * 4 * (report.parameters or 0)
     assert peak_memory_gb() >= on_gpu / 1e9

@@ -6,7 +6,16 @@ from hypothesis import given, strategies as st
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, gather, pieces, spread_units
+from longsumbench.modeling.nn.device import on_host, to_device
+from longsumbench.modeling.nn.unit_encoder import (
+    GPU_PIECE_TOKENS,
+    PIECE_TOKENS,
+    UnitEncoder,
+    gather,
+    piece_tokens,
+    pieces,
+    spread_units,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -96,6 +105,35 @@ def test_pieces_by_hand() -> None:
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
     assert list(pieces([4, 4, 2], limit=4)) == [(slice(0, 1), 4), (slice(1, 2), 4), (slice(2, 3), 2)]
+
+
+def test_a_gpu_reads_larger_pieces() -> None:
+    """A CPU's pieces fit its cache; a GPU gets 65,536 tokens, and may start a new piece after 4,096 instead of 256."""
+    assert piece_tokens(torch.device("cpu")) == PIECE_TOKENS == 4_096
+    assert piece_tokens(torch.device("cuda", 1)) == GPU_PIECE_TOKENS == 65_536
+    lengths = [512] * 10 + [256] * 10
+    assert [rows for rows, _ in pieces(lengths, 0.15, PIECE_TOKENS)] == [slice(0, 8), slice(8, 10), slice(10, 20)]
+    assert [rows for rows, _ in pieces(lengths[2:], 0.15, GPU_PIECE_TOKENS)] == [slice(0, 8), slice(8, 18)]
+    assert [rows for rows, _ in pieces(lengths[3:], 0.15, GPU_PIECE_TOKENS)] == [slice(0, 8), slice(8, 17)]
+
+
+def test_encoding_reads_nothing_from_the_device(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the mask was copied there, where units are is known on the CPU: equal to what an encoding there computes.
+
+    The meta device has no numbers, so that each of its tensors that is read raises an error.
+    """
+    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 8)
+    lengths = torch.tensor([[3, 0, 5], [6, 1, 0]])
+    mask = torch.arange(6) < lengths[..., None]
+    ids, meta = torch.randint(1, 50, mask.shape), torch.device("meta")
+    copied = to_device(mask, meta)
+    assert (copied.device, on_host(copied) is mask, on_host(mask) is mask) == (meta, True, True)
+    table, there = encoder.encode(ids, mask), copy.deepcopy(encoder).to(meta).train().encode(ids.to(meta), copied)
+    assert torch.equal(on_host(there.lengths), table.lengths)
+    assert torch.equal(on_host(there.starts), table.starts)
+    assert torch.equal(table.lengths, lengths)
+    assert there.memory().last_hidden_state.shape == table.memory().last_hidden_state.shape == (2, 8, 16)
+    there.last_hidden_state.sum().backward()
 
 
 @given(st.lists(st.integers(1, 40), max_size=40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))

@@ -13,9 +13,11 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext, FitReport, Recipe
 from longsumbench.errors import UsageError
 from longsumbench.files import read_json
+from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.modeling.training.trainer import _Training
 from longsumbench.models.seal.system import Trunc
+from longsumbench.runs.environment import environment, peak_memory_gb, reset_peak_memory
 
 
 def test_hand_worked_schedules() -> None:
@@ -144,8 +146,21 @@ def test_gradient_checkpointing_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_bfloat16_when_asked(stages: ArtifactCache) -> None:
-    """train.bf16=true computes in bfloat16, and the report says so."""
-    _, report = fit(stages, tiny_recipe(max_steps=2, bf16=True))
-    assert report.precision == "bfloat16"
-    assert report.last_loss is not None
-    assert math.isfinite(report.last_loss)
+    """train.bf16=true computes in bfloat16, on a CPU too; losses have its precision, and the report says so."""
+    (_, half), (_, single) = (fit(stages, tiny_recipe(max_steps=2, bf16=bf16), dropout=0.0) for bf16 in (True, False))
+    assert (half.precision, single.precision) == ("bfloat16", "float32")
+    assert half.last_loss != single.last_loss
+    assert half.last_loss == pytest.approx(single.last_loss, rel=2**-8)
+
+
+def test_on_a_cpu_no_gpu_is_touched(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With device=cpu a machine's GPU is not opened: for checkpoints, random states, peak memory, the environment."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: pytest.fail("a CUDA context"))
+    reset_peak_memory()
+    fit(stages, tiny_recipe(max_steps=2, device="cpu"))
+    assert peak_memory_gb() > 0
+    facts = environment(["cpu", "cpu"])
+    assert (facts.gpu, facts.piece_tokens) == (None, PIECE_TOKENS)
+    with pytest.raises(pytest.fail.Exception, match="a CUDA context"):
+        environment(["cpu", "auto"])

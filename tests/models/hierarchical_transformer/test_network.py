@@ -7,6 +7,7 @@ import torch
 from support.hierarchical_networks import PAD, batch, labels, network
 from torch import Tensor
 
+from longsumbench.modeling.nn.device import to_device
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (
@@ -38,6 +39,15 @@ def test_a_rank_keeps_its_number() -> None:
     model, without = network(), network(paragraph_positions=False)
     assert not torch.allclose(memory(model, first), memory(model, second), atol=1e-3)
     close(memory(without, first), memory(without, second))
+
+
+def test_encoding_reads_nothing_from_the_device() -> None:
+    """Which paragraphs are real is known on the CPU; a tensor of the meta device that is read raises an error."""
+    given, meta = batch(*EXAMPLES), torch.device("meta")
+    states = network().model.encoder(**given).last_hidden_state
+    there = network().to(meta).train().model.encoder(**{name: to_device(value, meta) for name, value in given.items()})
+    assert there.last_hidden_state.shape == states.shape
+    there.last_hidden_state.sum().backward()
 
 
 def test_positions_join_rank_and_token() -> None:

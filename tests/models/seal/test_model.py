@@ -228,8 +228,10 @@ def test_the_gate_against_a_loop() -> None:
         expected: list[int] = []
         for unit in sorted(range(7), key=lambda index: (-scores[0, index].item(), index)):
             expected += range(int(starts[0, unit]), int(starts[0, unit] + lengths[0, unit]))
+        longest = int(lengths.sum())
         chosen = select(scores, starts, lengths, limit)
         assert chosen.positions[chosen.mask].tolist() == expected[:limit]
+        assert torch.equal(select(scores, starts, lengths, limit, longest).positions, chosen.positions)
         assert int(chosen.counts.sum()) == len(expected[:limit])
 
 
@@ -242,6 +244,24 @@ def test_attention_pooling_by_hand() -> None:
     pooled = pooling(torch.tensor([[[0.0], [1.0], [9.0]]]), torch.tensor([[True, True, False]]))
     weight = math.exp(2 * math.tanh(1))
     assert pooled.item() == pytest.approx(weight / (1 + weight))
+
+
+def test_autocast_does_not_round_scores() -> None:
+    """Near ties decide what is selected, so scores of the same states are those of single precision, to the bit."""
+    encoder = network("seal").float().model.encoder
+    states, mask, place = torch.randn(5, 7, 32, dtype=torch.float), torch.ones(5, 7).bool(), torch.zeros(1, 5).long()
+    history = torch.randn(1, 2, 32, dtype=torch.float)
+
+    def scores() -> Tensor:
+        snippets = encoder.scorer.place(encoder.pool(states, mask)[None], place, mask[None, :, 0])
+        found: Tensor = encoder.scorer(snippets, mask[None, :, 0], history, mask[:1, :2])
+        return found
+
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = encoder.layers[0](states, None)
+        found = scores()
+    assert not torch.equal(rounded, encoder.layers[0](states, None))
+    assert torch.equal(found, scores())
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

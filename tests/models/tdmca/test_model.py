@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from longsumbench.core import Truncation
 from longsumbench.modeling.collate import row_of_units
 from longsumbench.modeling.model_builder import ModelBuilder
+from longsumbench.modeling.nn.device import to_device
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.units import Units
@@ -350,3 +351,12 @@ def test_weights_at_the_paper_s_size() -> None:
     assert sum(weight.numel() for weight in model.parameters()) == expected == 35_294_720
     kinds = [type(one.self_attn) for one in model.model.encoder.layers]
     assert kinds == [LocalAttention, CompressedAttention, LocalAttention, CompressedAttention, LocalAttention]
+
+
+def test_a_step_reads_nothing_from_the_device() -> None:
+    """Where the source is padded is known on the CPU; a tensor of the meta device that is read raises an error."""
+    (ids, mask), (labels, _), meta = tokens(9, 6), tokens(4, 4, seed=8), torch.device("meta")
+    given = {"input_ids": ids[:, None], "unit_mask": mask[:, None], "labels": labels}
+    model = network().to(meta).train()
+    model(**{name: to_device(value, meta) for name, value in given.items()}, num_source_tokens=15).loss.backward()
+    assert all(weight.grad is not None for weight in model.parameters())

@@ -1,0 +1,136 @@
+"""The virtual GPU raises what CUDA raises; SEAL and PageSum run on it; launches and waits of systems are bounded."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import gpu_counts
+from support.paths import ROOT
+from support.toys import fit_tiny, tiny_recipe
+from support.virtual_gpu import VirtualGPU
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from longsumbench.modeling.training.trainer import _Training
+
+Act = Callable[[Tensor, Tensor], object]  # of states [4, 3] and ids [4], both on the device
+FAULTS: dict[str, tuple[Act, str]] = {
+    "arange without device": (lambda states, ids: states.index_select(0, torch.arange(4)), "same device"),
+    "mask on the host": (lambda states, ids: states.masked_fill(ids.cpu().eq(0)[:, None], 0.0), "same device"),
+    "new tensor in cat": (lambda states, ids: torch.cat([states, torch.zeros(4, 1)], 1), "same device"),
+    "weight of a host tensor": (lambda states, ids: states * torch.ones(1), "same device"),
+    "scalar in stack": (lambda states, ids: torch.stack([states.sum(), torch.tensor(1.0)]), "same device"),
+    "ids on the host": (lambda states, ids: F.embedding(ids.cpu(), states), "same device"),
+    "index of a host tensor": (lambda states, ids: torch.arange(4)[ids], "indices should be"),
+    "sum into a host tensor": (lambda states, ids: torch.zeros(()).add_(states.sum()), "same device"),
+    "integer product": (lambda states, ids: ids[None] @ ids[:, None], "not implemented"),
+    "numpy of evidence": (lambda states, ids: states.numpy(), "Use Tensor.cpu"),
+    "asarray of evidence": (lambda states, ids: np.asarray(states), "Use Tensor.cpu"),
+}
+CORRECT: dict[str, Act] = {
+    "arange with device": lambda states, ids: states.index_select(0, torch.arange(4, device=ids.device)),
+    "host scalar": lambda states, ids: states * torch.tensor(2.0) + 1,
+    "host index": lambda states, ids: states[torch.arange(4)],
+    "evidence": lambda states, ids: states.cpu().numpy(),
+    "new tensor of a tensor": lambda states, ids: torch.cat([states, states.new_zeros(4, 1)], 1),
+}
+
+
+def on_device(act: Act) -> object:
+    """Call a function with tensors on the device."""
+    with VirtualGPU("tests"):
+        return act(torch.rand(4, 3, device="cuda"), torch.arange(4).to("cuda"))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_raise(name: str) -> None:
+    """What CUDA refuses raises its message, which ends with file and line."""
+    act, message = FAULTS[name]
+    with pytest.raises((RuntimeError, TypeError), match=rf"{message}.*test_virtual_gpu\.py:\d+\)"):
+        on_device(act)
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_code_passes(name: str) -> None:
+    """What CUDA accepts does not raise."""
+    on_device(CORRECT[name])
+
+
+def test_devices_and_bytes_are_those_of_cuda() -> None:
+    """Results are on the device of their arguments, gradients on that of the weights; memory is freed with tensors."""
+    with VirtualGPU() as gpu:
+        assert not torch.cuda.is_initialized()
+        layer = nn.Linear(256, 2).to("cuda")  # 256 · 2 · 4 bytes, and 2 · 4 rounded to 512
+        assert gpu.allocated == torch.cuda.memory_allocated() == 2_048 + 512
+        output = layer(torch.ones(1, 256, device="cuda"))
+        output.sum().backward()
+        assert (output.device, layer.weight.grad.device) == (layer.weight.device, layer.weight.device)  # type: ignore[union-attr]
+        del output
+        layer = layer.cpu()
+        assert (gpu.allocated, layer.weight.is_cuda, torch.cuda.is_initialized()) == (0, False, True)
+        assert gpu.peak > 2_560
+    assert (torch.cuda.is_available(), torch.zeros(1).device.type, "device" in vars(Tensor)) == (False, "cpu", False)
+
+
+def test_launches_and_waits_are_counted() -> None:
+    """One kernel for a sum, none for a view; a copy that is not pinned, a number and a boolean index wait."""
+    host = torch.ones(8)
+    with VirtualGPU() as gpu:
+        states = host.to("cuda")
+        host.pin_memory().to("cuda", non_blocking=True)
+        assert (gpu.launches, [kind for kind, _ in gpu.waits]) == (2, ["copy to device"])
+        total = states.view(2, 4).sum()
+        assert (gpu.launches, gpu.waits.total()) == (3, 1)
+        float(total), states[states > 0]
+        assert {kind for kind, _ in gpu.waits} == {"copy to device", "_local_scalar_dense", "boolean index"}
+
+
+def test_autocast_has_the_types_of_cuda() -> None:
+    """Products run in bfloat16, norms and softmax in float32; sums follow, as CUDA's."""
+    with VirtualGPU(), torch.autocast("cuda", torch.bfloat16):
+        states = torch.rand(2, 4, device="cuda")
+        product = states @ states.T
+        types = product.dtype, F.layer_norm(product, (2,)).dtype, product.softmax(-1).dtype, product.sum().dtype
+    assert types == (torch.bfloat16, torch.float32, torch.float32, torch.float32)
+
+
+def test_the_device_draws_its_own_random_numbers() -> None:
+    """Dropout on the device leaves the host's random numbers alone; checkpointing repeats the device's."""
+    states = torch.ones(64, requires_grad=True)
+    before = torch.get_rng_state()
+    with VirtualGPU():
+        on_gpu = states.to("cuda")
+        output = checkpoint(F.dropout, on_gpu, 0.5, use_reentrant=False)
+        output.sum().backward()
+        assert torch.equal(output.detach().cpu(), states.grad)  # type: ignore[arg-type]  # 0 or 2 in both
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_batch_that_is_not_moved_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the suite raises, with its line in the suite."""
+    monkeypatch.setattr(_Training, "_moved", lambda self, batch: batch)
+    monkeypatch.setattr("support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"}))
+    with VirtualGPU(), pytest.raises(RuntimeError, match=r"same device.*models/seal/\w+\.py:\d+"):
+        fit_tiny("ea", tmp_path)
+
+
+def test_seal_and_pagesum_run_on_it() -> None:
+    """In a process of their own they train, write, are killed and go on as on the CPU (test_cuda.py)."""
+    chosen = "(seal or pagesum) and (trains_as or (writes_as and search) or (goes_on and not checkpointing))"
+    words = ["--device", "virtual", "-k", chosen, "-p", "no:cacheprovider", "tests/modeling/test_cuda.py"]
+    done = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["......"]), done.stdout
+
+
+@pytest.mark.parametrize("name", gpu_counts.counted_systems())
+def test_launches_and_waits_stay_within_their_bounds(name: str) -> None:
+    """A training step and a token need no more kernels and waits than support/gpu_counts.json says."""
+    counts: dict[str, Any] = dict(gpu_counts.count_system(**gpu_counts.counted_systems()[name]))
+    bounds = gpu_counts.bounds()[name]
+    assert {kind: min(count, bounds[kind]) for kind, count in counts.items()} == counts
