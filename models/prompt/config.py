@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from longsumbench import core
 from longsumbench.errors import UsageError
 
-_Engine = Annotated[str, core.OneOf("transformers", "api")]
+_Engine = Annotated[str, core.OneOf(more=lambda: core.registry.engines.targets())]
 _Template = Annotated[str, core.OneOf("model", "none")]
 _AskedWords = Annotated[str, core.OneOf("train", number_of="words")]
 _Truncate = Annotated[str, core.OneOf("end", "start", "middle", "none", "stages")]

@@ -20,10 +20,10 @@ from support.toys import WORDS, ToySplit, start_python, write_jsonl
 from support.waiting import wait_until
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.models.prompt.api_engine import REQUESTS
 from longsumbench.outputs.files import read_pairs
 from longsumbench.outputs.inspection import inspect_example
 from longsumbench.runs.results import Results
