@@ -84,7 +84,7 @@ class PromptConfig:
         if not self.thinking_end:
             raise UsageError("model.thinking_end is empty: give the mark that ends the thinking, such as </think>")
         for name in ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price"):
-            if self.engine != "api" and (value := getattr(self, name)) is not None:
+            if self.engine == "transformers" and (value := getattr(self, name)) is not None:
                 raise UsageError(f"model.{name}={value} is a setting of model.engine=api: add that, or leave it out")
         for name in ("revision", "dtype", "device_map"):
             if self.engine == "api" and (value := getattr(self, name)) is not None:
